@@ -1,0 +1,74 @@
+//! Checks the vendored V8 and keeps its helpers out of the addon's dynamic symbols. Which V8 is linked is decided by
+//! `.cargo/config.toml`.
+
+use std::path::Path;
+use std::{env, fs, process};
+
+use sha2::{Digest, Sha256};
+
+const VENDORED_TARGET: &str = "x86_64-unknown-linux-gnu";
+const VENDOR: &str = "vendor/v8";
+
+fn main() {
+    napi_build::setup();
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={VENDOR}");
+    println!("cargo::rerun-if-env-changed=RUSTY_V8_ARCHIVE");
+
+    let target = env::var("TARGET").unwrap_or_default();
+    let other_archive = env::var_os("RUSTY_V8_ARCHIVE").is_some() || env::var_os("V8_FROM_SOURCE").is_some();
+    if target == VENDORED_TARGET
+        && !other_archive
+        && let Err(problem) = verify_vendored_v8()
+    {
+        println!("cargo::error={problem}");
+        process::exit(1);
+    }
+    if let Err(problem) = write_hidden_symbols() {
+        println!("cargo::error={problem}");
+        process::exit(1);
+    }
+}
+
+/// Writes `hidden.s`, which the crate assembles: one weak, hidden reference for each name in `symbols.txt`.
+///
+/// rustc exports every `#[no_mangle]` function of every crate below a cdylib, and the version script that it hands to
+/// the linker can be neither replaced nor combined with another. But of all declarations of one symbol the linker takes
+/// the narrowest visibility, so a hidden reference hides the definition, with any linker; weak, it asks for none.
+fn write_hidden_symbols() -> Result<(), String> {
+    let list = format!("{VENDOR}/symbols.txt");
+    let names = fs::read_to_string(&list).map_err(|error| format!("{list} cannot be read: {error}"))?;
+    let assembly: String = names
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|name| format!(".weak {name}\n.hidden {name}\n"))
+        .collect();
+    let out = env::var("OUT_DIR").map_err(|error| error.to_string())?;
+    fs::write(Path::new(&out).join("hidden.s"), assembly)
+        .map_err(|error| format!("hidden.s cannot be written: {error}"))
+}
+
+/// Compares the files of `vendor/v8` with the SHA-256 sums pinned beside them.
+fn verify_vendored_v8() -> Result<(), String> {
+    let root = env::var("CARGO_MANIFEST_DIR").map_err(|error| error.to_string())?;
+    let vendor = Path::new(&root).join(VENDOR);
+    let sums = fs::read_to_string(vendor.join("SHA256SUMS"))
+        .map_err(|error| format!("{VENDOR}/SHA256SUMS cannot be read: {error}"))?;
+    for line in sums.lines().filter(|line| !line.trim().is_empty()) {
+        let Some((pinned, name)) = line.split_once("  ") else {
+            return Err(format!("{VENDOR}/SHA256SUMS: not a line of sha256sum: {line}"));
+        };
+        let bytes = fs::read(vendor.join(name)).map_err(|error| format!("{VENDOR}/{name} cannot be read: {error}"))?;
+        let found: String = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        if found != pinned {
+            return Err(format!(
+                "{VENDOR}/{name} is not the file that was pinned: SHA-256 is {found}, expected {pinned}. \
+                 Restore it from the repository, or see {VENDOR}/README.md to use another archive."
+            ));
+        }
+    }
+    Ok(())
+}

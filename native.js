@@ -1,0 +1,111 @@
+// @ts-check
+'use strict';
+
+// Finds and loads the native part: a file beside this one (a source checkout), else the package of this platform.
+// The paths are literals so that bundlers and single-file builds see them.
+
+const { existsSync, openSync, readSync, closeSync } = require('node:fs');
+const { join } = require('node:path');
+
+/** @type {Record<string, { file: string, beside: () => any, installed: () => any }>} */
+const binaries = {
+  'linux-x64-gnu': {
+    file: 'isolated-v8.linux-x64-gnu.node',
+    // @ts-ignore -- there after a build
+    beside: () => require('./isolated-v8.linux-x64-gnu.node'),
+    // @ts-ignore -- installed only on its own platform
+    installed: () => require('isolated-v8-linux-x64-gnu'),
+  },
+};
+
+const MUSL_LOADER = 'ld-musl-';
+const ELF_HEAD_BYTES = 4096;
+
+/** Whether this process runs on musl: its executable then names musl's loader. */
+function isMusl() {
+  try {
+    const descriptor = openSync(process.execPath, 'r');
+    try {
+      const head = Buffer.alloc(ELF_HEAD_BYTES);
+      const length = readSync(descriptor, head, 0, ELF_HEAD_BYTES, 0);
+      return head.toString('latin1', 0, length).includes(MUSL_LOADER);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return false; // not allowed to read it
+  }
+}
+
+function currentTriple() {
+  const { platform, arch } = process;
+  if (platform === 'linux') return `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`;
+  if (platform === 'win32') return `win32-${arch}-msvc`;
+  return `${platform}-${arch}`;
+}
+
+/**
+ * @param {string} message
+ * @param {unknown} [cause]
+ */
+function unsupported(message, cause) {
+  const error = new Error(`isolated-v8: ${message}`, cause === undefined ? undefined : { cause });
+  return Object.assign(error, { code: 'ERR_ISOLATE_UNSUPPORTED' });
+}
+
+/**
+ * Tells in the user's terms why a file that exists did not load.
+ * @param {string} what
+ * @param {any} cause
+ */
+function notLoadable(what, cause) {
+  const detail = String(cause?.message ?? cause);
+  if (cause?.name === 'NotCapable' || /Requires \w+ access/.test(detail)) {
+    return unsupported('Deno needs the permissions --allow-ffi and --allow-read to load it (or -A).', cause);
+  }
+  const glibc = /version [`']GLIBC_([\d.]+)' not found/.exec(detail);
+  if (glibc) {
+    return unsupported(`${what} needs glibc ${glibc[1]} or newer, and this system has an older one.`, cause);
+  }
+  if (/addons? (are |is )?disabled|ERR_DLOPEN_DISABLED/i.test(`${cause?.code} ${detail}`)) {
+    return unsupported('native addons are disabled here (--no-addons, or --permission without --allow-addons).', cause);
+  }
+  return unsupported(`${what} cannot be loaded: ${detail}`, cause);
+}
+
+function load() {
+  const triple = currentTriple();
+  const binary = binaries[triple];
+  if (binary === undefined) {
+    const known = Object.keys(binaries).join(', ');
+    throw unsupported(`there is no build for ${triple} yet (there is one for: ${known}).`);
+  }
+  let found = false;
+  try {
+    found = existsSync(join(__dirname, binary.file));
+  } catch {
+    // Deno without --allow-read: let the package answer
+  }
+  if (found) {
+    try {
+      return binary.beside();
+    } catch (cause) {
+      throw notLoadable(binary.file, cause);
+    }
+  }
+  const name = `isolated-v8-${triple}`;
+  try {
+    return binary.installed();
+  } catch (/** @type {any} */ cause) {
+    const missing = cause?.code === 'MODULE_NOT_FOUND' && String(cause.message).includes(name);
+    if (!missing) throw notLoadable(name, cause);
+    throw unsupported(
+      existsSync(join(__dirname, 'Cargo.toml'))
+        ? `${binary.file} is not built yet: run 'npm run build'.`
+        : `the package ${name} is missing. It is an optional dependency: install again without leaving those out.`,
+      cause,
+    );
+  }
+}
+
+module.exports = load();

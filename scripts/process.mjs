@@ -1,0 +1,76 @@
+// Child processes: with the terminal of this one, or captured and limited in time.
+
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = join(fileURLToPath(import.meta.url), '../..');
+
+const MAX_OUTPUT_CHARS = 256 * 1024;
+const isWindows = process.platform === 'win32';
+
+/** The process groups that run now: ended when this process is. */
+const running = new Set();
+
+function end(child) {
+  try {
+    if (isWindows) child.kill('SIGKILL');
+    else process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // gone already
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.once(signal, () => {
+    for (const child of running) end(child);
+    process.exit(1);
+  });
+}
+
+/**
+ * Runs a command with this process's terminal; resolves with its exit code.
+ * @returns {Promise<number>}
+ */
+export function show(command, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], ...options });
+    child.on('error', reject);
+    child.on('close', (code) => resolve(code ?? 1));
+  });
+}
+
+/**
+ * Runs a command, keeps what it writes, and kills it with all its children after `limit` milliseconds.
+ * @returns {Promise<{ code: number | null, signal: string | null, output: string, late: boolean, ms: number }>}
+ */
+export function capture(command, args, { limit = 0, ...options } = {}) {
+  return new Promise((resolve, reject) => {
+    const start = performance.now();
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], detached: !isWindows, ...options });
+    running.add(child);
+    let output = '';
+    let late = false;
+    const take = (chunk) => {
+      output += chunk;
+      if (output.length > 2 * MAX_OUTPUT_CHARS) output = output.slice(-MAX_OUTPUT_CHARS);
+    };
+    child.stdout.setEncoding('utf8').on('data', take);
+    child.stderr.setEncoding('utf8').on('data', take);
+    const timer = limit > 0 && setTimeout(() => ((late = true), end(child)), limit);
+    child.on('error', (error) => {
+      clearTimeout(timer);
+      running.delete(child);
+      reject(error);
+    });
+    // A grandchild may hold the pipes open: what counts is that the child itself is gone.
+    child.on('exit', () => {
+      clearTimeout(timer);
+      setTimeout(() => end(child), 1000).unref();
+    });
+    child.on('close', (code, signal) => {
+      running.delete(child);
+      resolve({ code, signal, output, late, ms: performance.now() - start });
+    });
+  });
+}

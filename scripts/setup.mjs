@@ -1,0 +1,179 @@
+// Makes a checkout ready: `node scripts/setup.mjs [dependencies] [addon] [hosts] [build]`.
+// `addon` builds when the addon is missing or older than its sources, `build` always. Only Node's own modules here.
+
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { hostsFolder, missingHosts } from './hosts.mjs';
+import { root, show } from './process.mjs';
+
+const MISSING = -Infinity;
+const LOCK_POLL_MS = 500;
+
+/** What Cargo.lock says is what a check builds; while developing, cargo may bring it up to date. */
+export const locked = process.env.CI ? ['--locked'] : [];
+
+/** What the addon is made of; `surface` is embedded. */
+const sources = ['Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml', 'src', 'surface', 'launcher', 'vendor/v8'];
+
+const libraries = {
+  linux: (name) => `lib${name}.so`,
+  darwin: (name) => `lib${name}.dylib`,
+  win32: (name) => `${name}.dll`,
+};
+
+function tripleOfThisMachine() {
+  const { platform, arch, report } = process;
+  if (platform === 'linux') {
+    const glibc = report.getReport().header.glibcVersionRuntime;
+    return `linux-${arch}-${glibc ? 'gnu' : 'musl'}`;
+  }
+  return platform === 'win32' ? `win32-${arch}-msvc` : `${platform}-${arch}`;
+}
+
+export const addonFile = `isolated-v8.${tripleOfThisMachine()}.node`;
+
+const say = (text) => process.stderr.write(`[setup] ${text}\n`);
+const seconds = (start) => `${((performance.now() - start) / 1000).toFixed(1)} s`;
+const modified = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? MISSING;
+
+/** The newest change below `path`, folders included: a deleted file changes its folder. */
+function newest(path) {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (!stat) return MISSING;
+  if (!stat.isDirectory()) return stat.mtimeMs;
+  return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
+}
+
+const isAlive = (pid) => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+};
+
+function lockOwner(lock) {
+  try {
+    return Number(readFileSync(lock, 'utf8')) || undefined;
+  } catch {
+    return undefined; // released meanwhile
+  }
+}
+
+/** One setup at a time in one checkout: a file names the process that is at it. */
+async function exclusively(work) {
+  const lock = join(root, 'target/.setup.lock');
+  mkdirSync(join(root, 'target'), { recursive: true });
+  for (let waiting = false; ; ) {
+    try {
+      writeFileSync(lock, String(process.pid), { flag: 'wx' });
+      break;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+    }
+    const owner = lockOwner(lock);
+    if (owner !== undefined && !isAlive(owner)) {
+      rmSync(lock, { force: true });
+      continue;
+    }
+    if (!waiting) say('another setup is running, waiting for it');
+    waiting = true;
+    await sleep(LOCK_POLL_MS);
+  }
+  const release = () => rmSync(lock, { force: true });
+  process.once('exit', release);
+  try {
+    return await work();
+  } finally {
+    release();
+    process.removeListener('exit', release);
+  }
+}
+
+async function npmCi(folder, what) {
+  const lock = join(folder, 'package-lock.json');
+  if (modified(join(folder, 'node_modules/.package-lock.json')) >= modified(lock)) return;
+  const start = performance.now();
+  say(`installing ${what} …`);
+  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
+  const args = ['ci', '--loglevel=error', '--no-fund', '--no-audit'];
+  const code = await show(npm, args, { cwd: folder, shell: process.platform === 'win32' });
+  if (code !== 0) throw new Error(`npm ci failed in ${folder} (exit code ${code})`);
+  // npm keeps the file times of the packages; what we compare is when the install was done.
+  const now = new Date();
+  utimesSync(join(folder, 'node_modules/.package-lock.json'), now, now);
+  say(`installed ${what} in ${seconds(start)}`);
+}
+
+export const installDependencies = () => npmCi(root, 'development dependencies');
+
+export async function installHosts() {
+  if (missingHosts().length > 0) rmSync(join(hostsFolder, 'node_modules/.package-lock.json'), { force: true });
+  await npmCi(hostsFolder, 'the test hosts (Node, Bun, Deno)');
+  const missing = missingHosts();
+  if (missing.length > 0) throw new Error(`these test hosts cannot be had on this machine: ${missing.join(', ')}`);
+}
+
+const isStale = () =>
+  modified(join(root, addonFile)) < Math.max(...sources.map((source) => newest(join(root, source))));
+
+export async function buildAddon({ always = false } = {}) {
+  if (!always && !isStale()) return;
+  const start = performance.now();
+  const startDate = new Date();
+  say(`building ${addonFile}${existsSync(join(root, addonFile)) ? '' : ' (the first build takes a few minutes)'} …`);
+  let code;
+  try {
+    code = await show('cargo', ['build', '--release', ...locked]);
+  } catch (cause) {
+    throw new Error('cargo cannot be run: building needs Rust (rustup.rs) and a C linker', { cause });
+  }
+  if (code !== 0) throw new Error(`cargo build failed (exit code ${code})`);
+  const target = resolve(root, process.env.CARGO_TARGET_DIR ?? 'target');
+  const library = join(target, 'release', libraries[process.platform]('isolated_v8'));
+  // Renamed into place: a process that has the old file loaded keeps it.
+  const next = join(root, `.${process.pid}.${addonFile}`);
+  copyFileSync(library, next);
+  // What was changed while the build ran is newer than the addon.
+  utimesSync(next, startDate, startDate);
+  renameSync(next, join(root, addonFile));
+  say(`built ${addonFile} in ${seconds(start)}`);
+}
+
+const steps = {
+  dependencies: installDependencies,
+  addon: () => buildAddon(),
+  build: () => buildAddon({ always: true }),
+  hosts: installHosts,
+};
+
+export const setup = (...names) =>
+  exclusively(async () => {
+    for (const name of names) await steps[name]();
+  });
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const names = process.argv.slice(2);
+  const unknown = names.find((name) => !Object.hasOwn(steps, name));
+  try {
+    if (unknown !== undefined) throw new Error(`no such step: ${unknown} (there are: ${Object.keys(steps).join(', ')})`);
+    await setup(...names);
+  } catch (error) {
+    say(`${error.message}${error.cause ? `: ${error.cause.message}` : ''}`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,81 @@
+//! A ceiling on what V8's serializer may allocate. V8 asks for its buffer through Rust's allocator and takes a refusal
+//! as "out of memory", which becomes an ordinary exception; there is no other way to bound a clone that repeats a long
+//! string a million times.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    /// The largest block this thread may allocate.
+    static CEILING: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Blocks below this size are never refused: Rust code that allocates them does not expect a refusal.
+const SMALL: usize = 1 << 20;
+
+struct Capped;
+
+fn allowed(size: usize) -> bool {
+    size < SMALL || CEILING.try_with(|ceiling| size <= ceiling.get()).unwrap_or(true)
+}
+
+// SAFETY: every request is passed on to the system's allocator unchanged, or refused with null, which the contract of
+// `GlobalAlloc` allows.
+unsafe impl GlobalAlloc for Capped {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !allowed(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`; all blocks are the system's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !allowed(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !allowed(size) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller keeps the contract of `realloc`; all blocks are the system's.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Capped = Capped;
+
+/// Runs V8's serializer with blocks of at most `bytes`. Within, only V8 allocates large blocks.
+pub fn with_ceiling<T>(bytes: usize, serialize: impl FnOnce() -> T) -> T {
+    struct Restore(usize);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CEILING.with(|ceiling| ceiling.set(self.0));
+        }
+    }
+    let _restore = Restore(CEILING.with(|ceiling| ceiling.replace(bytes.max(SMALL))));
+    serialize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_ceiling;
+
+    #[test]
+    fn refuses_above_the_ceiling_only_within() {
+        let mut vector: Vec<u8> = Vec::new();
+        assert!(with_ceiling(2 << 20, || vector.try_reserve(3 << 20)).is_err());
+        assert!(with_ceiling(2 << 20, || vector.try_reserve(1 << 20)).is_ok());
+        assert!(vector.try_reserve(3 << 20).is_ok());
+    }
+}

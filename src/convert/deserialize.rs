@@ -1,0 +1,155 @@
+//! Payloads into an isolate, by V8's own deserializer.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::{Exchange, fault_from_caught};
+use crate::value::{Budget, Entry, Fault, Payload, SharedMemory, Value};
+
+/// Builds the payload's value in the current realm.
+pub fn payload_to_v8<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    exchange: &dyn Exchange,
+    payload: Payload,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    let Payload { bytes, table } = payload;
+    let context = scope.get_current_context();
+    let mut buffers = Vec::new();
+    let mut others = Vec::with_capacity(table.len());
+    for (index, entry) in table.into_iter().enumerate() {
+        match entry {
+            Entry::Buffer(bytes) => {
+                buffers.push((index, adopt_buffer(scope, bytes, exchange.budget())?));
+                others.push(None);
+            }
+            entry => others.push(Some(entry)),
+        }
+    }
+    v8::tc_scope!(let scope, scope);
+    let delegate = Delegate {
+        exchange,
+        entries: RefCell::new(others),
+    };
+    let deserializer = v8::ValueDeserializer::new(scope, Box::new(delegate), &bytes);
+    for (index, buffer) in buffers {
+        let id = u32::try_from(index).map_err(|_| Fault::range_error("Too many buffers"))?;
+        v8::ValueDeserializerHelper::transfer_array_buffer(&deserializer, id, buffer);
+    }
+    let value = (v8::ValueDeserializerHelper::read_header(&deserializer, context) == Some(true))
+        .then(|| deserializer.read_value(context))
+        .flatten();
+    match value {
+        Some(value) => Ok(value),
+        None => Err(fault_from_caught(scope).unwrap_or_else(|| Fault::error("Unable to deserialize cloned data."))),
+    }
+}
+
+/// A buffer of the isolate around bytes that came from elsewhere, charged to its budget.
+fn adopt_buffer<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    bytes: Arc<Vec<u8>>,
+    budget: Arc<Budget>,
+) -> Result<v8::Local<'s, v8::ArrayBuffer>, Fault> {
+    let length = bytes.len();
+    if length == 0 {
+        return Ok(v8::ArrayBuffer::new(scope, 0));
+    }
+    if !budget.take(length) {
+        return Err(Fault::range_error("Array buffer allocation failed"));
+    }
+    // Moved when this is the last that needs them, else copied: the guest may write to its own.
+    let mut bytes = Arc::unwrap_or_clone(bytes);
+    let data = bytes.as_mut_ptr().cast::<c_void>();
+    let owner = Box::into_raw(Box::new((bytes, budget)));
+    // SAFETY: `data` points to `length` bytes that live until `free_buffer` drops the box.
+    let store = unsafe { v8::ArrayBuffer::new_backing_store_from_ptr(data, length, free_buffer, owner.cast()) };
+    Ok(v8::ArrayBuffer::with_backing_store(scope, &store.make_shared()))
+}
+
+unsafe extern "C" fn free_buffer(_data: *mut c_void, length: usize, owner: *mut c_void) {
+    // SAFETY: `owner` is the box that `adopt_buffer` gave away; V8 calls this once.
+    let owner = unsafe { Box::from_raw(owner.cast::<(Vec<u8>, Arc<Budget>)>()) };
+    owner.1.give_back(length);
+}
+
+fn adopt_shared<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    memory: Arc<SharedMemory>,
+) -> v8::Local<'s, v8::SharedArrayBuffer> {
+    let (data, length) = (memory.pointer().cast::<c_void>(), memory.len());
+    let owner = Arc::into_raw(memory).cast_mut().cast::<c_void>();
+    // SAFETY: the memory is valid for `length` bytes while its `SharedMemory` lives, which `free_shared` ends.
+    let store = unsafe { v8::SharedArrayBuffer::new_backing_store_from_ptr(data, length, free_shared, owner) };
+    v8::SharedArrayBuffer::with_backing_store(scope, &store.make_shared())
+}
+
+unsafe extern "C" fn free_shared(_data: *mut c_void, _length: usize, owner: *mut c_void) {
+    // SAFETY: `owner` is the `Arc` that `adopt_shared` gave away; V8 calls this once.
+    drop(unsafe { Arc::from_raw(owner.cast::<SharedMemory>()) });
+}
+
+struct Delegate<'a> {
+    exchange: &'a dyn Exchange,
+    entries: RefCell<Vec<Option<Entry>>>,
+}
+
+impl Delegate<'_> {
+    fn entry(&self, index: u32) -> Option<Entry> {
+        self.entries.borrow().get(index as usize).cloned().flatten()
+    }
+}
+
+fn throw(scope: &mut v8::PinScope<'_, '_>, message: &str) {
+    if let Some(message) = v8::String::new(scope, message) {
+        let error = v8::Exception::error(scope, message);
+        scope.throw_exception(error);
+    }
+}
+
+impl v8::ValueDeserializerImpl for Delegate<'_> {
+    fn read_host_object<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        deserializer: &dyn v8::ValueDeserializerHelper,
+    ) -> Option<v8::Local<'s, v8::Object>> {
+        let mut index = 0;
+        let entry = deserializer
+            .read_uint32(&mut index)
+            .then(|| self.entry(index))
+            .flatten();
+        let Some(Entry::Value(value)) = entry else {
+            throw(scope, "Unable to deserialize cloned data.");
+            return None;
+        };
+        let adopted = match value {
+            // Cannot happen for what our own codecs write: only handles are host objects.
+            Value::Payload(_) => Err(Fault::error("Unable to deserialize cloned data.")),
+            value => self.exchange.adopt(scope, value),
+        };
+        match adopted.map(v8::Local::<v8::Object>::try_from) {
+            Ok(Ok(object)) => Some(object),
+            Ok(Err(_)) => {
+                throw(scope, "Unable to deserialize cloned data.");
+                None
+            }
+            Err(fault) => {
+                throw(scope, &fault.message());
+                None
+            }
+        }
+    }
+
+    fn get_shared_array_buffer_from_id<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        id: u32,
+    ) -> Option<v8::Local<'s, v8::SharedArrayBuffer>> {
+        let Some(Entry::Shared(memory)) = self.entry(id) else {
+            throw(scope, "Unable to deserialize cloned data.");
+            return None;
+        };
+        self.exchange.remember(&memory);
+        Some(adopt_shared(scope, memory))
+    }
+}

@@ -1,0 +1,174 @@
+//! Exceptions of a guest to neutral faults and back. Reading an error's properties can run guest code: only do it where
+//! the guest's limits hold.
+
+use super::{primitive_from_v8, text_from_v8, text_to_v8};
+use crate::value::{ErrorClass, ErrorFault, Fault, Text, Value};
+
+/// Between the frames of two engines in a joined stack.
+const BOUNDARY: &str = "\n    at (<isolated-vm boundary>)";
+
+const NOT_AN_ERROR: &str =
+    "An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.";
+
+/// The fault for what a try-catch scope has caught, [`Fault::Stopped`] for a termination, `None` if nothing was.
+pub fn fault_from_caught<'obj, 'iso: 'obj>(
+    scope: &mut v8::PinnedRef<'_, v8::TryCatch<'_, 'obj, v8::HandleScope<'iso>>>,
+) -> Option<Fault> {
+    if scope.has_terminated() {
+        return Some(Fault::Stopped);
+    }
+    let exception = scope.exception()?;
+    let message = scope.message();
+    scope.reset();
+    let fault = fault_from_exception(scope, exception);
+    Some(match (fault, message) {
+        (Fault::Error(mut error), Some(message)) if error.class == ErrorClass::SyntaxError => {
+            locate_syntax_error(scope, &mut error, message);
+            Fault::Error(error)
+        }
+        (fault, _) => fault,
+    })
+}
+
+/// V8 keeps a syntax error's position out of its message and stack; a caller needs it.
+fn locate_syntax_error(scope: &mut v8::PinScope<'_, '_>, error: &mut ErrorFault, message: v8::Local<'_, v8::Message>) {
+    let (Some(file), Some(line)) = (message.get_script_resource_name(scope), message.get_line_number(scope)) else {
+        return;
+    };
+    if !file.is_string() {
+        return;
+    }
+    let file = file.to_rust_string_lossy(scope);
+    let column = message.get_start_column() + 1;
+    error.message = Text::from(format!("{} [{file}:{line}:{column}]", error.message));
+    error.stack = Text::from(format!("\n    at {file}:{line}:{column}{}", error.stack));
+}
+
+/// The fault for a thrown value.
+pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Local<'_, v8::Value>) -> Fault {
+    if let Some(primitive) = primitive_from_v8(scope, exception) {
+        return Fault::Thrown(primitive);
+    }
+    v8::tc_scope!(let scope, scope);
+    let fault = match v8::Local::<v8::Object>::try_from(exception) {
+        Ok(error) if error.is_native_error() => describe_error(scope, error),
+        _ => Some(Fault::error(NOT_AN_ERROR)),
+    };
+    if scope.has_terminated() {
+        return Fault::Stopped;
+    }
+    // A getter of the error threw: what is left is that an error was thrown.
+    fault.unwrap_or_else(|| Fault::error(NOT_AN_ERROR))
+}
+
+fn describe_error(scope: &mut v8::PinScope<'_, '_>, error: v8::Local<'_, v8::Object>) -> Option<Fault> {
+    let message = read_text(scope, error, "message")?;
+    let name = read_text(scope, error, "name")?;
+    let stack = read_text(scope, error, "stack")?;
+    let class = ErrorClass::named(&error.get_constructor_name().to_rust_string_lossy(scope));
+    let name = name.filter(|name| name.to_string() != class.name());
+    let stack = stack.map_or_else(|| Text::from(""), |stack| frames_of(&stack));
+    Some(Fault::Error(Box::new(ErrorFault {
+        class,
+        name,
+        message: message.unwrap_or_else(|| Text::from("")),
+        stack,
+        code: None,
+    })))
+}
+
+/// A property where it is a string; `None` when reading it threw.
+fn read_text(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, key: &str) -> Option<Option<Text>> {
+    let key = v8::String::new(scope, key)?;
+    let value = object.get(scope, key.into())?;
+    Some(
+        v8::Local::<v8::String>::try_from(value)
+            .ok()
+            .map(|string| text_from_v8(scope, string)),
+    )
+}
+
+/// The frames of a stack, from the line break before the first one.
+fn frames_of(stack: &Text) -> Text {
+    let stack = stack.to_string();
+    match stack.find("\n    at ") {
+        Some(start) => Text::from(&stack[start..]),
+        None => Text::from(""),
+    }
+}
+
+/// The error object for a fault, its stack joined to the frames of the guest that gets it.
+pub fn exception_from_fault<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    fault: &Fault,
+    to_v8: impl FnOnce(&mut v8::PinScope<'s, '_>, Value) -> Option<v8::Local<'s, v8::Value>>,
+) -> Option<v8::Local<'s, v8::Value>> {
+    let error = match fault {
+        Fault::Thrown(value) => return to_v8(scope, value.clone()),
+        Fault::Stopped => return None,
+        Fault::Error(error) => error,
+    };
+    let message = text_to_v8(scope, &error.message).ok()?;
+    let exception = match error.class {
+        ErrorClass::Error => v8::Exception::error(scope, message),
+        ErrorClass::RangeError => v8::Exception::range_error(scope, message),
+        ErrorClass::ReferenceError => v8::Exception::reference_error(scope, message),
+        ErrorClass::SyntaxError => v8::Exception::syntax_error(scope, message),
+        ErrorClass::TypeError => v8::Exception::type_error(scope, message),
+    };
+    let object = v8::Local::<v8::Object>::try_from(exception).ok()?;
+    let name = error
+        .name
+        .as_ref()
+        .map_or_else(|| error.class.name().to_owned(), Text::to_string);
+    let own = current_frames(scope);
+    let header = if error.message.is_empty() {
+        name.clone()
+    } else {
+        format!("{name}: {}", error.message)
+    };
+    let stack = format!("{header}{}{BOUNDARY}{own}", error.stack);
+    define(scope, object, "stack", &stack)?;
+    if error.name.is_some() {
+        define(scope, object, "name", &name)?;
+    }
+    if let Some(code) = error.code {
+        define(scope, object, "code", code.name())?;
+    }
+    Some(exception)
+}
+
+fn define(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, key: &str, text: &str) -> Option<()> {
+    let key = v8::String::new(scope, key)?;
+    let value = v8::String::new(scope, text)?;
+    object.define_own_property(scope, key.into(), value.into(), v8::PropertyAttribute::DONT_ENUM)?;
+    Some(())
+}
+
+/// At most this many frames of the receiving side are joined to a stack.
+const FRAMES: usize = 10;
+
+/// The JavaScript frames that run now, as lines of a stack.
+pub fn current_frames(scope: &v8::PinScope<'_, '_>) -> Text {
+    let mut text = String::new();
+    let Some(trace) = v8::StackTrace::current_stack_trace(scope, FRAMES) else {
+        return Text::from("");
+    };
+    for index in 0..trace.get_frame_count() {
+        let Some(frame) = trace.get_frame(scope, index) else {
+            break;
+        };
+        let file = frame
+            .get_script_name_or_source_url(scope)
+            .map_or_else(|| "<anonymous>".to_owned(), |name| name.to_rust_string_lossy(scope));
+        let position = format!("{file}:{}:{}", frame.get_line_number(), frame.get_column());
+        match frame
+            .get_function_name(scope)
+            .map(|name| name.to_rust_string_lossy(scope))
+        {
+            Some(name) if !name.is_empty() => text.push_str(&format!("\n    at {name} ({position})")),
+            _ => text.push_str(&format!("\n    at {position}")),
+        }
+    }
+    Text::from(text)
+}

@@ -1,0 +1,112 @@
+//! Between V8 values and neutral values. Knows V8, but neither isolates' life nor any host.
+
+mod cap;
+mod deserialize;
+mod fault;
+mod serialize;
+
+use std::sync::Arc;
+
+pub use deserialize::payload_to_v8;
+pub use fault::{current_frames, exception_from_fault, fault_from_caught, fault_from_exception};
+pub use serialize::clone_from_v8;
+
+use crate::value::{BigInt, Budget, Fault, SharedMemory, Text, TypeOf, Value};
+
+/// What conversion cannot do alone: `ivm` objects, and the isolate's accounts.
+pub trait Exchange {
+    /// A handle, function or promise as this realm sees it.
+    fn adopt<'s>(&self, scope: &mut v8::PinScope<'s, '_>, value: Value) -> Result<v8::Local<'s, v8::Value>, Fault>;
+    /// The handle that `object` stands for, if it is one.
+    fn identify(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Value>;
+    /// What buffers of this isolate are charged to.
+    fn budget(&self) -> Arc<Budget>;
+    /// The memory of a shared buffer, the same object for the same memory.
+    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Arc<SharedMemory>;
+    /// Remembers shared memory that comes in, for [`Exchange::shared`].
+    fn remember(&self, memory: &Arc<SharedMemory>);
+}
+
+pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v8::Local<'s, v8::String>, Fault> {
+    let string = match text {
+        Text::Latin1(bytes) => v8::String::new_from_one_byte(scope, bytes, v8::NewStringType::Normal),
+        Text::Utf16(units) => v8::String::new_from_two_byte(scope, units, v8::NewStringType::Normal),
+    };
+    string.ok_or_else(|| Fault::range_error("Invalid string length"))
+}
+
+pub fn text_from_v8(scope: &mut v8::Isolate, string: v8::Local<'_, v8::String>) -> Text {
+    let length = string.length();
+    if string.is_onebyte() {
+        let mut bytes = vec![0; length].into_boxed_slice();
+        string.write_one_byte_v2(scope, 0, &mut bytes, v8::WriteFlags::empty());
+        Text::Latin1(bytes)
+    } else {
+        let mut units = vec![0; length];
+        string.write_v2(scope, 0, &mut units, v8::WriteFlags::empty());
+        Text::from_utf16(units)
+    }
+}
+
+/// Anything that is not an object, or `None`. A symbol has no neutral form.
+pub fn primitive_from_v8(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>) -> Option<Value> {
+    if value.is_undefined() {
+        Some(Value::Undefined)
+    } else if value.is_null() {
+        Some(Value::Null)
+    } else if value.is_boolean() {
+        Some(Value::Boolean(value.is_true()))
+    } else if let Ok(number) = v8::Local::<v8::Number>::try_from(value) {
+        Some(Value::Number(number.value()))
+    } else if let Ok(string) = v8::Local::<v8::String>::try_from(value) {
+        Some(Value::String(text_from_v8(scope, string)))
+    } else if let Ok(bigint) = v8::Local::<v8::BigInt>::try_from(value) {
+        let mut words = vec![0; bigint.word_count()];
+        let (negative, _) = bigint.to_words_array(&mut words);
+        Some(Value::BigInt(Box::new(BigInt {
+            negative,
+            words: words.into_boxed_slice(),
+        })))
+    } else {
+        None
+    }
+}
+
+/// Brings a value into the current realm. A payload is read in full.
+pub fn to_v8<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    exchange: &dyn Exchange,
+    value: Value,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    Ok(match value {
+        Value::Undefined => v8::undefined(scope).into(),
+        Value::Null => v8::null(scope).into(),
+        Value::Boolean(boolean) => v8::Boolean::new(scope, boolean).into(),
+        Value::Number(number) => v8::Number::new(scope, number).into(),
+        Value::BigInt(bigint) => v8::BigInt::new_from_words(scope, bigint.negative, &bigint.words)
+            .ok_or_else(|| Fault::range_error("Maximum BigInt size exceeded"))?
+            .into(),
+        Value::String(text) => text_to_v8(scope, &text)?.into(),
+        Value::Payload(payload) => payload_to_v8(scope, exchange, *payload)?,
+        value => exchange.adopt(scope, value)?,
+    })
+}
+
+/// What `Reference.typeof` says of a value.
+pub fn type_of(value: v8::Local<'_, v8::Value>) -> TypeOf {
+    if value.is_null() {
+        TypeOf::Null
+    } else if value.is_undefined() {
+        TypeOf::Undefined
+    } else if value.is_number() {
+        TypeOf::Number
+    } else if value.is_string() {
+        TypeOf::String
+    } else if value.is_boolean() {
+        TypeOf::Boolean
+    } else if value.is_function() {
+        TypeOf::Function
+    } else {
+        TypeOf::Object
+    }
+}

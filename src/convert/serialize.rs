@@ -1,0 +1,153 @@
+//! V8 values out of an isolate, by V8's own serializer.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::{Exchange, cap, fault_from_caught, primitive_from_v8};
+use crate::value::{Entry, Fault, Payload, Value};
+
+/// Clones a value out of its isolate, as `structuredClone` would: at most `limit` bytes.
+pub fn clone_from_v8<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    exchange: &dyn Exchange,
+    value: v8::Local<'s, v8::Value>,
+    limit: usize,
+) -> Result<Value, Fault> {
+    if let Some(primitive) = primitive_from_v8(scope, value) {
+        return Ok(primitive);
+    }
+    v8::tc_scope!(let scope, scope);
+    let context = scope.get_current_context();
+    let table = RefCell::default();
+    let serializer = v8::ValueSerializer::new(
+        scope,
+        Box::new(Delegate {
+            exchange,
+            table: &table,
+        }),
+    );
+    if let Some(buffer) = whole_buffer(scope, value) {
+        // Its contents go into the table, which saves copying them through the serializer's growing buffer.
+        v8::ValueSerializerHelper::transfer_array_buffer(&serializer, 0, buffer);
+        let bytes = contents(&buffer, limit)?;
+        table.borrow_mut().push(Entry::Buffer(Arc::new(bytes)));
+    }
+    let written = cap::with_ceiling(limit, || {
+        v8::ValueSerializerHelper::write_header(&serializer);
+        serializer.write_value(context, value)
+    });
+    if written != Some(true) {
+        return Err(fault_from_caught(scope).unwrap_or_else(|| Fault::type_error("The value could not be cloned.")));
+    }
+    let bytes = serializer.release();
+    drop(serializer);
+    let payload = Payload {
+        bytes: Arc::new(bytes),
+        table: table.into_inner(),
+    };
+    if payload.byte_size() > limit {
+        return Err(too_large(limit));
+    }
+    Ok(Value::Payload(Box::new(payload)))
+}
+
+fn too_large(limit: usize) -> Fault {
+    Fault::range_error(&format!(
+        "The value is larger than the {limit} bytes that may be transferred"
+    ))
+}
+
+/// The buffer that makes up the value: itself, or what a view covers completely.
+fn whole_buffer<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    value: v8::Local<'s, v8::Value>,
+) -> Option<v8::Local<'s, v8::ArrayBuffer>> {
+    let buffer = if let Ok(view) = v8::Local::<v8::ArrayBufferView>::try_from(value) {
+        view.buffer(scope)?
+    } else {
+        v8::Local::<v8::ArrayBuffer>::try_from(value).ok()?
+    };
+    let fixed = !buffer.get_backing_store().is_resizable_by_user_javascript();
+    (fixed && !buffer.was_detached()).then_some(buffer)
+}
+
+fn contents(buffer: &v8::ArrayBuffer, limit: usize) -> Result<Vec<u8>, Fault> {
+    let length = buffer.byte_length();
+    if length > limit {
+        return Err(too_large(limit));
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).map_err(|_| too_large(limit))?;
+    if let Some(data) = buffer.data() {
+        // SAFETY: a fixed, attached buffer of `length` bytes; this thread holds the isolate, so no guest code writes to it
+        // during the copy, and the vector has room for it.
+        unsafe {
+            std::ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), bytes.as_mut_ptr(), length);
+            bytes.set_len(length);
+        }
+    }
+    Ok(bytes)
+}
+
+struct Delegate<'a> {
+    exchange: &'a dyn Exchange,
+    table: &'a RefCell<Vec<Entry>>,
+}
+
+impl Delegate<'_> {
+    fn push(&self, entry: Entry) -> Option<u32> {
+        let mut table = self.table.borrow_mut();
+        table.push(entry);
+        u32::try_from(table.len() - 1).ok()
+    }
+}
+
+impl v8::ValueSerializerImpl for Delegate<'_> {
+    fn throw_data_clone_error<'s>(&self, scope: &mut v8::PinScope<'s, '_>, message: v8::Local<'s, v8::String>) {
+        let error = v8::Exception::type_error(scope, message);
+        scope.throw_exception(error);
+    }
+
+    fn has_custom_host_object(&self, _isolate: &v8::Isolate) -> bool {
+        true
+    }
+
+    fn is_host_object<'s>(&self, scope: &mut v8::PinScope<'s, '_>, object: v8::Local<'s, v8::Object>) -> Option<bool> {
+        Some(self.exchange.identify(scope, object).is_some())
+    }
+
+    fn write_host_object<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        object: v8::Local<'s, v8::Object>,
+        serializer: &dyn v8::ValueSerializerHelper,
+    ) -> Option<bool> {
+        let Some(value) = self.exchange.identify(scope, object) else {
+            // Objects with internal fields of V8's own, such as a WebAssembly.Memory.
+            let message = v8::String::new(scope, "#<Object> could not be cloned.")?;
+            self.throw_data_clone_error(scope, message);
+            return None;
+        };
+        serializer.write_uint32(self.push(Entry::Value(value))?);
+        Some(true)
+    }
+
+    fn get_shared_array_buffer_id<'s>(
+        &self,
+        _scope: &mut v8::PinScope<'s, '_>,
+        buffer: v8::Local<'s, v8::SharedArrayBuffer>,
+    ) -> Option<u32> {
+        self.push(Entry::Shared(self.exchange.shared(buffer)))
+    }
+
+    fn get_wasm_module_transfer_id(
+        &self,
+        scope: &mut v8::PinScope<'_, '_>,
+        _module: v8::Local<v8::WasmModuleObject>,
+    ) -> Option<u32> {
+        let message = v8::String::new(scope, "#<Module> could not be cloned.")?;
+        let error = v8::Exception::type_error(scope, message);
+        scope.throw_exception(error);
+        None
+    }
+}

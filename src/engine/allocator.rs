@@ -1,0 +1,56 @@
+//! `ArrayBuffer` memory under a budget of its own per isolate: over it, guests see V8's
+//! `RangeError: Array buffer allocation failed`.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use crate::value::Budget;
+
+static VTABLE: v8::RustAllocatorVtable<Budget> = v8::RustAllocatorVtable {
+    allocate,
+    allocate_uninitialized,
+    free,
+    drop: drop_budget,
+};
+
+/// An allocator that draws on `budget`.
+pub fn limited(budget: &Arc<Budget>) -> v8::UniqueRef<v8::Allocator> {
+    // SAFETY: the handle is an `Arc<Budget>` turned raw, which is what every function of the vtable takes it for; `drop`
+    // gives it back.
+    unsafe { v8::new_rust_allocator(Arc::into_raw(Arc::clone(budget)), &VTABLE) }
+}
+
+unsafe extern "C" fn allocate(budget: &Budget, length: usize) -> *mut c_void {
+    if !budget.take(length) {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: calloc has no preconditions; a length of 0 is rounded up so that null always means failure.
+    let memory = unsafe { libc::calloc(length.max(1), 1) };
+    if memory.is_null() {
+        budget.give_back(length);
+    }
+    memory
+}
+
+unsafe extern "C" fn allocate_uninitialized(budget: &Budget, length: usize) -> *mut c_void {
+    if !budget.take(length) {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: malloc has no preconditions; a length of 0 is rounded up so that null always means failure.
+    let memory = unsafe { libc::malloc(length.max(1)) };
+    if memory.is_null() {
+        budget.give_back(length);
+    }
+    memory
+}
+
+unsafe extern "C" fn free(budget: &Budget, data: *mut c_void, length: usize) {
+    // SAFETY: V8 frees exactly what this allocator gave it, once.
+    unsafe { libc::free(data) };
+    budget.give_back(length);
+}
+
+unsafe extern "C" fn drop_budget(budget: *const Budget) {
+    // SAFETY: this is the pointer that `limited` leaked; V8 calls this once, when its allocator goes.
+    drop(unsafe { Arc::from_raw(budget) });
+}

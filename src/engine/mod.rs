@@ -1,0 +1,63 @@
+//! V8 for the process: started once, on first use, never disposed. Knows nothing of isolates' inner life, of bindings or
+//! of the host.
+
+mod allocator;
+mod platform;
+mod pool;
+mod snapshot;
+
+use std::sync::{Arc, OnceLock};
+
+use crate::value::Budget;
+pub use platform::{TaskSink, forget_isolate, register_isolate};
+pub use pool::run_on_pool;
+pub use snapshot::{BOOTSTRAP, Recipe};
+
+/// Flags set before V8 starts. Each is here for a reason that a test proves.
+const FLAGS: &str = concat!(
+    // Out of memory ends in `abort()` and not in a trap instruction, so that it can be intercepted.
+    "--no-hard-abort ",
+    // On CPUs with protection keys a thread older than V8's start would die with SEGV_PKUERR.
+    "--no-memory-protection-keys ",
+    // Turboshaft's loop unrolling removes the wrong loop's stack check: `for(;;) new Array(1000).fill(1.5)` would
+    // never see a termination.
+    "--no-turboshaft-loop-unrolling ",
+    // A WebAssembly memory is outside the heap limit; 1,024 pages are 64 MiB.
+    "--wasm-max-mem-pages=1024 ",
+);
+
+/// The running engine.
+pub struct Engine {
+    snapshot: &'static [u8],
+}
+
+static ENGINE: OnceLock<Engine> = OnceLock::new();
+
+impl Engine {
+    /// The engine, started with `recipe` by the first caller.
+    pub fn start(recipe: &Recipe) -> &'static Engine {
+        ENGINE.get_or_init(|| {
+            v8::V8::set_flags_from_string(FLAGS);
+            // Without its data V8's ICU aborts at the first use of `Intl`. An error here means a second call.
+            let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
+            v8::V8::initialize_platform(platform::new());
+            v8::V8::initialize();
+            Engine {
+                snapshot: snapshot::build(recipe),
+            }
+        })
+    }
+
+    /// Parameters every isolate starts from: the startup snapshot, its heap limit, its buffer budget.
+    pub fn create_params(&self, heap_limit: usize, budget: &Arc<Budget>) -> v8::CreateParams {
+        let params = v8::CreateParams::default()
+            .heap_limits(0, heap_limit)
+            .array_buffer_allocator(allocator::limited(budget))
+            .allow_atomics_wait(true);
+        if self.snapshot.is_empty() {
+            params
+        } else {
+            params.snapshot_blob(v8::StartupData::from(self.snapshot))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! V8's platform: its own worker threads for background work, and foreground tasks handed to the isolate they belong to.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// Where an isolate takes its foreground tasks.
+pub trait TaskSink: Send + Sync {
+    /// Runs `task` on the isolate's thread, after `delay`. May be called on any thread.
+    fn post(&self, task: v8::Task, delay: Duration);
+}
+
+enum Entry {
+    Registered(Weak<dyn TaskSink>),
+    /// Tasks that V8 posted while the isolate was being made.
+    Early(Vec<(v8::Task, Duration)>),
+}
+
+static ISOLATES: LazyLock<Mutex<HashMap<usize, Entry>>> = LazyLock::new(Mutex::default);
+
+/// From now on `sink` receives the foreground tasks of the isolate at `pointer`.
+pub fn register_isolate(pointer: *const c_void, sink: &Arc<dyn TaskSink>) {
+    let mut isolates = ISOLATES.lock().unwrap_or_else(PoisonError::into_inner);
+    let previous = isolates.insert(pointer as usize, Entry::Registered(Arc::downgrade(sink)));
+    drop(isolates);
+    if let Some(Entry::Early(tasks)) = previous {
+        for (task, delay) in tasks {
+            sink.post(task, delay);
+        }
+    }
+}
+
+/// The isolate at `pointer` is about to be disposed; tasks that still come are dropped.
+pub fn forget_isolate(pointer: *const c_void) {
+    ISOLATES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(&(pointer as usize));
+}
+
+struct Foreground;
+
+impl Foreground {
+    fn deliver(&self, isolate: *mut c_void, task: v8::Task, delay_in_seconds: f64) {
+        let delay = Duration::try_from_secs_f64(delay_in_seconds).unwrap_or_default();
+        let mut isolates = ISOLATES.lock().unwrap_or_else(PoisonError::into_inner);
+        match isolates
+            .entry(isolate as usize)
+            .or_insert_with(|| Entry::Early(Vec::new()))
+        {
+            Entry::Early(tasks) => tasks.push((task, delay)),
+            Entry::Registered(sink) => {
+                let sink = sink.upgrade();
+                // Dropping a task may call back into the platform: not under the lock.
+                drop(isolates);
+                if let Some(sink) = sink {
+                    sink.post(task, delay);
+                }
+            }
+        }
+    }
+}
+
+impl v8::PlatformImpl for Foreground {
+    fn post_task(&self, isolate: *mut c_void, task: v8::Task) {
+        self.deliver(isolate, task, 0.0);
+    }
+
+    fn post_non_nestable_task(&self, isolate: *mut c_void, task: v8::Task) {
+        self.deliver(isolate, task, 0.0);
+    }
+
+    fn post_delayed_task(&self, isolate: *mut c_void, task: v8::Task, delay_in_seconds: f64) {
+        self.deliver(isolate, task, delay_in_seconds);
+    }
+
+    fn post_non_nestable_delayed_task(&self, isolate: *mut c_void, task: v8::Task, delay_in_seconds: f64) {
+        self.deliver(isolate, task, delay_in_seconds);
+    }
+
+    fn post_idle_task(&self, _isolate: *mut c_void, _task: v8::IdleTask) {}
+}
+
+/// Without thread-isolated allocations, since isolates run on threads that may be older than V8.
+pub fn new() -> v8::SharedRef<v8::Platform> {
+    v8::new_custom_platform(0, false, true, Foreground).make_shared()
+}

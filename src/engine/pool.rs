@@ -1,0 +1,38 @@
+//! Threads that isolates borrow while they have work. The pool grows past threads that are blocked or lost and lets
+//! idle ones go.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+
+/// V8 takes its stack limit (984 KB) from where a thread's stack stands at entry; nested host calls, the serializer's
+/// recursion and native frames need room below that.
+const STACK_SIZE: usize = 8 << 20;
+
+/// A limit only so that a runaway cannot exhaust the machine; idle isolates hold no thread.
+const MAX_THREADS: usize = 16_384;
+
+const KEEP_ALIVE: Duration = Duration::from_millis(1_000);
+
+static POOL: OnceLock<Option<Runtime>> = OnceLock::new();
+
+/// Runs `work` on a pool thread. False when no thread can be had at all.
+pub fn run_on_pool(work: impl FnOnce() + Send + 'static) -> bool {
+    let pool = POOL.get_or_init(|| {
+        Builder::new_current_thread()
+            .thread_name("isolated-v8")
+            .thread_stack_size(STACK_SIZE)
+            .thread_keep_alive(KEEP_ALIVE)
+            .max_blocking_threads(MAX_THREADS)
+            .build()
+            .ok()
+    });
+    match pool {
+        Some(pool) => {
+            pool.spawn_blocking(work);
+            true
+        }
+        None => false,
+    }
+}

@@ -1,0 +1,139 @@
+//! Carriers as the guest's surface writes and reads them: primitives as they are, everything else as `[TAG.VALUE, value]`
+//! or another tagged array (`surface/protocol.js`).
+
+use std::sync::Arc;
+
+use crate::convert;
+use crate::isolate::{Held, Place};
+use crate::ops::{self, Transfer};
+use crate::value::{Callable, CallbackMode, ErrorFault, Fault, Handle, Outcome, Value};
+
+mod tag {
+    pub const HANDLE: u32 = 1;
+    pub const FUNCTION: u32 = 3;
+    pub const FAULT: u32 = 7;
+    pub const THROWN: u32 = 8;
+    pub const DEREF: u32 = 9;
+    pub const COPY_INTO: u32 = 10;
+    pub const VALUE: u32 = 15;
+}
+
+/// The neutral value that a carrier of the surface stands for.
+pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local<'s, v8::Value>) -> Outcome {
+    if let Some(primitive) = convert::primitive_from_v8(scope, carrier) {
+        return Ok(primitive);
+    }
+    let array = v8::Local::<v8::Array>::try_from(carrier).map_err(|_| ops::malformed())?;
+    let tag = number(scope, array, 0)? as u32;
+    match tag {
+        tag::VALUE => {
+            let value = element(scope, array, 1)?;
+            let bits = number(scope, array, 2)?;
+            ops::transfer_out(scope, at, value, Transfer::from_number(bits))
+        }
+        tag::HANDLE => match number(scope, array, 1)? as usize {
+            0 => Ok(Value::Handle(Handle::Ivm)),
+            id => at.guest.carried(id).ok_or_else(ops::malformed),
+        },
+        tag::FUNCTION => {
+            let target = element(scope, array, 1)?;
+            let mode = match number(scope, array, 2)? as u32 {
+                1 => CallbackMode::Async,
+                2 => CallbackMode::Ignored,
+                _ => CallbackMode::Sync,
+            };
+            let name = element(scope, array, 3)?;
+            let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
+            let name = convert::text_from_v8(scope, name);
+            let length = number(scope, array, 4)? as u32;
+            let slot = at
+                .guest
+                .hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
+            Ok(Value::Function(Arc::new(Callable {
+                slot,
+                name,
+                length,
+                mode,
+            })))
+        }
+        tag::DEREF => match at.guest.carried(number(scope, array, 1)? as usize) {
+            Some(Value::Handle(Handle::Reference(reference))) => Ok(Value::Dereference(reference)),
+            _ => Err(ops::malformed()),
+        },
+        tag::COPY_INTO => match at.guest.carried(number(scope, array, 1)? as usize) {
+            Some(Value::Handle(Handle::ExternalCopy(copy))) => {
+                let transfer_in = element(scope, array, 2)?.is_true();
+                Ok(Value::CopyInto { copy, transfer_in })
+            }
+            _ => Err(ops::malformed()),
+        },
+        _ => Err(ops::malformed()),
+    }
+}
+
+fn element<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    array: v8::Local<'s, v8::Array>,
+    index: u32,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    array.get_index(scope, index).ok_or(Fault::Stopped)
+}
+
+fn number(scope: &mut v8::PinScope<'_, '_>, array: v8::Local<'_, v8::Array>, index: u32) -> Result<f64, Fault> {
+    let value = array.get_index(scope, index).ok_or(Fault::Stopped)?;
+    v8::Local::<v8::Number>::try_from(value)
+        .map(|number| number.value())
+        .map_err(|_| ops::malformed())
+}
+
+/// The carrier of an outcome; [`Fault::Stopped`] where the guest is being stopped and nothing of it may run on.
+pub fn write<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    outcome: Outcome,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    let fault = match outcome {
+        Ok(value) => match convert::to_v8(scope, at, value) {
+            Ok(value) if value.is_object() || value.is_symbol() => {
+                let tag = v8::Number::new(scope, f64::from(tag::VALUE)).into();
+                return Ok(v8::Array::new_with_elements(scope, &[tag, value]).into());
+            }
+            Ok(primitive) => return Ok(primitive),
+            Err(fault) => fault,
+        },
+        Err(fault) => fault,
+    };
+    let elements = match fault {
+        Fault::Stopped => return Err(Fault::Stopped),
+        Fault::Thrown(value) => {
+            let value = convert::to_v8(scope, at, value)?;
+            vec![v8::Number::new(scope, f64::from(tag::THROWN)).into(), value]
+        }
+        Fault::Error(error) => fault_elements(scope, &error)?,
+    };
+    Ok(v8::Array::new_with_elements(scope, &elements).into())
+}
+
+fn fault_elements<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    error: &ErrorFault,
+) -> Result<Vec<v8::Local<'s, v8::Value>>, Fault> {
+    let undefined: v8::Local<v8::Value> = v8::undefined(scope).into();
+    let ascii = |scope: &mut v8::PinScope<'s, '_>, text: &str| -> v8::Local<'s, v8::Value> {
+        v8::String::new(scope, text).map_or(undefined, Into::into)
+    };
+    Ok(vec![
+        v8::Number::new(scope, f64::from(tag::FAULT)).into(),
+        ascii(scope, error.class.name()),
+        match &error.name {
+            Some(name) => convert::text_to_v8(scope, name)?.into(),
+            None => undefined,
+        },
+        convert::text_to_v8(scope, &error.message)?.into(),
+        convert::text_to_v8(scope, &error.stack)?.into(),
+        match error.code {
+            Some(code) => ascii(scope, code.name()),
+            None => undefined,
+        },
+    ])
+}

@@ -1,0 +1,152 @@
+//! The native functions that a realm's surface calls.
+
+use std::sync::Arc;
+
+use super::{carrier, member, outgoing, surface};
+use crate::convert;
+use crate::isolate::Place;
+use crate::ops::{self, Prepared, Transfer, op};
+use crate::value::{Answer, Fault, Nobody, Value};
+
+const SYNC: u32 = 0;
+const ASYNC: u32 = 1;
+
+/// `{ invoke, release, owned, cross, isArrayBuffer, now }`.
+pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
+    let object = v8::Object::new(scope);
+    let functions = [
+        ("invoke", v8::Function::new(scope, invoke)?),
+        ("release", v8::Function::new(scope, release)?),
+        ("owned", v8::Function::new(scope, owned)?),
+        ("cross", v8::Function::new(scope, cross)?),
+        ("isArrayBuffer", v8::Function::new(scope, is_array_buffer)?),
+        ("now", v8::Function::new(scope, now)?),
+    ];
+    for (name, function) in functions {
+        let name = v8::String::new(scope, name)?;
+        object.create_data_property(scope, name.into(), function.into())?;
+    }
+    Some(object)
+}
+
+fn number(scope: &mut v8::PinScope<'_, '_>, args: &v8::FunctionCallbackArguments<'_>, index: i32) -> f64 {
+    args.get(index).number_value(scope).unwrap_or(0.0)
+}
+
+/// `invoke(op, mode, request, handle, ...args)`.
+fn invoke<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    let Ok(at) = Place::current(scope) else { return };
+    let op = number(scope, &args, 0) as u32;
+    let mode = number(scope, &args, 1) as u32;
+    let request = number(scope, &args, 2);
+    let outcome = prepare(scope, &at, op, &args).and_then(|prepared| match mode {
+        SYNC if op == op::REF_APPLY_SYNC_PROMISE => outgoing::wait_settled(scope, &at, prepared),
+        SYNC => outgoing::wait(scope, &at, prepared),
+        ASYNC => {
+            let answer = settlement(&at, request)?;
+            outgoing::dispatch(&at, prepared, answer, false).map(|()| Value::Undefined)
+        }
+        _ => outgoing::dispatch(&at, prepared, Arc::new(Nobody), false).map(|()| Value::Undefined),
+    });
+    // Where nothing can be written, execution is being terminated.
+    if let Ok(carrier) = carrier::write(scope, &at, outcome) {
+        result.set(carrier);
+    }
+}
+
+fn prepare<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    op: u32,
+    args: &v8::FunctionCallbackArguments<'s>,
+) -> Result<Prepared, Fault> {
+    if op == op::REF_APPLY_SYNC_PROMISE && at.guest.chain().is_rooted() {
+        return Err(Fault::error("This function may not be called from the default thread"));
+    }
+    let target = at.guest.carried(number(scope, args, 3) as usize);
+    let mut values = Vec::new();
+    for index in 4..args.length() {
+        values.push(carrier::read(scope, at, args.get(index))?);
+    }
+    let remote = at.guest.remote()?;
+    Ok(ops::prepare(op, target, values, &remote.settings))
+}
+
+/// The answer that settles a request of the surface.
+fn settlement(at: &Place, request: f64) -> Result<Arc<dyn Answer>, Fault> {
+    outgoing::later(at, move |scope, at, outcome| {
+        let Ok(carrier) = carrier::write(scope, at, outcome) else {
+            return;
+        };
+        let Ok(surface) = surface(scope, at) else { return };
+        if let Some(settle) = member(scope, surface, "settle") {
+            let receiver = v8::undefined(scope).into();
+            let request = v8::Number::new(scope, request).into();
+            // Fails only where the guest is being stopped.
+            let _ = settle.call(scope, receiver, &[request, carrier]);
+        }
+    })
+}
+
+/// `release(handle)`.
+fn release<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    _result: v8::ReturnValue<v8::Value>,
+) {
+    if let Ok(at) = Place::current(scope) {
+        at.guest.put_down(number(scope, &args, 0) as usize);
+    }
+}
+
+/// `owned(slot)`: the value of this isolate that a slot holds.
+fn owned<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    let Ok(at) = Place::current(scope) else { return };
+    let slot = number(scope, &args, 0) as u32;
+    if let Some(value) = at.guest.held_at(scope, slot) {
+        result.set(value);
+    }
+}
+
+/// `cross(value, bits)`: the value as if it had been sent to another isolate and back.
+fn cross<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    let Ok(at) = Place::current(scope) else { return };
+    let transfer = Transfer::from_number(number(scope, &args, 1));
+    let crossed =
+        ops::transfer_out(scope, &at, args.get(0), transfer).and_then(|value| convert::to_v8(scope, &at, value));
+    match crossed {
+        Ok(value) => result.set(value),
+        Err(fault) => outgoing::throw(scope, &at, &fault),
+    }
+}
+
+fn is_array_buffer<'s>(
+    _scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    result.set_bool(args.get(0).is_array_buffer());
+}
+
+/// `now()`: nanoseconds of a monotonic clock.
+fn now<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    _args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    let nanoseconds = u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    result.set(v8::BigInt::new_from_u64(scope, nanoseconds).into());
+}

@@ -1,0 +1,202 @@
+//! The V8 binding: what a realm's surface calls, and how handles look there. A realm that never meets a handle has no
+//! surface.
+
+mod carrier;
+mod invoke;
+mod outgoing;
+
+use std::sync::Arc;
+
+use crate::convert;
+use crate::engine::{BOOTSTRAP, Recipe};
+use crate::isolate::{Binding, Held, Place};
+use crate::ops;
+use crate::value::{Fault, Handle, Settlement, Value};
+
+/// The sources of every realm's surface; the host runs the same files.
+pub const RECIPE: Recipe = Recipe {
+    modules: SOURCES,
+    entry: "./guest.js",
+};
+
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => {
+        &[$((concat!("./", $name), include_str!(concat!("../../surface/", $name)))),*]
+    };
+}
+
+const SOURCES: &[(&str, &str)] = sources![
+    "callback.js",
+    "calls.js",
+    "classes.js",
+    "context.js",
+    "error.js",
+    "external-copy.js",
+    "guest.js",
+    "handle.js",
+    "index.js",
+    "isolate.js",
+    "library.js",
+    "options.js",
+    "primordials.js",
+    "protocol.js",
+    "reference-access.js",
+    "reference.js",
+    "script.js",
+];
+
+/// What handles are, as the surface numbers them.
+mod kind {
+    pub const ISOLATE: u32 = 0;
+    pub const CONTEXT: u32 = 1;
+    pub const SCRIPT: u32 = 2;
+    pub const REFERENCE: u32 = 4;
+    pub const EXTERNAL_COPY: u32 = 5;
+    pub const IVM: u32 = 7;
+}
+
+pub struct GuestBinding;
+
+impl Binding for GuestBinding {
+    fn adopt<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        at: &Place,
+        value: Value,
+    ) -> Result<v8::Local<'s, v8::Value>, Fault> {
+        match value {
+            Value::Function(callable) | Value::Handle(Handle::Callback(callable)) => {
+                outgoing::function(scope, at, callable)
+            }
+            Value::Handle(handle) => adopt_handle(scope, at, handle),
+            Value::Promise(settlement) => adopt_promise(scope, at, &settlement),
+            Value::Dereference(reference) => {
+                let value = at
+                    .guest
+                    .owns(&reference.slot)
+                    .then(|| {
+                        at.guest.held(&reference.slot, |held| match held {
+                            Held::Value(_, value) => Some(v8::Local::new(scope, value)),
+                            _ => None,
+                        })
+                    })
+                    .flatten();
+                value.ok_or_else(|| Fault::type_error("Cannot dereference this into target isolate"))
+            }
+            Value::CopyInto { copy, transfer_in } => {
+                let value = if transfer_in { copy.take() } else { copy.value() };
+                convert::to_v8(scope, at, value.ok_or_else(|| Fault::error("Copy has been released"))?)
+            }
+            _ => Err(ops::malformed()),
+        }
+    }
+
+    fn identify(
+        &self,
+        scope: &mut v8::PinScope<'_, '_>,
+        at: &Place,
+        object: v8::Local<'_, v8::Object>,
+    ) -> Option<Value> {
+        v8::tc_scope!(let scope, scope);
+        let surface = surface(scope, at).ok()?;
+        let identify = member(scope, surface, "identify")?;
+        let receiver = v8::undefined(scope).into();
+        let object = v8::Local::new(scope, object).into();
+        let carrier = identify.call(scope, receiver, &[object])?;
+        if !carrier.is_array() {
+            return None;
+        }
+        carrier::read(scope, at, carrier).ok()
+    }
+}
+
+/// The surface of a realm, made on first use.
+fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local<'s, v8::Object>, Fault> {
+    if let Some(surface) = &*at.realm.surface.borrow() {
+        return Ok(v8::Local::new(scope, surface));
+    }
+    let failed = || Fault::error("The isolate's side of the API could not be made");
+    v8::tc_scope!(let scope, scope);
+    let create = scope
+        .get_context_data_from_snapshot_once::<v8::Value>(BOOTSTRAP)
+        .map_err(|_| failed())?;
+    let create = v8::Local::<v8::Function>::try_from(create).map_err(|_| failed())?;
+    let native = invoke::native_object(scope).ok_or_else(failed)?;
+    let receiver = v8::undefined(scope).into();
+    let made = create.call(scope, receiver, &[native.into()]);
+    let Some(surface) = made.and_then(|made| v8::Local::<v8::Object>::try_from(made).ok()) else {
+        return Err(convert::fault_from_caught(scope).unwrap_or_else(failed));
+    };
+    *at.realm.surface.borrow_mut() = Some(v8::Global::new(scope, surface));
+    Ok(surface)
+}
+
+fn member<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    surface: v8::Local<'s, v8::Object>,
+    name: &str,
+) -> Option<v8::Local<'s, v8::Function>> {
+    let name = v8::String::new(scope, name)?;
+    let value = surface.get(scope, name.into())?;
+    v8::Local::<v8::Function>::try_from(value).ok()
+}
+
+/// The object of the surface for a handle.
+fn adopt_handle<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    handle: Handle,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    let (kind, slot, type_of, flags) = match &handle {
+        Handle::Isolate(_) => (kind::ISOLATE, None, "", 0),
+        Handle::Context(_) => (kind::CONTEXT, None, "", 0),
+        Handle::Script(_) => (kind::SCRIPT, None, "", 0),
+        Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, "", 0),
+        Handle::Ivm => (kind::IVM, None, "", 0),
+        Handle::Reference(reference) => {
+            let accessors = if reference.accessors {
+                ops::Transfer::ACCESSORS
+            } else {
+                0
+            };
+            let inherit = if reference.inherit {
+                ops::Transfer::UNSAFE_INHERIT
+            } else {
+                0
+            };
+            let own = at.guest.owns(&reference.slot).then(|| reference.slot.index());
+            (kind::REFERENCE, own, reference.type_of.name(), accessors | inherit)
+        }
+        Handle::Callback(_) => return Err(ops::malformed()),
+    };
+    let surface = surface(scope, at)?;
+    let id = if kind == kind::IVM {
+        0
+    } else {
+        at.guest.carry(Value::Handle(handle))
+    };
+    v8::tc_scope!(let scope, scope);
+    let args = [
+        v8::Number::new(scope, f64::from(kind)).into(),
+        v8::Number::new(scope, id as f64).into(),
+        v8::Number::new(scope, slot.map_or(-1.0, f64::from)).into(),
+        v8::String::new(scope, type_of).ok_or_else(ops::malformed)?.into(),
+        v8::Number::new(scope, f64::from(flags)).into(),
+    ];
+    let receiver = v8::undefined(scope).into();
+    let adopted = member(scope, surface, "adopt").and_then(|adopt| adopt.call(scope, receiver, &args));
+    adopted.ok_or_else(|| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped))
+}
+
+/// A promise of this realm that settles with one of others.
+fn adopt_promise<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    settlement: &Arc<Settlement>,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
+    let promise = resolver.get_promise(scope);
+    let answer = outgoing::resolution(scope, at, resolver)?;
+    settlement.subscribe(Box::new(move |outcome| answer.answer(outcome)));
+    Ok(promise.into())
+}

@@ -1,0 +1,231 @@
+//! Calls out of a guest: functions that live elsewhere, and answers that come back into the realm later.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::convert;
+use crate::isolate::{Guest, Held, IsolateScope, Job, Limits, Place, Realm, Remote, Reply};
+use crate::ops::{self, Prepared, Transfer};
+use crate::value::{Answer, Callable, CallbackMode, Chain, Fault, Nobody, Outcome, Request, Value};
+
+/// A native function of this realm that calls `callable`. One that lives in this isolate is itself.
+pub fn function<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    callable: Arc<Callable>,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    if at.guest.owns(&callable.slot) {
+        let own = at.guest.held(&callable.slot, |held| match held {
+            Held::Value(_, value) => Some(v8::Local::new(scope, value)),
+            _ => None,
+        });
+        return own.ok_or_else(ops::malformed);
+    }
+    let name = convert::text_to_v8(scope, &callable.name)?;
+    let length = i32::try_from(callable.length).unwrap_or(i32::MAX);
+    let id = at.guest.carry(Value::Function(callable));
+    let data = v8::Number::new(scope, id as f64).into();
+    let function = v8::Function::builder(call)
+        .data(data)
+        .length(length)
+        .constructor_behavior(v8::ConstructorBehavior::Throw)
+        .build(scope)
+        .ok_or(Fault::Stopped)?;
+    function.set_name(name);
+    Ok(function.into())
+}
+
+/// Guest code calls a function that lives elsewhere.
+fn call<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    let Ok(at) = Place::current(scope) else { return };
+    match call_out(scope, &at, &args) {
+        Ok(value) => result.set(value),
+        // Execution is being terminated: nothing is thrown and nothing runs on.
+        Err(Fault::Stopped) => {}
+        Err(fault) => throw(scope, &at, &fault),
+    }
+}
+
+fn call_out<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    args: &v8::FunctionCallbackArguments<'s>,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    let id = args.data().number_value(scope).unwrap_or(-1.0);
+    let Some(Value::Function(callable)) = at.guest.carried(id as usize) else {
+        return Err(ops::malformed());
+    };
+    let mut values = Vec::with_capacity(usize::try_from(args.length()).unwrap_or(0));
+    for index in 0..args.length() {
+        values.push(ops::transfer_out(scope, at, args.get(index), Transfer(Transfer::COPY))?);
+    }
+    let prepared = ops::call_callable(&callable, values)?;
+    match callable.mode {
+        CallbackMode::Sync | CallbackMode::Awaited => {
+            let outcome = wait(scope, at, prepared)?;
+            convert::to_v8(scope, at, outcome)
+        }
+        CallbackMode::Ignored => {
+            dispatch(at, prepared, Arc::new(Nobody), false)?;
+            Ok(v8::undefined(scope).into())
+        }
+        CallbackMode::Async => {
+            let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
+            let promise = resolver.get_promise(scope);
+            let answer = resolution(scope, at, resolver)?;
+            dispatch(at, prepared, answer, false)?;
+            Ok(promise.into())
+        }
+    }
+}
+
+pub fn throw(scope: &mut v8::PinScope<'_, '_>, at: &Place, fault: &Fault) {
+    let exception = convert::exception_from_fault(scope, fault, |scope, value| convert::to_v8(scope, at, value).ok());
+    if let Some(exception) = exception {
+        scope.throw_exception(exception);
+    }
+}
+
+/// Waits on this thread for the outcome of a call, wherever it leads.
+pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
+    if let Prepared::Done(outcome) = prepared {
+        return outcome;
+    }
+    let reply = Reply::new(&at.guest);
+    if let Prepared::Enter { remote, limits, work } = prepared {
+        let answer = Arc::clone(&reply) as Arc<dyn Answer>;
+        let own = at.guest.owner_id() == Some(remote.id());
+        let job = Job {
+            limits,
+            chain: at.guest.chain(),
+            answer,
+            work,
+            sync: true,
+        };
+        if own {
+            at.guest.run_nested(scope, job)?;
+        } else if at.guest.chain().is_rooted() {
+            remote.post(job);
+        } else {
+            return Err(Fault::error(SYNC_IN_ASYNC));
+        }
+    } else {
+        dispatch(at, prepared, Arc::clone(&reply) as Arc<dyn Answer>, true)?;
+    }
+    at.guest.wait(scope, &reply)
+}
+
+const SYNC_IN_ASYNC: &str = "Calling a synchronous isolated-vm function on a non-default isolate from within an \
+                             asynchronous isolated-vm function is not allowed.";
+
+/// As [`wait`], and the promise that comes out is waited for as well.
+pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
+    match wait(scope, at, prepared)? {
+        Value::Promise(settlement) => {
+            let reply = Reply::new(&at.guest);
+            let answer = Arc::clone(&reply) as Arc<dyn Answer>;
+            settlement.subscribe(Box::new(move |outcome| answer.answer(outcome)));
+            at.guest.wait(scope, &reply)
+        }
+        value => Ok(value),
+    }
+}
+
+/// Starts a call without waiting for it.
+pub fn dispatch(at: &Place, prepared: Prepared, answer: Arc<dyn Answer>, sync: bool) -> Result<(), Fault> {
+    let chain = if sync { at.guest.chain() } else { Chain::default() };
+    match prepared {
+        Prepared::Done(outcome) => answer.answer(outcome),
+        Prepared::Enter { remote, limits, work } => remote.post(Job {
+            limits,
+            chain,
+            answer,
+            work,
+            sync,
+        }),
+        Prepared::Ask { host, op, slot, args } => {
+            let origin = at.guest.remote()?.as_owner();
+            host.ask(Request {
+                op,
+                slot: slot.index(),
+                args,
+                chain,
+                origin,
+                answer,
+            });
+            drop(slot);
+        }
+    }
+    Ok(())
+}
+
+/// An answer that settles a promise of this realm, by a task of its own.
+pub fn resolution(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    resolver: v8::Local<'_, v8::PromiseResolver>,
+) -> Result<Arc<dyn Answer>, Fault> {
+    let resolver = v8::Global::new(scope, resolver);
+    later(at, move |scope, at, outcome| {
+        let resolver = v8::Local::new(scope, &resolver);
+        let value = outcome.and_then(|value| convert::to_v8(scope, at, value));
+        // A promise that cannot be settled belongs to an isolate that is being stopped.
+        let _ = match value {
+            Ok(value) => resolver.resolve(scope, value),
+            Err(fault) => {
+                convert::exception_from_fault(scope, &fault, |scope, value| convert::to_v8(scope, at, value).ok())
+                    .and_then(|exception| resolver.reject(scope, exception))
+            }
+        };
+    })
+}
+
+type Arrive = Box<dyn FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send>;
+
+/// An answer that arrives in this realm as a task of its own.
+pub fn later(
+    at: &Place,
+    arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send + 'static,
+) -> Result<Arc<dyn Answer>, Fault> {
+    let remote = Arc::downgrade(&at.guest.remote()?);
+    let arrival = Mutex::new(Some((Arc::clone(&at.realm), Box::new(arrive) as Arrive)));
+    Ok(Arc::new(Later { remote, arrival }))
+}
+
+struct Later {
+    remote: Weak<Remote>,
+    arrival: Mutex<Option<(Arc<Realm>, Arrive)>>,
+}
+
+impl Answer for Later {
+    fn answer(&self, outcome: Outcome) {
+        let arrival = self.arrival.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (Some(remote), Some((realm, arrive))) = (self.remote.upgrade(), arrival) else {
+            return;
+        };
+        let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
+            let context = v8::Local::new(scope, &realm.context);
+            let scope = &mut v8::ContextScope::new(scope, context);
+            v8::tc_scope!(let scope, scope);
+            arrive(
+                scope,
+                &Place {
+                    guest: Arc::clone(guest),
+                    realm,
+                },
+                outcome,
+            );
+            Ok(Value::Undefined)
+        };
+        remote.post(Job {
+            limits: Limits::default(),
+            chain: Chain::default(),
+            answer: Arc::new(Nobody),
+            work: Box::new(work),
+            sync: false,
+        });
+    }
+}

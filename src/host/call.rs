@@ -1,0 +1,262 @@
+//! The functions that the host's surface calls, and how its thread waits.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use napi::sys;
+
+use super::carrier;
+use super::environment::{Local, Shared};
+use super::js::{CallInfo, Js, JsResult, JsValue};
+use crate::isolate::Job;
+use crate::ops::{self, Prepared};
+use crate::value::{Answer, Chain, Fault, Nobody, Outcome, Request, Value};
+
+const SYNC: u32 = 0;
+const ASYNC: u32 = 1;
+
+/// Most calls are answered within this time; sleeping and being woken takes longer than they do.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// Runs the body of a callback. A refusal without a pending exception becomes one.
+fn callback(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+    body: impl FnOnce(Js<'_>, &'static Local, &[JsValue]) -> JsResult<JsValue>,
+) -> JsValue {
+    // SAFETY: `env` is the environment of the callback that runs now.
+    let js = unsafe { Js::new(env) };
+    let result = CallInfo::read(js, info).and_then(|call| {
+        // SAFETY: these callbacks are made with a leaked `Local` as data, on whose thread they run.
+        let local = unsafe { &*call.data.cast::<Local>() };
+        body(js, local, call.args())
+    });
+    result.unwrap_or_else(|_| {
+        if !js.exception_is_pending() {
+            js.throw_type_error(c"isolated-v8: malformed call of the native binding");
+        }
+        ptr::null_mut()
+    })
+}
+
+/// `invoke(op, mode, request, handle, ...args)`.
+pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [op, mode, request, handle, rest @ ..] = args else {
+            return Err(super::js::Refused);
+        };
+        let op = js.read_number(*op)? as u32;
+        let mode = js.read_number(*mode)? as u32;
+        let request = js.read_number(*request)? as i64;
+        let target = local.handle(js.read_number(*handle)? as usize);
+        let mut values = Vec::with_capacity(rest.len());
+        for carrier in rest {
+            match carrier::read(js, local, *carrier)? {
+                Ok(value) => values.push(value),
+                Err(fault) => return finish(js, local, mode, request, Prepared::from(fault)),
+            }
+        }
+        let prepared = if op == ops::op::RUN && !values.is_empty() {
+            let context = values.remove(0).as_number().and_then(|id| local.handle(id as usize));
+            ops::prepare_run(target, context, values)
+        } else {
+            ops::prepare(op, target, values, &local.settings)
+        };
+        finish(js, local, mode, request, prepared)
+    })
+}
+
+fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue> {
+    match mode {
+        SYNC => {
+            let outcome = wait(js, local, prepared);
+            carrier::write(js, local, outcome)
+        }
+        ASYNC => {
+            dispatch(
+                local,
+                prepared,
+                local.async_answer(js, request),
+                Chain::default(),
+                false,
+            );
+            js.undefined()
+        }
+        _ => {
+            dispatch(local, prepared, Arc::new(Nobody), Chain::default(), false);
+            js.undefined()
+        }
+    }
+}
+
+fn dispatch(local: &Local, prepared: Prepared, answer: Arc<dyn Answer>, chain: Chain, sync: bool) {
+    match prepared {
+        Prepared::Done(outcome) => answer.answer(outcome),
+        Prepared::Enter { remote, limits, work } => remote.post(Job {
+            limits,
+            chain,
+            answer,
+            work,
+            sync,
+        }),
+        Prepared::Ask { host, op, slot, args } => {
+            host.ask(Request {
+                op,
+                slot: slot.index(),
+                args,
+                chain,
+                origin: None,
+                answer,
+            });
+            // The slot must not be given back before it was used.
+            drop(slot);
+        }
+    }
+    let _ = local;
+}
+
+/// The answer that a host thread waits for.
+struct SyncAnswer {
+    shared: Weak<Shared>,
+    outcome: Mutex<Option<Outcome>>,
+    answered: AtomicBool,
+}
+
+impl Answer for SyncAnswer {
+    fn answer(&self, outcome: Outcome) {
+        let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.answered.load(Ordering::Acquire) {
+            return;
+        }
+        *place = Some(outcome);
+        drop(place);
+        self.answered.store(true, Ordering::Release);
+        if let Some(shared) = self.shared.upgrade() {
+            shared.bump();
+        }
+    }
+}
+
+impl SyncAnswer {
+    fn take(&self) -> Option<Outcome> {
+        if !self.answered.load(Ordering::Acquire) {
+            return None;
+        }
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Waits for the outcome on this thread and serves what the callee asks of it meanwhile.
+fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
+    if let Prepared::Done(outcome) = prepared {
+        return outcome;
+    }
+    let inherited = local.chain.borrow().clone();
+    let outermost = inherited.is_none();
+    let chain = inherited.unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
+    let answer = Arc::new(SyncAnswer {
+        shared: Arc::downgrade(&local.shared),
+        outcome: Mutex::new(None),
+        answered: AtomicBool::new(false),
+    });
+    let outer = local.chain.replace(Some(chain.clone()));
+    dispatch(
+        local,
+        prepared,
+        Arc::clone(&answer) as Arc<dyn Answer>,
+        chain.clone(),
+        true,
+    );
+    let outcome = loop {
+        let version = local.shared.version.load(Ordering::Acquire);
+        if let Some(outcome) = answer.take() {
+            break outcome;
+        }
+        if let Some(request) = local.shared.take_call() {
+            // Fails only where the host is going down; the request is answered in any case.
+            let _ = js.scoped(|| local.serve(js, request));
+            continue;
+        }
+        if !spin(&local.shared, version) {
+            local.shared.park(version);
+        }
+    };
+    *local.chain.borrow_mut() = outer;
+    if outermost {
+        chain.end();
+        // What came too late for this call: its caller was given up.
+        while let Some(request) = local.shared.take_call() {
+            request.answer.answer(Err(Fault::environment_gone()));
+        }
+    }
+    outcome
+}
+
+fn spin(shared: &Shared, version: u32) -> bool {
+    let until = Instant::now() + SPIN;
+    loop {
+        for _ in 0..20 {
+            if shared.version.load(Ordering::Acquire) != version {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+    }
+}
+
+/// `release(handle)`: the surface has no wrapper for it any more.
+pub unsafe extern "C" fn release(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [handle, ..] = args else {
+            return Err(super::js::Refused);
+        };
+        local.release(js.read_number(*handle)? as usize);
+        js.undefined()
+    })
+}
+
+/// `reply(request, carrier)`: the answer to a request, or the outcome of a promise of the surface's.
+pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, carrier, ..] = args else {
+            return Err(super::js::Refused);
+        };
+        let request = js.read_number(*request)? as i64;
+        let outcome = carrier::read(js, local, *carrier)?;
+        local.reply(js, request, outcome);
+        js.undefined()
+    })
+}
+
+/// `new Environment(settle, serve)`: opens this environment; the result has the functions above.
+pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    // SAFETY: `env` is the environment of the callback that runs now.
+    let js = unsafe { Js::new(env) };
+    let opened = CallInfo::read(js, info).and_then(|call| {
+        let [settle, serve, ..] = call.args() else {
+            return Err(super::js::Refused);
+        };
+        let local = Local::open(js, *settle, *serve, crate::settings())?;
+        let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
+        js.object(&[
+            (c"invoke", js.function("invoke", Some(invoke), data)?),
+            (c"release", js.function("release", Some(release), data)?),
+            (c"reply", js.function("reply", Some(reply), data)?),
+        ])
+    });
+    opened.unwrap_or_else(|_| {
+        if !js.exception_is_pending() {
+            js.throw_type_error(c"isolated-v8: the environment could not be opened");
+        }
+        ptr::null_mut()
+    })
+}
+
+/// A value that no operation takes; keeps the compiler's eye on the size of what crosses.
+const _: () = assert!(std::mem::size_of::<Value>() <= 32);

@@ -1,0 +1,354 @@
+//! Carriers: neutral values as the host's surface writes and reads them. A primitive is its own carrier, everything
+//! else an array that starts with its tag (`surface/protocol.js`).
+
+use std::sync::Arc;
+
+use super::environment::Local;
+use super::js::{Js, JsResult, JsType, JsValue};
+use crate::value::{
+    Answer, Callable, CallbackMode, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload,
+    Reference, Settlement, Text, TypeOf, Value,
+};
+
+/// First elements of carriers. The surface has the same numbers (`surface/protocol.js`); a test compares them.
+pub mod tag {
+    pub const HANDLE: u32 = 1;
+    pub const WIRE: u32 = 2;
+    pub const FUNCTION: u32 = 3;
+    pub const REFERENCE: u32 = 4;
+    pub const COPY: u32 = 5;
+    pub const PROMISE: u32 = 6;
+    pub const FAULT: u32 = 7;
+    pub const THROWN: u32 = 8;
+    pub const DEREF: u32 = 9;
+    pub const COPY_INTO: u32 = 10;
+    pub const BUFFER: u32 = 11;
+    pub const MOVE: u32 = 12;
+    pub const SHARED: u32 = 13;
+    pub const LIST: u32 = 14;
+}
+
+/// What handles are, as the surface numbers them.
+pub mod kind {
+    pub const ISOLATE: u32 = 0;
+    pub const CONTEXT: u32 = 1;
+    pub const SCRIPT: u32 = 2;
+    pub const REFERENCE: u32 = 4;
+    pub const EXTERNAL_COPY: u32 = 5;
+    pub const CALLBACK: u32 = 6;
+    pub const IVM: u32 = 7;
+}
+
+/// Bits of a REFERENCE carrier.
+const ACCESSORS: u32 = 32;
+const UNSAFE_INHERIT: u32 = 64;
+
+/// The bytes of a payload that is nothing but row 0 of its table: an `ArrayBuffer`, or a `SharedArrayBuffer`.
+const ONLY_BUFFER: [u8; 4] = [0xff, 16, b't', 0];
+const ONLY_SHARED: [u8; 4] = [0xff, 16, b'u', 0];
+
+fn malformed() -> Fault {
+    Fault::type_error("Malformed carrier")
+}
+
+/// Reads a carrier. The outer result is the host's refusal, the inner one the fault that the carrier stands for.
+pub fn read(js: Js<'_>, local: &Local, value: JsValue) -> JsResult<Outcome> {
+    Ok(Ok(match js.type_of(value)? {
+        JsType::Undefined => Value::Undefined,
+        JsType::Null => Value::Null,
+        JsType::Boolean => Value::Boolean(js.read_boolean(value)?),
+        JsType::Number => Value::Number(js.read_number(value)?),
+        JsType::String => Value::String(js.read_text(value)?),
+        JsType::BigInt => Value::BigInt(Box::new(js.read_bigint(value)?)),
+        JsType::Object => return read_tagged(js, local, value),
+        JsType::Function | JsType::Other => return Ok(Err(malformed())),
+    }))
+}
+
+fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
+    let number = |index: u32| js.read_number(js.element(array, index)?);
+    let tag = number(0)? as u32;
+    let value = match tag {
+        tag::HANDLE => local.handle(number(1)? as usize),
+        tag::WIRE => Some(read_payload(js, local, array)?),
+        tag::FUNCTION => Some(Value::Function(Arc::new(Callable {
+            slot: local.own_slot(number(1)? as u32),
+            name: js.read_text(js.element(array, 2)?)?,
+            length: number(3)? as u32,
+            mode: callback_mode(number(4)? as u32),
+        }))),
+        tag::REFERENCE => {
+            let flags = number(3)? as u32;
+            Some(Value::Handle(Handle::Reference(Arc::new(Reference {
+                slot: local.own_slot(number(1)? as u32),
+                type_of: TypeOf::named(&js.read_text(js.element(array, 2)?)?.to_string()),
+                accessors: flags & ACCESSORS != 0,
+                inherit: flags & UNSAFE_INHERIT != 0,
+            }))))
+        }
+        tag::COPY => match read(js, local, js.element(array, 1)?)? {
+            Ok(value) => Some(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(value)))),
+            Err(fault) => return Ok(Err(fault)),
+        },
+        tag::PROMISE => {
+            let settlement = Arc::new(Settlement::default());
+            local.expect_reply(number(1)? as i64, Arc::clone(&settlement) as Arc<dyn Answer>);
+            Some(Value::Promise(settlement))
+        }
+        tag::FAULT => return Ok(Err(read_fault(js, array)?)),
+        tag::THROWN => {
+            let thrown = read(js, local, js.element(array, 1)?)?;
+            return Ok(Err(thrown.map_or_else(|fault| fault, Fault::Thrown)));
+        }
+        tag::DEREF => match local.handle(number(1)? as usize) {
+            Some(Value::Handle(Handle::Reference(reference))) => Some(Value::Dereference(reference)),
+            _ => None,
+        },
+        tag::COPY_INTO => match local.handle(number(1)? as usize) {
+            Some(Value::Handle(Handle::ExternalCopy(copy))) => Some(Value::CopyInto {
+                copy,
+                transfer_in: js.read_boolean(js.element(array, 2)?)?,
+            }),
+            _ => None,
+        },
+        tag::BUFFER | tag::MOVE => Some(only(&ONLY_BUFFER, read_entry(js, local, array)?)),
+        tag::SHARED => Some(only(&ONLY_SHARED, read_entry(js, local, array)?)),
+        _ => None,
+    };
+    Ok(value.ok_or_else(malformed))
+}
+
+fn only(bytes: &[u8], entry: Entry) -> Value {
+    Value::Payload(Box::new(Payload {
+        bytes: Arc::new(bytes.to_vec()),
+        table: vec![entry],
+    }))
+}
+
+fn callback_mode(mode: u32) -> CallbackMode {
+    match mode {
+        1 => CallbackMode::Async,
+        2 => CallbackMode::Ignored,
+        3 => CallbackMode::Awaited,
+        _ => CallbackMode::Sync,
+    }
+}
+
+fn read_payload(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Value> {
+    let bytes = js.read_bytes(js.element(array, 1)?)?;
+    let rows = js.element(array, 2)?;
+    let mut table = Vec::new();
+    if js.type_of(rows)? == JsType::Object {
+        for index in 0..js.length(rows)? {
+            table.push(read_entry(js, local, js.element(rows, index)?)?);
+        }
+    }
+    Ok(Value::Payload(Box::new(Payload {
+        bytes: Arc::new(bytes),
+        table,
+    })))
+}
+
+fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
+    let tag = js.read_number(js.element(row, 0)?)? as u32;
+    Ok(match tag {
+        tag::BUFFER | tag::MOVE => {
+            let buffer = js.element(row, 1)?;
+            let (data, total) = js.buffer_memory(buffer)?;
+            let (offset, length) = if tag == tag::BUFFER {
+                (
+                    js.read_number(js.element(row, 2)?)? as usize,
+                    js.read_number(js.element(row, 3)?)? as usize,
+                )
+            } else {
+                (0, total)
+            };
+            let mut bytes = Vec::new();
+            if !data.is_null() && offset.checked_add(length).is_some_and(|end| end <= total) {
+                // SAFETY: the host gave address and length of memory that lives while this callback runs, no JavaScript
+                // runs meanwhile, and the range was checked to lie inside.
+                bytes = unsafe { std::slice::from_raw_parts(data.add(offset), length) }.to_vec();
+            }
+            if tag == tag::MOVE {
+                js.detach(buffer)?;
+            }
+            Entry::Buffer(Arc::new(bytes))
+        }
+        tag::SHARED => {
+            let view = js.element(row, 1)?;
+            let key = js.read_number(js.element(row, 2)?)? as u32;
+            let (data, length) = js.view_memory(view)?;
+            Entry::Shared(local.share_memory(js, view, key, data, length)?)
+        }
+        // A row that cannot be read is refused where the bytes name it.
+        _ => Entry::Value(read(js, local, row)?.unwrap_or(Value::Undefined)),
+    })
+}
+
+fn read_fault(js: Js<'_>, array: JsValue) -> JsResult<Fault> {
+    let text = |index: u32| -> JsResult<Option<Text>> {
+        let value = js.element(array, index)?;
+        Ok(if js.type_of(value)? == JsType::String {
+            Some(js.read_text(value)?)
+        } else {
+            None
+        })
+    };
+    let empty = || Text::from("");
+    Ok(Fault::Error(Box::new(ErrorFault {
+        class: text(1)?.map_or(ErrorClass::Error, |class| ErrorClass::named(&class.to_string())),
+        name: text(2)?,
+        message: text(3)?.unwrap_or_else(empty),
+        stack: text(4)?.unwrap_or_else(empty),
+        // A host's errors carry no code of ours into a guest.
+        code: None,
+    })))
+}
+
+/// Writes the carrier of an outcome.
+pub fn write(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
+    match outcome {
+        Ok(value) => write_value(js, local, value),
+        Err(fault) => write_fault(js, local, fault),
+    }
+}
+
+fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
+    match value {
+        Value::Undefined => js.undefined(),
+        Value::Null => js.null(),
+        Value::Boolean(boolean) => js.boolean(boolean),
+        Value::Number(number) => js.number(number),
+        Value::BigInt(bigint) => js.bigint(&bigint),
+        Value::String(text) => js.text(&text),
+        Value::Payload(payload) if **payload.bytes == ONLY_BUFFER || **payload.bytes == ONLY_SHARED => {
+            match payload.table.into_iter().next() {
+                Some(entry) => write_entry(js, local, entry),
+                None => js.undefined(),
+            }
+        }
+        Value::Payload(payload) => {
+            let mut rows = Vec::with_capacity(payload.table.len());
+            for entry in payload.table {
+                rows.push(write_entry(js, local, entry)?);
+            }
+            let bytes = js.bytes(&payload.bytes, true)?;
+            js.array(&[js.number(f64::from(tag::WIRE))?, bytes, js.array(&rows)?])
+        }
+        Value::Handle(handle) => write_handle(js, local, handle),
+        Value::Function(callable) => write_function(js, local, callable),
+        Value::Promise(settlement) => {
+            let request = local.promise(&settlement);
+            js.array(&[js.number(f64::from(tag::PROMISE))?, js.number(request)?])
+        }
+        Value::List(values) => {
+            let mut elements = vec![js.number(f64::from(tag::LIST))?];
+            for value in values {
+                elements.push(write_value(js, local, value)?);
+            }
+            js.array(&elements)
+        }
+        Value::Dereference(reference) => {
+            if local.owns(&reference.slot) {
+                return write_handle(js, local, Handle::Reference(reference));
+            }
+            write_fault(
+                js,
+                local,
+                Fault::type_error("Cannot dereference this into target isolate"),
+            )
+        }
+        Value::CopyInto { copy, transfer_in } => match if transfer_in { copy.take() } else { copy.value() } {
+            Some(value) => write_value(js, local, value),
+            None => write_fault(js, local, Fault::error("Copy has been released")),
+        },
+    }
+}
+
+fn write_entry(js: Js<'_>, local: &Local, entry: Entry) -> JsResult<JsValue> {
+    match entry {
+        Entry::Value(value) => write_value(js, local, value),
+        Entry::Buffer(bytes) => js.array(&[js.number(f64::from(tag::BUFFER))?, js.bytes(&bytes, false)?]),
+        Entry::Shared(memory) => {
+            let key = local.shared_key(&memory);
+            js.array(&[js.number(f64::from(tag::SHARED))?, js.number(f64::from(key))?])
+        }
+    }
+}
+
+fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> {
+    let (kind, slot, type_of, flags) = match &handle {
+        Handle::Isolate(_) => (kind::ISOLATE, None, None, 0),
+        Handle::Context(_) => (kind::CONTEXT, None, None, 0),
+        Handle::Script(_) => (kind::SCRIPT, None, None, 0),
+        Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, None, 0),
+        Handle::Callback(_) => (kind::CALLBACK, None, None, 0),
+        Handle::Ivm => (kind::IVM, None, None, 0),
+        Handle::Reference(reference) => {
+            let accessors = if reference.accessors { ACCESSORS } else { 0 };
+            let inherit = if reference.inherit { UNSAFE_INHERIT } else { 0 };
+            let own = local.owns(&reference.slot).then(|| reference.slot.index());
+            (kind::REFERENCE, own, Some(reference.type_of), accessors | inherit)
+        }
+    };
+    if let Handle::Callback(callable) = handle {
+        return write_function(js, local, callable);
+    }
+    let id = local.keep(Value::Handle(handle));
+    let type_of = match type_of {
+        Some(type_of) => js.string(type_of.name())?,
+        None => js.undefined()?,
+    };
+    js.array(&[
+        js.number(f64::from(tag::HANDLE))?,
+        js.number(f64::from(kind))?,
+        js.number(id as f64)?,
+        js.number(slot.map_or(-1.0, f64::from))?,
+        type_of,
+        js.number(f64::from(flags))?,
+    ])
+}
+
+fn write_function(js: Js<'_>, local: &Local, callable: Arc<Callable>) -> JsResult<JsValue> {
+    let own = local.owns(&callable.slot).then(|| callable.slot.index());
+    let name = js.text(&callable.name)?;
+    let length = f64::from(callable.length);
+    let id = local.keep(Value::Function(callable));
+    js.array(&[
+        js.number(f64::from(tag::FUNCTION))?,
+        js.number(id as f64)?,
+        name,
+        js.number(length)?,
+        js.number(own.map_or(-1.0, f64::from))?,
+    ])
+}
+
+fn write_fault(js: Js<'_>, local: &Local, fault: Fault) -> JsResult<JsValue> {
+    let error = match fault {
+        Fault::Error(error) => *error,
+        Fault::Thrown(value) => {
+            let thrown = write_value(js, local, value)?;
+            return js.array(&[js.number(f64::from(tag::THROWN))?, thrown]);
+        }
+        Fault::Stopped => match Fault::disposed_during_execution() {
+            Fault::Error(error) => *error,
+            Fault::Thrown(_) | Fault::Stopped => return js.undefined(),
+        },
+    };
+    let name = match &error.name {
+        Some(name) => js.text(name)?,
+        None => js.undefined()?,
+    };
+    let code = match error.code {
+        Some(code) => js.string(code.name())?,
+        None => js.undefined()?,
+    };
+    js.array(&[
+        js.number(f64::from(tag::FAULT))?,
+        js.string(error.class.name())?,
+        name,
+        js.text(&error.message)?,
+        js.text(&error.stack)?,
+        code,
+    ])
+}

@@ -1,0 +1,491 @@
+//! One host environment: a realm of Node, Bun or Deno that has loaded the addon. [`Shared`] is what other threads see;
+//! [`Local`] lives on the environment's thread and never leaves it.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+
+use napi::sys;
+use slab::Slab;
+
+use super::js::{Js, JsResult, JsValue};
+use super::signal::Signal;
+use super::{carrier, signal};
+use crate::isolate::{Job, Limits, Remote, Settings, Stop, next_owner_id};
+use crate::ops::op;
+use crate::value::{
+    Answer, Chain, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
+};
+
+/// What other threads have for the environment's thread.
+pub enum Event {
+    /// The outcome of an async call (positive) or promise (negative).
+    Settle { request: i64, outcome: Outcome },
+    /// A guest asks for something here.
+    Ask(Request),
+    /// The last holder of a slot is gone.
+    Disown(u32),
+    /// An isolate has digested what was sent to it; until then the event loop was kept alive.
+    Digested,
+    /// Shared memory that no isolate uses any more.
+    Unpin(usize),
+}
+
+#[derive(Default)]
+struct Queue {
+    events: VecDeque<Event>,
+    /// Requests for a thread that waits in a sync call.
+    calls: VecDeque<Request>,
+    /// The event loop has been told.
+    signalled: bool,
+    closed: bool,
+    /// The thread sleeps in a sync call.
+    parked: bool,
+}
+
+/// The environment as seen from any thread.
+pub struct Shared {
+    id: u64,
+    me: Weak<Shared>,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    /// Counts what a waiting thread must look at.
+    pub(super) version: AtomicU32,
+    signal: Signal,
+    isolates: Mutex<Vec<Weak<Remote>>>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands `event` to the environment's thread. False when the environment is gone.
+    pub fn send(&self, event: Event) -> Result<(), Event> {
+        let mut queue = self.lock();
+        if queue.closed {
+            return Err(event);
+        }
+        queue.events.push_back(event);
+        let tell = !std::mem::replace(&mut queue.signalled, true);
+        drop(queue);
+        if tell {
+            self.signal.raise();
+        }
+        Ok(())
+    }
+
+    /// Everything that has come since the last time.
+    pub fn take_events(&self) -> VecDeque<Event> {
+        let mut queue = self.lock();
+        queue.signalled = false;
+        std::mem::take(&mut queue.events)
+    }
+
+    pub(super) fn take_call(&self) -> Option<Request> {
+        self.lock().calls.pop_front()
+    }
+
+    /// Wakes the thread if it waits in a sync call.
+    pub(super) fn bump(&self) {
+        let queue = self.lock();
+        self.version.fetch_add(1, Ordering::Release);
+        let parked = queue.parked;
+        drop(queue);
+        if parked {
+            self.wake.notify_all();
+        }
+    }
+
+    /// Sleeps until the version is another one.
+    pub(super) fn park(&self, version: u32) {
+        let mut queue = self.lock();
+        queue.parked = true;
+        while self.version.load(Ordering::Acquire) == version {
+            queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        queue.parked = false;
+    }
+
+    /// The environment goes down: nobody here answers any more, and its isolates end.
+    fn close(&self) {
+        let mut queue = self.lock();
+        queue.closed = true;
+        let events = std::mem::take(&mut queue.events);
+        let calls = std::mem::take(&mut queue.calls);
+        drop(queue);
+        self.signal.close();
+        let asked = events.into_iter().filter_map(|event| match event {
+            Event::Ask(request) => Some(request),
+            _ => None,
+        });
+        for request in asked.chain(calls) {
+            request.answer.answer(Err(Fault::environment_gone()));
+        }
+        let isolates = std::mem::take(&mut *self.isolates.lock().unwrap_or_else(PoisonError::into_inner));
+        for remote in isolates.iter().filter_map(Weak::upgrade) {
+            remote.stop(Stop::Environment);
+        }
+    }
+
+    fn register(&self, remote: &Arc<Remote>) {
+        let mut isolates = self.isolates.lock().unwrap_or_else(PoisonError::into_inner);
+        if isolates.len().is_power_of_two() {
+            isolates.retain(|remote| remote.strong_count() > 0);
+        }
+        isolates.push(Arc::downgrade(remote));
+    }
+}
+
+impl Owner for Shared {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn release(&self, slot: u32) {
+        // When the environment is gone its slots are, too.
+        let _ = self.send(Event::Disown(slot));
+    }
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn as_host(self: Arc<Self>) -> Option<Arc<dyn Host>> {
+        Some(self)
+    }
+}
+
+impl Host for Shared {
+    fn ask(&self, request: Request) {
+        if request.chain.waits_in(self.id) {
+            let mut queue = self.lock();
+            if !queue.closed {
+                queue.calls.push_back(request);
+                drop(queue);
+                self.bump();
+                return;
+            }
+            drop(queue);
+            return request.answer.answer(Err(Fault::environment_gone()));
+        }
+        if let Err(Event::Ask(request)) = self.send(Event::Ask(request)) {
+            request.answer.answer(Err(Fault::environment_gone()));
+        }
+    }
+}
+
+/// The environment on its own thread.
+pub struct Local {
+    pub shared: Arc<Shared>,
+    pub settings: Settings,
+    settle: sys::napi_ref,
+    serve: sys::napi_ref,
+    /// Handles that the surface knows by number. 0 is the module itself.
+    handles: RefCell<Slab<Value>>,
+    /// Answers the surface owes, by number: positive ones asked of it, negative ones promised by it.
+    replies: RefCell<HashMap<i64, Asked>>,
+    last_request: Cell<i64>,
+    last_promise: Cell<i64>,
+    /// Async calls and messages under way. The event loop stays alive while there is one.
+    pending: Cell<u32>,
+    /// The sync call that this thread is in, and the chain it belongs to.
+    pub(super) chain: RefCell<Option<Chain>>,
+    /// Pins of shared memory: references to views of it.
+    pins: RefCell<Slab<sys::napi_ref>>,
+}
+
+struct Asked {
+    answer: Arc<dyn Answer>,
+    origin: Option<Arc<dyn Owner>>,
+}
+
+impl Local {
+    /// Opens the environment that `js` is in.
+    pub fn open(js: Js<'_>, settle: JsValue, serve: JsValue, settings: Settings) -> JsResult<&'static Local> {
+        let shared = Arc::new_cyclic(|me| Shared {
+            id: next_owner_id(),
+            me: me.clone(),
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+            version: AtomicU32::new(0),
+            signal: Signal::default(),
+            isolates: Mutex::default(),
+        });
+        let mut handles = Slab::new();
+        handles.insert(Value::Handle(Handle::Ivm));
+        // Never freed: Node-API names no moment after which no callback can come.
+        let local: &'static Local = Box::leak(Box::new(Local {
+            shared,
+            settings,
+            settle: js.reference(settle)?,
+            serve: js.reference(serve)?,
+            handles: RefCell::new(handles),
+            replies: RefCell::default(),
+            last_request: Cell::new(0),
+            last_promise: Cell::new(0),
+            pending: Cell::new(0),
+            chain: RefCell::default(),
+            pins: RefCell::default(),
+        }));
+        signal::attach(js, local)?;
+        Ok(local)
+    }
+
+    pub(super) fn signal(&self) -> &Signal {
+        &self.shared.signal
+    }
+
+    /// The environment goes down.
+    pub fn close(&self) {
+        self.shared.close();
+        drop(std::mem::take(&mut *self.handles.borrow_mut()));
+        let replies = std::mem::take(&mut *self.replies.borrow_mut());
+        for (_, asked) in replies {
+            asked.answer.answer(Err(Fault::environment_gone()));
+        }
+    }
+
+    pub fn handle(&self, id: usize) -> Option<Value> {
+        self.handles.borrow().get(id).cloned()
+    }
+
+    /// Gives a handle a number for the surface.
+    pub fn keep(&self, value: Value) -> usize {
+        if let Value::Handle(Handle::Isolate(isolate)) = &value
+            && let Some(remote) = Remote::from_owner(&isolate.0)
+        {
+            self.shared.register(&remote);
+        }
+        self.handles.borrow_mut().insert(value)
+    }
+
+    pub fn release(&self, id: usize) {
+        if id != 0 {
+            let value = self.handles.borrow_mut().try_remove(id);
+            // Outside the borrow: this may be the last handle of an isolate.
+            drop(value);
+        }
+    }
+
+    /// A counted handle on a slot of the surface's own table.
+    pub fn own_slot(&self, index: u32) -> Arc<Slot> {
+        Slot::new(Arc::clone(&self.shared) as Arc<dyn Owner>, index)
+    }
+
+    pub fn owns(&self, slot: &Slot) -> bool {
+        slot.owner().id() == self.shared.id
+    }
+
+    /// The surface will call `reply` with this number.
+    pub fn expect_reply(&self, request: i64, answer: Arc<dyn Answer>) {
+        self.replies
+            .borrow_mut()
+            .insert(request, Asked { answer, origin: None });
+    }
+
+    /// The surface answers.
+    pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
+        let asked = self.replies.borrow_mut().remove(&request);
+        let Some(Asked { answer, origin }) = asked else { return };
+        answer.answer(outcome);
+        if let Some(remote) = origin.as_ref().and_then(Remote::from_owner) {
+            self.stay_until_digested(js, &remote);
+        }
+    }
+
+    /// Keeps the event loop alive until `remote` has done what was sent to it so far.
+    fn stay_until_digested(&self, js: Js<'_>, remote: &Arc<Remote>) {
+        struct Digest(Weak<Shared>, AtomicBool);
+        impl Answer for Digest {
+            fn answer(&self, _outcome: Outcome) {
+                if !self.1.swap(true, Ordering::AcqRel)
+                    && let Some(shared) = self.0.upgrade()
+                {
+                    let _ = shared.send(Event::Digested);
+                }
+            }
+        }
+        self.begin(js);
+        remote.post(Job {
+            limits: Limits::default(),
+            chain: Chain::default(),
+            answer: Arc::new(Digest(self.shared.me.clone(), AtomicBool::new(false))),
+            work: Box::new(|_scope, _guest| Ok(Value::Undefined)),
+            sync: false,
+        });
+    }
+
+    /// The number under which the surface will hear of `settlement`.
+    pub fn promise(&self, settlement: &Settlement) -> f64 {
+        let request = self.last_promise.get() - 1;
+        self.last_promise.set(request);
+        let shared = self.shared.me.clone();
+        settlement.subscribe(Box::new(move |outcome| {
+            if let Some(shared) = shared.upgrade() {
+                let _ = shared.send(Event::Settle { request, outcome });
+            }
+        }));
+        request as f64
+    }
+
+    /// The answer that settles `request` of the surface.
+    pub fn async_answer(&self, js: Js<'_>, request: i64) -> Arc<dyn Answer> {
+        self.begin(js);
+        Arc::new(AsyncAnswer {
+            shared: self.shared.me.clone(),
+            request,
+            answered: AtomicBool::new(false),
+        })
+    }
+
+    /// Something is under way.
+    fn begin(&self, js: Js<'_>) {
+        let pending = self.pending.get() + 1;
+        self.pending.set(pending);
+        if pending == 1 {
+            self.signal().hold(js);
+        }
+    }
+
+    fn end(&self, js: Js<'_>) {
+        let pending = self.pending.get().saturating_sub(1);
+        self.pending.set(pending);
+        if pending == 0 {
+            self.signal().let_go(js);
+        }
+    }
+
+    /// Everything that other threads have sent, on a turn of the event loop.
+    pub fn handle_events(&self, js: Js<'_>) {
+        for event in self.shared.take_events() {
+            // A refusal means that the host is going down, or that an exception is pending which it will report.
+            let _ = js.scoped(|| self.handle_event(js, event));
+        }
+    }
+
+    fn handle_event(&self, js: Js<'_>, event: Event) -> JsResult<()> {
+        match event {
+            Event::Settle { request, outcome } => {
+                if request > 0 {
+                    self.end(js);
+                }
+                let carrier = carrier::write(js, self, outcome)?;
+                js.call(js.dereference(self.settle)?, &[js.number(request as f64)?, carrier])?;
+            }
+            Event::Ask(request) => self.serve(js, request),
+            Event::Disown(slot) => {
+                let args = [
+                    js.number(0.0)?,
+                    js.number(f64::from(op::REF_RELEASE))?,
+                    js.number(f64::from(slot))?,
+                ];
+                js.call(js.dereference(self.serve)?, &args)?;
+            }
+            Event::Digested => self.end(js),
+            Event::Unpin(pin) => {
+                let pin = self.pins.borrow_mut().try_remove(pin);
+                if let Some(pin) = pin {
+                    js.delete_reference(pin);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the surface answer a request, now or later.
+    pub fn serve(&self, js: Js<'_>, request: Request) {
+        let Request {
+            op,
+            slot,
+            args,
+            answer,
+            origin,
+            chain,
+        } = request;
+        let number = self.last_request.get() + 1;
+        self.last_request.set(number);
+        self.replies.borrow_mut().insert(number, Asked { answer, origin });
+        let outer = self.chain.replace(chain.waits_in(self.shared.id).then_some(chain));
+        let carried = self.call_serve(js, number, op, slot, args);
+        *self.chain.borrow_mut() = outer;
+        match carried {
+            // `undefined`: the surface replies itself.
+            Ok(None) => {}
+            Ok(Some(outcome)) => self.reply(js, number, outcome),
+            // A worker that is being terminated ends the call.
+            Err(_) => self.reply(js, number, Err(Fault::environment_gone())),
+        }
+    }
+
+    fn call_serve(&self, js: Js<'_>, number: i64, op: u32, slot: u32, args: Vec<Value>) -> JsResult<Option<Outcome>> {
+        let mut values = Vec::with_capacity(args.len() + 3);
+        values.push(js.number(number as f64)?);
+        values.push(js.number(f64::from(op))?);
+        values.push(js.number(f64::from(slot))?);
+        for arg in args {
+            values.push(carrier::write(js, self, Ok(arg))?);
+        }
+        let carrier = js.call(js.dereference(self.serve)?, &values)?;
+        Ok(match carrier::read(js, self, carrier)? {
+            Ok(Value::Undefined) => None,
+            outcome => Some(outcome),
+        })
+    }
+
+    /// Pins the memory of a shared buffer for as long as an isolate uses it.
+    pub fn share_memory(
+        &self,
+        js: Js<'_>,
+        view: JsValue,
+        key: u32,
+        data: *mut u8,
+        length: usize,
+    ) -> JsResult<Arc<SharedMemory>> {
+        /// Lets go of the view on the environment's thread.
+        struct Pin(Weak<Shared>, usize);
+        impl Drop for Pin {
+            fn drop(&mut self) {
+                if let Some(shared) = self.0.upgrade() {
+                    let _ = shared.send(Event::Unpin(self.1));
+                }
+            }
+        }
+        let pin = self.pins.borrow_mut().insert(js.reference(view)?);
+        let pin = Box::new(Pin(self.shared.me.clone(), pin));
+        // SAFETY: the host gave address and length of a shared buffer's memory, which does not move; the strong reference
+        // to a view keeps it until the pin is dropped. An environment that goes down stops its isolates first.
+        Ok(Arc::new(unsafe {
+            SharedMemory::new(data, length, Some((self.shared.id, key)), pin)
+        }))
+    }
+
+    /// The number under which the surface knows this memory; 0 if it is not the surface's.
+    pub fn shared_key(&self, memory: &SharedMemory) -> u32 {
+        match memory.origin {
+            Some((owner, key)) if owner == self.shared.id => key,
+            _ => 0,
+        }
+    }
+}
+
+struct AsyncAnswer {
+    shared: Weak<Shared>,
+    request: i64,
+    answered: AtomicBool,
+}
+
+impl Answer for AsyncAnswer {
+    fn answer(&self, outcome: Outcome) {
+        if !self.answered.swap(true, Ordering::AcqRel)
+            && let Some(shared) = self.shared.upgrade()
+        {
+            let _ = shared.send(Event::Settle {
+                request: self.request,
+                outcome,
+            });
+        }
+    }
+}

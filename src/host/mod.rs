@@ -1,0 +1,23 @@
+//! The Node-API binding: what the host's surface calls, and how the host's thread waits and is woken.
+
+mod call;
+mod carrier;
+mod environment;
+mod js;
+mod signal;
+
+use napi::bindgen_prelude::Object;
+use napi::{Env, JsValue, Result, Status};
+
+use js::Js;
+
+/// The addon's exports, made for each environment that loads it.
+#[napi_derive::napi(module_exports)]
+pub fn exports(exports: Object, env: Env) -> Result<()> {
+    // SAFETY: the host calls this with the environment that loads the addon, on its thread.
+    let js = unsafe { Js::new(env.raw()) };
+    let open = js
+        .function("Environment", Some(call::open), std::ptr::null_mut())
+        .and_then(|open| js.set(exports.raw(), c"Environment", open));
+    open.map_err(|_| napi::Error::new(Status::GenericFailure, "isolated-v8: the addon could not be set up"))
+}

@@ -1,0 +1,118 @@
+//! How other threads reach the event loop: one thread-safe function per environment. It keeps the loop alive only while
+//! something is under way.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use napi::sys;
+
+use super::environment::Local;
+use super::js::{Js, JsResult, Refused};
+
+/// The thread-safe function; `None` before it is made and after the environment is gone.
+#[derive(Default)]
+pub struct Signal(Mutex<Option<Function>>);
+
+struct Function(sys::napi_threadsafe_function);
+
+// SAFETY: Node-API allows calling a thread-safe function from any thread while it is open; the mutex around it is held
+// during the call, and closing takes it out first.
+unsafe impl Send for Function {}
+
+impl Signal {
+    /// Has the event loop take its events soon. On any thread.
+    pub fn raise(&self) {
+        let function = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Function(function)) = &*function {
+            // SAFETY: open, as it is still here; a failure means that the environment closes, and nobody will ask.
+            unsafe {
+                sys::napi_call_threadsafe_function(
+                    *function,
+                    ptr::null_mut(),
+                    sys::ThreadsafeFunctionCallMode::nonblocking,
+                );
+            }
+        }
+    }
+
+    /// Keeps the event loop alive.
+    pub fn hold(&self, js: Js<'_>) {
+        let function = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Function(function)) = &*function {
+            // SAFETY: on the environment's thread, as `js` witnesses, and open.
+            unsafe { sys::napi_ref_threadsafe_function(js.env(), *function) };
+        }
+    }
+
+    /// Lets the event loop end.
+    pub fn let_go(&self, js: Js<'_>) {
+        let function = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Function(function)) = &*function {
+            // SAFETY: as in `hold`.
+            unsafe { sys::napi_unref_threadsafe_function(js.env(), *function) };
+        }
+    }
+
+    /// The environment goes down; the host frees the function.
+    pub fn close(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// Connects an environment with its event loop and hears of its end.
+pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
+    let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
+    let name = js.string("isolated-v8")?;
+    let mut function = ptr::null_mut();
+    // SAFETY: `local` lives for ever; all pointers are to locals or null where Node-API allows it.
+    let status = unsafe {
+        sys::napi_create_threadsafe_function(
+            js.env(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            name,
+            0,
+            1,
+            ptr::null_mut(),
+            None,
+            data,
+            Some(on_signal),
+            &raw mut function,
+        )
+    };
+    if status != sys::Status::napi_ok {
+        return Err(Refused);
+    }
+    // SAFETY: made above, on this thread.
+    unsafe { sys::napi_unref_threadsafe_function(js.env(), function) };
+    *local.signal().0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Function(function));
+    // SAFETY: `local` lives for ever. A host that never calls the hook ends with its process.
+    let status = unsafe { sys::napi_add_env_cleanup_hook(js.env(), Some(on_cleanup), data) };
+    if status == sys::Status::napi_ok {
+        Ok(())
+    } else {
+        Err(Refused)
+    }
+}
+
+unsafe extern "C" fn on_signal(
+    env: sys::napi_env,
+    _function: sys::napi_value,
+    context: *mut c_void,
+    _data: *mut c_void,
+) {
+    if env.is_null() || context.is_null() {
+        // The environment is closing.
+        return;
+    }
+    // SAFETY: the context is the leaked `Local` of this environment, on whose thread this runs.
+    let local = unsafe { &*context.cast::<Local>() };
+    // SAFETY: `env` is this callback's environment.
+    local.handle_events(unsafe { Js::new(env) });
+}
+
+unsafe extern "C" fn on_cleanup(data: *mut c_void) {
+    // SAFETY: the data is the leaked `Local`, on whose thread hooks run.
+    unsafe { &*data.cast::<Local>() }.close();
+}

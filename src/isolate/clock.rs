@@ -1,0 +1,91 @@
+//! The one timer source: a thread that runs short actions when their time has come. It starts with the first alarm.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+type Action = Box<dyn FnOnce() + Send>;
+
+/// Names an alarm, to cancel it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Alarm(Instant, u64);
+
+#[derive(Default)]
+struct Alarms {
+    pending: BTreeMap<Alarm, Action>,
+    serial: u64,
+    /// The thread sleeps until then; an earlier alarm must wake it. `None`: it is awake or not started.
+    sleeping_until: Option<Instant>,
+    started: bool,
+}
+
+#[derive(Default)]
+struct Clock {
+    alarms: Mutex<Alarms>,
+    changed: Condvar,
+}
+
+static CLOCK: LazyLock<Arc<Clock>> = LazyLock::new(Arc::default);
+
+/// Longer waits are cut; the thread then looks again.
+const HORIZON: Duration = Duration::from_secs(3_600);
+
+/// Runs `action` on the clock's thread at `time`. Actions must be short and must not block.
+pub fn at(time: Instant, action: impl FnOnce() + Send + 'static) -> Alarm {
+    let clock = &*CLOCK;
+    let mut alarms = clock.lock();
+    alarms.serial += 1;
+    let alarm = Alarm(time, alarms.serial);
+    alarms.pending.insert(alarm, Box::new(action));
+    if !alarms.started {
+        let own = Arc::clone(clock);
+        // Without the thread no limit would ever be enforced: try again with the next alarm.
+        alarms.started = thread::Builder::new()
+            .name("isolated-v8 clock".to_owned())
+            .spawn(move || own.run())
+            .is_ok();
+    }
+    let wake = alarms.sleeping_until.is_some_and(|until| time < until);
+    drop(alarms);
+    if wake {
+        clock.changed.notify_one();
+    }
+    alarm
+}
+
+/// Forgets an alarm. It may be running at this moment.
+pub fn cancel(alarm: Alarm) {
+    let action = CLOCK.lock().pending.remove(&alarm);
+    // Dropped outside the lock: it may hold the last handle on something.
+    drop(action);
+}
+
+impl Clock {
+    fn lock(&self) -> MutexGuard<'_, Alarms> {
+        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        let mut alarms = self.lock();
+        loop {
+            let now = Instant::now();
+            let due = alarms.pending.first_key_value().map(|(alarm, _)| alarm.0);
+            if due.is_some_and(|time| time <= now) {
+                if let Some((_, action)) = alarms.pending.pop_first() {
+                    drop(alarms);
+                    action();
+                    alarms = self.lock();
+                }
+                continue;
+            }
+            let until = due.map_or(now + HORIZON, |time| time.min(now + HORIZON));
+            alarms.sleeping_until = Some(until);
+            alarms = match self.changed.wait_timeout(alarms, until - now) {
+                Ok((alarms, _)) => alarms,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+            alarms.sleeping_until = None;
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The stack of jobs running in one isolate, each with its own limits, and how a limit ends the right one.
+//!
+//! A limit that passes goes through three stages: an interrupt that notes the frames that were running and terminates;
+//! a termination from outside, for guests that take no interrupts; after a grace period, giving the isolate up.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::clock::{self, Alarm};
+use super::remote::{Remote, Stop, TERMINATION_GRACE};
+use super::{Guest, Job, Limits};
+use crate::convert;
+use crate::value::{Answer, Fault, Outcome, Text};
+
+/// How long an interrupt may stay unanswered before execution is terminated from outside.
+const INTERRUPT_PATIENCE: Duration = Duration::from_millis(10);
+
+#[derive(Clone, Copy, Debug)]
+enum Expired {
+    Timeout,
+    /// After this many milliseconds.
+    Deadline(u64),
+}
+
+struct Timer {
+    remaining: Duration,
+    /// Running since then, with this alarm; `None` while the guest waits for a host.
+    running: Option<(Instant, Alarm)>,
+}
+
+struct Entry {
+    serial: u64,
+    answer: Arc<dyn Answer>,
+    timeout: Option<Timer>,
+    deadline: Option<Alarm>,
+    expired: Option<Expired>,
+    /// Frames that were running when the limit passed.
+    stack: Option<Text>,
+}
+
+#[derive(Default)]
+struct Stack {
+    entries: Vec<Entry>,
+    serial: u64,
+    /// Waits for hosts, nested; timeouts stand still while there is one.
+    paused: u32,
+}
+
+#[derive(Default)]
+pub struct Entries(Mutex<Stack>);
+
+impl Entries {
+    fn lock(&self) -> MutexGuard<'_, Stack> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_running(&self) -> bool {
+        !self.lock().entries.is_empty()
+    }
+
+    /// Some entry is past its limit; whoever waits must return.
+    pub fn any_expired(&self) -> bool {
+        self.lock().entries.iter().any(|entry| entry.expired.is_some())
+    }
+
+    pub fn answer_all(&self, fault: &Fault) {
+        let answers: Vec<_> = self
+            .lock()
+            .entries
+            .iter()
+            .map(|entry| Arc::clone(&entry.answer))
+            .collect();
+        for answer in answers {
+            answer.answer(Err(fault.clone()));
+        }
+    }
+
+    /// Stops the timeouts: the guest waits for a host.
+    pub fn pause(&self) {
+        let mut stack = self.lock();
+        stack.paused += 1;
+        if stack.paused > 1 {
+            return;
+        }
+        for timer in stack.entries.iter_mut().filter_map(|entry| entry.timeout.as_mut()) {
+            timer.pause();
+        }
+    }
+
+    pub fn resume(&self, remote: &Weak<Remote>) {
+        let mut stack = self.lock();
+        stack.paused = stack.paused.saturating_sub(1);
+        if stack.paused > 0 {
+            return;
+        }
+        for entry in &mut stack.entries {
+            if let Some(timer) = &mut entry.timeout {
+                timer.resume(remote, entry.serial);
+            }
+        }
+    }
+
+    /// Notes the frames that run now for every entry that has just expired. True if there was one.
+    pub fn note_stack(&self, capture: impl FnOnce() -> Text) -> bool {
+        let mut stack = self.lock();
+        let mut expired = stack
+            .entries
+            .iter_mut()
+            .filter(|entry| entry.expired.is_some() && entry.stack.is_none())
+            .peekable();
+        if expired.peek().is_none() {
+            return false;
+        }
+        let text = capture();
+        expired.for_each(|entry| entry.stack = Some(text.clone()));
+        true
+    }
+}
+
+impl Timer {
+    fn pause(&mut self) {
+        if let Some((since, alarm)) = self.running.take() {
+            clock::cancel(alarm);
+            self.remaining = self.remaining.saturating_sub(since.elapsed());
+        }
+    }
+
+    fn resume(&mut self, remote: &Weak<Remote>, serial: u64) {
+        if self.running.is_none() {
+            let now = Instant::now();
+            self.running = Some((now, expire_at(now + self.remaining, remote, serial, Expired::Timeout)));
+        }
+    }
+}
+
+fn expire_at(time: Instant, remote: &Weak<Remote>, serial: u64, expired: Expired) -> Alarm {
+    let remote = remote.clone();
+    clock::at(time, move || {
+        if let Some(remote) = remote.upgrade() {
+            remote.expire(serial, expired);
+        }
+    })
+}
+
+/// Far enough to be no limit, near enough for `Instant` arithmetic.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+impl Remote {
+    fn weak(self: &Arc<Self>) -> Weak<Self> {
+        Arc::downgrade(self)
+    }
+
+    fn enter(self: &Arc<Self>, limits: Limits, answer: &Arc<dyn Answer>) -> u64 {
+        let mut stack = self.entries.lock();
+        stack.serial += 1;
+        let serial = stack.serial;
+        let timeout = limits.timeout.map(|remaining| {
+            let mut timer = Timer {
+                remaining: remaining.min(LONGEST),
+                running: None,
+            };
+            timer.resume(&self.weak(), serial);
+            timer
+        });
+        let deadline = limits.deadline.map(|limit| {
+            let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+            expire_at(
+                Instant::now() + limit.min(LONGEST),
+                &self.weak(),
+                serial,
+                Expired::Deadline(milliseconds),
+            )
+        });
+        stack.entries.push(Entry {
+            serial,
+            answer: Arc::clone(answer),
+            timeout,
+            deadline,
+            expired: None,
+            stack: None,
+        });
+        serial
+    }
+
+    /// First stage: a limit of entry `serial` has passed.
+    fn expire(self: &Arc<Self>, serial: u64, expired: Expired) {
+        let mut stack = self.entries.lock();
+        let Some(entry) = stack
+            .entries
+            .iter_mut()
+            .find(|entry| entry.serial == serial && entry.expired.is_none())
+        else {
+            return;
+        };
+        entry.expired = Some(expired);
+        if let Some(v8) = self.v8.get() {
+            v8.request_interrupt(on_interrupt, std::ptr::null_mut());
+        }
+        drop(stack);
+        // A guest that waits in Rust is not woken by V8.
+        self.signal(self.lock());
+        let remote = self.weak();
+        clock::at(Instant::now() + INTERRUPT_PATIENCE, move || {
+            if let Some(remote) = remote.upgrade() {
+                remote.insist(serial);
+            }
+        });
+    }
+
+    /// Second stage: terminated from outside.
+    fn insist(self: &Arc<Self>, serial: u64) {
+        let stack = self.entries.lock();
+        if !stack.entries.iter().any(|entry| entry.serial == serial) {
+            return;
+        }
+        if let Some(v8) = self.v8.get() {
+            v8.terminate_execution();
+        }
+        drop(stack);
+        let remote = self.weak();
+        clock::at(Instant::now() + TERMINATION_GRACE, move || {
+            let Some(remote) = remote.upgrade() else { return };
+            // Third stage: it takes no notice.
+            let ignores = remote.entries.lock().entries.iter().any(|entry| entry.serial == serial);
+            if ignores {
+                remote.give_up("Script failed to terminate");
+            }
+        });
+    }
+
+    /// Takes entry `serial` off the stack and says what its outcome is, given what its job returned.
+    fn leave(&self, serial: u64, outcome: Outcome) -> Outcome {
+        let mut stack = self.entries.lock();
+        let Some(position) = stack.entries.iter().rposition(|entry| entry.serial == serial) else {
+            return outcome;
+        };
+        let entry = stack.entries.remove(position);
+        if let Some((_, alarm)) = entry.timeout.and_then(|timer| timer.running) {
+            clock::cancel(alarm);
+        }
+        if let Some(alarm) = entry.deadline {
+            clock::cancel(alarm);
+        }
+        let reason = self.stop_reason();
+        if let Some(fault) = reason.fault() {
+            return Err(fault);
+        }
+        let outer_expired = stack.entries.iter().any(|entry| entry.expired.is_some());
+        // Under the lock: no stage can terminate between the removal of the entry and this.
+        if entry.expired.is_some()
+            && !outer_expired
+            && let Some(v8) = self.v8.get()
+        {
+            v8.cancel_terminate_execution();
+        }
+        match entry.expired {
+            Some(Expired::Timeout) => Err(Fault::timeout(entry.stack.unwrap_or(Text::from("")))),
+            Some(Expired::Deadline(milliseconds)) => Err(Fault::deadline(milliseconds)),
+            None if outer_expired => Err(Fault::timeout(Text::from(""))),
+            None => match outcome {
+                Err(Fault::Stopped) => Err(Fault::disposed_during_execution()),
+                outcome => outcome,
+            },
+        }
+    }
+}
+
+/// Runs one job from beginning to end: limits, work, and after the outermost one microtasks and unhandled rejections.
+pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
+    let Job {
+        limits,
+        chain,
+        answer,
+        work,
+        ..
+    } = job;
+    if let Some(fault) = remote.stop_reason().fault() {
+        return answer.answer(Err(fault));
+    }
+    let serial = remote.enter(limits, &answer);
+    let outermost = guest.push_chain(chain);
+    let mut outcome = {
+        v8::scope!(let scope, scope);
+        work(scope, guest)
+    };
+    if outermost {
+        scope.perform_microtask_checkpoint();
+        v8::scope!(let scope, scope);
+        if let Some(rejection) = guest.take_rejection(scope) {
+            outcome = Err(rejection);
+        }
+    }
+    guest.pop_chain();
+    answer.answer(remote.leave(serial, outcome));
+}
+
+/// V8 calls this on the guest's thread, between two instructions of the guest.
+unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std::ffi::c_void) {
+    // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
+    let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
+    let Some(guest) = isolate.get_slot::<Arc<Guest>>().cloned() else {
+        return;
+    };
+    let (Ok(remote), Some(realm)) = (guest.remote(), guest.any_realm()) else {
+        return;
+    };
+    let noted = remote.entries.note_stack(|| {
+        // SAFETY: the interrupt runs inside V8 on this isolate's thread, which is what a callback scope asks for.
+        v8::callback_scope!(unsafe let scope, &mut isolate);
+        let context = v8::Local::new(scope, &realm.context);
+        convert::current_frames(&v8::ContextScope::new(scope, context))
+    });
+    if noted || remote.stop_reason() != Stop::None {
+        isolate.terminate_execution();
+    }
+}

@@ -1,0 +1,328 @@
+//! The V8 side of an isolate: its table of slots, its realms, what its guest code holds. Touched only by the thread
+//! that has borrowed the isolate and holds its lock.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use slab::Slab;
+
+use super::remote::Remote;
+use super::{IsolateScope, Job, Realm, entry};
+use crate::convert;
+use crate::value::{Answer, Chain, Fault, Handle, Outcome, Owner, SharedMemory, Slot, Value};
+
+/// What a slot of this isolate holds.
+pub enum Held {
+    Context(Arc<Realm>),
+    Script(v8::Global<v8::UnboundScript>),
+    Value(Arc<Realm>, v8::Global<v8::Value>),
+}
+
+pub struct Guest {
+    remote: Weak<Remote>,
+    slots: RefCell<Slab<Held>>,
+    /// By an index that is never used again: a function may outlive its realm's last handle.
+    realms: RefCell<BTreeMap<u32, Weak<Realm>>>,
+    next_realm: Cell<u32>,
+    /// Handles and functions of others that guest code holds, by the id it knows them by.
+    carried: RefCell<Slab<Value>>,
+    /// Who hears of the outcome of a guest's promise, and how the value is to be transferred.
+    awaited: RefCell<Slab<(Arc<dyn Answer>, u32)>>,
+    /// Shared memory that is known here, by its address: the same buffer travels as the same memory.
+    shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
+    /// For what needs a context before there is one.
+    spare_realm: RefCell<Option<Arc<Realm>>>,
+    /// One per entry on the stack.
+    chains: RefCell<Vec<Chain>>,
+    /// Rejected promises nobody handles, in order.
+    rejections: RefCell<Vec<(v8::Global<v8::Promise>, v8::Global<v8::Value>)>>,
+}
+
+// SAFETY: a `Guest` belongs to one isolate and is reached only through it, on the thread that holds the isolate's
+// `v8::Locker`; moving the isolate to another thread happens under that lock, which orders all accesses.
+unsafe impl Send for Guest {}
+// SAFETY: as above: never two threads at once.
+unsafe impl Sync for Guest {}
+
+/// 0 is the module itself.
+fn module_first() -> Slab<Value> {
+    let mut carried = Slab::new();
+    carried.insert(Value::Handle(Handle::Ivm));
+    carried
+}
+
+impl Guest {
+    pub(super) fn new(remote: &Arc<Remote>) -> Arc<Self> {
+        Arc::new(Self {
+            remote: Arc::downgrade(remote),
+            slots: RefCell::default(),
+            realms: RefCell::default(),
+            next_realm: Cell::new(1),
+            carried: RefCell::new(module_first()),
+            awaited: RefCell::default(),
+            shared: RefCell::default(),
+            spare_realm: RefCell::default(),
+            chains: RefCell::default(),
+            rejections: RefCell::default(),
+        })
+    }
+
+    /// The guest of the isolate that `scope` is in.
+    pub fn of(scope: &v8::Isolate) -> Result<Arc<Guest>, Fault> {
+        scope
+            .get_slot::<Arc<Guest>>()
+            .cloned()
+            .ok_or_else(Fault::disposed_during_execution)
+    }
+
+    /// The same isolate as others see it.
+    pub fn remote(&self) -> Result<Arc<Remote>, Fault> {
+        self.remote.upgrade().ok_or_else(Fault::disposed_during_execution)
+    }
+
+    pub(super) fn add_realm(&self, realm: &Arc<Realm>) -> u32 {
+        let index = self.next_realm.get();
+        self.next_realm.set(index.wrapping_add(1));
+        let mut realms = self.realms.borrow_mut();
+        if realms.len().is_power_of_two() {
+            realms.retain(|_, realm| realm.strong_count() > 0);
+        }
+        realms.insert(index, Arc::downgrade(realm));
+        index
+    }
+
+    pub(super) fn realm(&self, index: u32) -> Option<Arc<Realm>> {
+        self.realms.borrow().get(&index).and_then(Weak::upgrade)
+    }
+
+    /// Lets go of everything, before the isolate is disposed.
+    pub(super) fn clear(&self) {
+        for (_, (answer, _)) in std::mem::take(&mut *self.awaited.borrow_mut()) {
+            answer.answer(Err(Fault::promise_abandoned()));
+        }
+        drop(std::mem::take(&mut *self.slots.borrow_mut()));
+        drop(std::mem::take(&mut *self.carried.borrow_mut()));
+        drop(std::mem::take(&mut *self.rejections.borrow_mut()));
+        drop(std::mem::take(&mut *self.realms.borrow_mut()));
+        drop(std::mem::take(&mut *self.spare_realm.borrow_mut()));
+    }
+
+    /// Gives `held` a slot and a counted handle on it.
+    pub fn hold(&self, held: Held) -> Result<Arc<Slot>, Fault> {
+        let remote = self.remote()?;
+        let index = self.slots.borrow_mut().insert(held);
+        // A table of four billion slots does not fit any heap limit.
+        let index = u32::try_from(index).map_err(|_| Fault::range_error("Too many handles"))?;
+        remote.handles.fetch_add(1, Ordering::Relaxed);
+        Ok(Slot::new(remote, index))
+    }
+
+    /// Reads a slot of this isolate.
+    pub fn held<T>(&self, slot: &Slot, read: impl FnOnce(&Held) -> Option<T>) -> Option<T> {
+        self.slots.borrow().get(slot.index() as usize).and_then(read)
+    }
+
+    /// The value at a slot that the realm's surface knows to be alive.
+    pub fn held_at<'s>(&self, scope: &v8::PinScope<'s, '_>, slot: u32) -> Option<v8::Local<'s, v8::Value>> {
+        match self.slots.borrow().get(slot as usize) {
+            Some(Held::Value(_, value)) => Some(v8::Local::new(scope, value)),
+            _ => None,
+        }
+    }
+
+    /// Runs `job` on top of what runs now.
+    pub fn run_nested(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, job: Job) -> Result<(), Fault> {
+        let remote = self.remote()?;
+        entry::run(scope, self, &remote, job);
+        Ok(())
+    }
+
+    /// `slot` belongs to this isolate.
+    pub fn owns(&self, slot: &Slot) -> bool {
+        self.owner_id() == Some(slot.owner().id())
+    }
+
+    /// What identifies this isolate as an owner.
+    pub fn owner_id(&self) -> Option<u64> {
+        self.remote.upgrade().map(|remote| Owner::id(&*remote))
+    }
+
+    /// Lets go of the slots whose last handle is gone.
+    pub(super) fn tidy(&self, remote: &Remote) {
+        if !remote.has_released.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let released = std::mem::take(&mut *remote.released.lock().unwrap_or_else(PoisonError::into_inner));
+        for index in released {
+            let held = self.slots.borrow_mut().try_remove(index as usize);
+            drop(held);
+        }
+    }
+
+    /// Keeps something of others for guest code; the id is what guest code knows.
+    pub fn carry(&self, value: Value) -> usize {
+        self.carried.borrow_mut().insert(value)
+    }
+
+    pub fn carried(&self, id: usize) -> Option<Value> {
+        self.carried.borrow().get(id).cloned()
+    }
+
+    pub fn put_down(&self, id: usize) {
+        if id != 0 {
+            let value = self.carried.borrow_mut().try_remove(id);
+            drop(value);
+        }
+    }
+
+    /// True for the outermost entry.
+    pub(super) fn push_chain(&self, chain: Chain) -> bool {
+        let mut chains = self.chains.borrow_mut();
+        chains.push(chain);
+        chains.len() == 1
+    }
+
+    pub(super) fn pop_chain(&self) {
+        self.chains.borrow_mut().pop();
+    }
+
+    /// The chain that runs now.
+    pub fn chain(&self) -> Chain {
+        self.chains.borrow().last().cloned().unwrap_or_default()
+    }
+
+    /// The first rejection that stayed unhandled; the rest is forgotten, as in isolated-vm.
+    pub(super) fn take_rejection(&self, scope: &mut IsolateScope<'_, '_>) -> Option<Fault> {
+        let rejections = std::mem::take(&mut *self.rejections.borrow_mut());
+        let (_, reason) = rejections.into_iter().next()?;
+        let realm = self.any_realm()?;
+        let context = v8::Local::new(scope, &realm.context);
+        let scope = &mut v8::ContextScope::new(scope, context);
+        let reason = v8::Local::new(scope, &reason);
+        Some(convert::fault_from_exception(scope, reason))
+    }
+
+    pub(super) fn any_realm(&self) -> Option<Arc<Realm>> {
+        self.realms.borrow().values().find_map(Weak::upgrade)
+    }
+
+    /// Some realm, to do in what depends on none.
+    pub fn spare_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
+        if let Some(realm) = self.any_realm() {
+            return realm;
+        }
+        let realm = Realm::create(scope, self);
+        *self.spare_realm.borrow_mut() = Some(Arc::clone(&realm));
+        realm
+    }
+
+    /// Keeps `answer` until the promise it waits for has settled; without that it is abandoned with the isolate.
+    pub fn await_outcome(&self, answer: Arc<dyn Answer>, transfer: u32) -> usize {
+        self.awaited.borrow_mut().insert((answer, transfer))
+    }
+
+    /// Takes what [`Guest::await_outcome`] has kept.
+    pub fn awaited(&self, id: usize) -> Option<(Arc<dyn Answer>, u32)> {
+        self.awaited.borrow_mut().try_remove(id)
+    }
+
+    pub fn remember_shared(&self, memory: &Arc<SharedMemory>) {
+        let mut shared = self.shared.borrow_mut();
+        if shared.len().is_power_of_two() {
+            shared.retain(|_, memory| memory.strong_count() > 0);
+        }
+        shared.insert(memory.pointer() as usize, Arc::downgrade(memory));
+    }
+
+    pub fn shared_at(&self, address: usize) -> Option<Arc<SharedMemory>> {
+        self.shared.borrow().get(&address).and_then(Weak::upgrade)
+    }
+
+    /// Waits on this thread until `reply` is there. Serves sync calls to this isolate meanwhile; timeouts stand still.
+    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply) -> Outcome {
+        let remote = self.remote()?;
+        remote.entries.pause();
+        let outcome = loop {
+            let version = remote.version.load(Ordering::Acquire);
+            if let Some(outcome) = reply.take() {
+                break outcome;
+            }
+            if remote.is_disposed() || remote.entries.any_expired() {
+                // The guest must not go on when this returns.
+                scope.terminate_execution();
+                break Err(Fault::Stopped);
+            }
+            let call = remote.lock().calls.pop_front();
+            match call {
+                Some(job) => entry::run(scope, self, &remote, job),
+                None => {
+                    remote.park(version, None);
+                }
+            };
+        };
+        remote.entries.resume(&self.remote);
+        outcome
+    }
+}
+
+/// The answer a guest thread waits for.
+pub struct Reply {
+    remote: Weak<Remote>,
+    outcome: Mutex<Option<Outcome>>,
+    answered: AtomicBool,
+}
+
+impl Reply {
+    pub fn new(guest: &Guest) -> Arc<Self> {
+        Arc::new(Self {
+            remote: guest.remote.clone(),
+            outcome: Mutex::new(None),
+            answered: AtomicBool::new(false),
+        })
+    }
+
+    fn take(&self) -> Option<Outcome> {
+        if !self.answered.load(Ordering::Acquire) {
+            return None;
+        }
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Answer for Reply {
+    fn answer(&self, outcome: Outcome) {
+        let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.answered.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        *place = Some(outcome);
+        drop(place);
+        if let Some(remote) = self.remote.upgrade() {
+            remote.signal(remote.lock());
+        }
+    }
+}
+
+/// V8 calls this when a promise is rejected without a handler, and when a handler comes after all.
+pub(super) unsafe extern "C" fn on_promise_reject(message: v8::PromiseRejectMessage) {
+    // SAFETY: V8 calls this on the isolate's thread with a message that lives for the call.
+    v8::callback_scope!(unsafe let scope, &message);
+    let Ok(guest) = Guest::of(scope) else { return };
+    let promise = v8::Global::new(scope, message.get_promise());
+    match message.get_event() {
+        v8::PromiseRejectEvent::PromiseRejectWithNoHandler => {
+            let reason = message.get_value().unwrap_or_else(|| v8::undefined(scope).into());
+            let reason = v8::Global::new(scope, reason);
+            guest.rejections.borrow_mut().push((promise, reason));
+        }
+        v8::PromiseRejectEvent::PromiseHandlerAddedAfterReject => {
+            guest
+                .rejections
+                .borrow_mut()
+                .retain(|(rejected, _)| *rejected != promise);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,16 @@
+//! One isolate: its inbox, the thread it borrows, its limits, its realms. What calls do is not known here; they come as
+//! [`Job`]s.
+
+pub mod clock;
+mod entry;
+mod guest;
+mod job;
+mod memory;
+mod realm;
+mod remote;
+mod run;
+
+pub use guest::{Guest, Held, Reply};
+pub use job::{IsolateScope, Job, Limits, Work};
+pub use realm::{Binding, Place, Realm};
+pub use remote::{Remote, Settings, Stop, next_owner_id};

@@ -1,0 +1,124 @@
+//! A context of an isolate, and the `ivm` surface in it, made when the first handle arrives.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::guest::Guest;
+use crate::convert::Exchange;
+use crate::value::{Budget, Fault, SharedMemory, Value};
+
+pub struct Realm {
+    pub context: v8::Global<v8::Context>,
+    /// The surface's entry points in this realm.
+    pub surface: RefCell<Option<v8::Global<v8::Object>>>,
+}
+
+// SAFETY: like `Guest`, a realm is touched only on the thread that holds its isolate's lock; its `Global`s may be
+// dropped anywhere.
+unsafe impl Send for Realm {}
+// SAFETY: as above.
+unsafe impl Sync for Realm {}
+
+impl Realm {
+    /// A fresh context from the startup snapshot.
+    pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
+        let context = v8::Context::new(scope, v8::ContextOptions::default());
+        let realm = Arc::new(Realm {
+            context: v8::Global::new(scope, context),
+            surface: RefCell::new(None),
+        });
+        let index = guest.add_realm(&realm);
+        // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can
+        // be known by that asks for no weak handle (the crate's embedder data does, which shared isolates refuse).
+        let scope = &mut v8::ContextScope::new(scope, context);
+        context.set_security_token(v8::Integer::new_from_unsigned(scope, index).into());
+        realm
+    }
+
+    /// The realm of the current context.
+    pub fn current(scope: &v8::PinScope<'_, '_>, guest: &Guest) -> Result<Arc<Realm>, Fault> {
+        let token = scope.get_current_context().get_security_token(scope);
+        token
+            .uint32_value(scope)
+            .and_then(|index| guest.realm(index))
+            .ok_or_else(|| Fault::error("The context is released"))
+    }
+}
+
+/// What the layer above makes of handles inside a realm.
+pub trait Binding: Send + Sync {
+    /// `value`, a handle, function or promise, as the realm's guest code sees it.
+    fn adopt<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        at: &Place,
+        value: Value,
+    ) -> Result<v8::Local<'s, v8::Value>, Fault>;
+
+    /// The handle behind an object of the realm's surface.
+    fn identify(
+        &self,
+        scope: &mut v8::PinScope<'_, '_>,
+        at: &Place,
+        object: v8::Local<'_, v8::Object>,
+    ) -> Option<Value>;
+}
+
+/// A realm of a guest: where a conversion takes place.
+#[derive(Clone)]
+pub struct Place {
+    pub guest: Arc<Guest>,
+    pub realm: Arc<Realm>,
+}
+
+impl Place {
+    /// The guest and realm of the current context.
+    pub fn current(scope: &v8::PinScope<'_, '_>) -> Result<Self, Fault> {
+        let guest = Guest::of(scope)?;
+        let realm = Realm::current(scope, &guest)?;
+        Ok(Self { guest, realm })
+    }
+}
+
+impl Exchange for Place {
+    fn adopt<'s>(&self, scope: &mut v8::PinScope<'s, '_>, value: Value) -> Result<v8::Local<'s, v8::Value>, Fault> {
+        self.guest.remote()?.settings.binding.adopt(scope, self, value)
+    }
+
+    fn identify(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Value> {
+        // Without a surface the realm has no handles.
+        if self.realm.surface.borrow().is_none() {
+            return None;
+        }
+        self.guest.remote().ok()?.settings.binding.identify(scope, self, object)
+    }
+
+    fn budget(&self) -> Arc<Budget> {
+        self.guest
+            .remote()
+            .map_or_else(|_| Budget::new(0), |remote| Arc::clone(&remote.budget))
+    }
+
+    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Arc<SharedMemory> {
+        let store = buffer.get_backing_store();
+        let (pointer, length) = (store.data(), store.byte_length());
+        let pointer = pointer.map_or(std::ptr::null_mut(), |pointer| pointer.as_ptr().cast::<u8>());
+        if let Some(memory) = self.guest.shared_at(pointer as usize) {
+            return memory;
+        }
+        /// Keeps the backing store alive; its reference count is atomic.
+        struct Pin(#[allow(dead_code, reason = "held for its destructor")] v8::SharedRef<v8::BackingStore>);
+        // SAFETY: only the count is ever touched from other threads, and that is atomic.
+        unsafe impl Send for Pin {}
+        // SAFETY: as above.
+        unsafe impl Sync for Pin {}
+        // SAFETY: the store holds `length` bytes at `pointer` and lives as long as the pin.
+        let memory = Arc::new(unsafe { SharedMemory::new(pointer, length, None, Box::new(Pin(store))) });
+        self.guest.remember_shared(&memory);
+        memory
+    }
+
+    fn remember(&self, memory: &Arc<SharedMemory>) {
+        self.guest.remember_shared(memory);
+    }
+}

@@ -1,0 +1,327 @@
+//! An isolate as every other thread sees it: an inbox, the stack of running entries, and one way to stop it.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use super::entry::Entries;
+use super::run::{self, Body};
+use super::{Binding, Job, clock};
+use crate::engine::{Engine, TaskSink};
+use crate::value::{Budget, Fault, Owner};
+
+/// How long a guest that was told to stop may take before it is given up.
+pub const TERMINATION_GRACE: Duration = Duration::from_millis(1_000);
+
+/// What an isolate is made from.
+#[derive(Clone)]
+pub struct Settings {
+    /// Starts the engine, the first time.
+    pub engine: fn() -> &'static Engine,
+    /// How realms of this isolate show handles.
+    pub binding: &'static dyn Binding,
+    /// Bytes of V8's heap, and again as many of buffers.
+    pub memory_limit: usize,
+    /// Called when the isolate is given up.
+    pub on_catastrophe: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+}
+
+/// Why an isolate is at its end. The first reason stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stop {
+    None = 0,
+    Disposed = 1,
+    Memory = 2,
+    Environment = 3,
+    /// Its thread does not come back.
+    Lost = 4,
+}
+
+impl Stop {
+    fn from_u8(value: u8) -> Self {
+        match value {
+            0 => Stop::None,
+            1 => Stop::Disposed,
+            2 => Stop::Memory,
+            3 => Stop::Environment,
+            _ => Stop::Lost,
+        }
+    }
+
+    /// What a call that was running gets; `None` for an isolate that goes on.
+    pub fn fault(self) -> Option<Fault> {
+        match self {
+            Stop::None => None,
+            Stop::Disposed => Some(Fault::disposed_during_execution()),
+            Stop::Memory => Some(Fault::out_of_memory()),
+            Stop::Environment => Some(Fault::environment_gone()),
+            Stop::Lost => Some(Fault::unresponsive()),
+        }
+    }
+}
+
+/// Who has the V8 side of the isolate.
+pub(super) enum Whereabouts {
+    /// Made by the first thread that borrows it.
+    Unborn,
+    Idle(Box<Body>),
+    /// On a pool thread, or on the way there.
+    Borrowed,
+    Gone,
+}
+
+pub(super) struct Inbox {
+    pub(super) calls: VecDeque<Job>,
+    pub(super) tasks: VecDeque<Job>,
+    pub(super) place: Whereabouts,
+    /// The borrowing thread sleeps on `ready`.
+    pub(super) parked: bool,
+}
+
+pub struct Remote {
+    id: u64,
+    me: Weak<Remote>,
+    pub settings: Settings,
+    pub(super) inbox: Mutex<Inbox>,
+    pub(super) ready: Condvar,
+    /// Counts changes that a waiting thread must look at.
+    pub(super) version: AtomicU32,
+    stop: AtomicU8,
+    pub(super) entries: Entries,
+    pub(super) v8: OnceLock<v8::IsolateHandle>,
+    /// Slots whose last handle is gone; emptied by the thread that borrows the isolate.
+    pub(super) released: Mutex<Vec<u32>>,
+    pub(super) has_released: AtomicBool,
+    pub budget: Arc<Budget>,
+    pub(super) cpu_time: AtomicU64,
+    pub(super) wall_time: AtomicU64,
+    /// Handles on values of this isolate that are alive.
+    pub handles: AtomicU32,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// An id for an owner of slots.
+pub fn next_owner_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Remote {
+    /// A new isolate. Its V8 side is made on a pool thread, at once.
+    pub fn create(settings: Settings) -> Arc<Self> {
+        let budget = Budget::new(settings.memory_limit);
+        let remote = Arc::new_cyclic(|me: &Weak<Remote>| Self {
+            id: next_owner_id(),
+            me: me.clone(),
+            settings,
+            inbox: Mutex::new(Inbox {
+                calls: VecDeque::new(),
+                tasks: VecDeque::new(),
+                place: Whereabouts::Unborn,
+                parked: false,
+            }),
+            ready: Condvar::new(),
+            version: AtomicU32::new(0),
+            stop: AtomicU8::new(Stop::None as u8),
+            entries: Entries::default(),
+            v8: OnceLock::new(),
+            released: Mutex::default(),
+            has_released: AtomicBool::new(false),
+            budget,
+            cpu_time: AtomicU64::new(0),
+            wall_time: AtomicU64::new(0),
+            handles: AtomicU32::new(0),
+        });
+        remote.borrow_thread(remote.lock());
+        remote
+    }
+
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn stop_reason(&self) -> Stop {
+        Stop::from_u8(self.stop.load(Ordering::Acquire))
+    }
+
+    pub fn is_disposed(&self) -> bool {
+        self.stop_reason() != Stop::None
+    }
+
+    /// Nanoseconds of processor time spent in the guest.
+    pub fn cpu_time(&self) -> u64 {
+        self.cpu_time.load(Ordering::Relaxed)
+    }
+
+    /// Nanoseconds of wall-clock time spent in the guest.
+    pub fn wall_time(&self) -> u64 {
+        self.wall_time.load(Ordering::Relaxed)
+    }
+
+    /// Queues `job`; its answer tells when the isolate is gone.
+    pub fn post(&self, job: Job) {
+        let mut inbox = self.lock();
+        if self.is_disposed() || matches!(inbox.place, Whereabouts::Gone) {
+            drop(inbox);
+            let fault = match self.stop_reason() {
+                Stop::Memory => Fault::out_of_memory(),
+                Stop::Lost => Fault::unresponsive(),
+                _ => Fault::disposed(job.sync),
+            };
+            job.answer.answer(Err(fault));
+            return;
+        }
+        if job.sync {
+            inbox.calls.push_back(job);
+        } else {
+            inbox.tasks.push_back(job);
+        }
+        self.signal(inbox);
+    }
+
+    /// Makes sure that a thread looks at the isolate's state again.
+    pub(super) fn signal(&self, inbox: MutexGuard<'_, Inbox>) {
+        self.version.fetch_add(1, Ordering::Release);
+        match inbox.place {
+            Whereabouts::Borrowed => {
+                let parked = inbox.parked;
+                drop(inbox);
+                if parked {
+                    self.ready.notify_all();
+                }
+            }
+            Whereabouts::Unborn | Whereabouts::Idle(_) => self.borrow_thread(inbox),
+            Whereabouts::Gone => {}
+        }
+    }
+
+    fn borrow_thread(&self, mut inbox: MutexGuard<'_, Inbox>) {
+        let Some(me) = self.me.upgrade() else { return };
+        let place = std::mem::replace(&mut inbox.place, Whereabouts::Borrowed);
+        drop(inbox);
+        let body = match place {
+            Whereabouts::Idle(body) => Some(body),
+            _ => None,
+        };
+        run::start(me, body);
+    }
+
+    /// Ends the isolate: whatever runs is terminated, every call gets the reason. False when it had ended before.
+    pub fn stop(&self, reason: Stop) -> bool {
+        if self
+            .stop
+            .compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+        {
+            return false;
+        }
+        if let Some(v8) = self.v8.get() {
+            v8.terminate_execution();
+        }
+        let fault = reason.fault().unwrap_or(Fault::Stopped);
+        self.entries.answer_all(&fault);
+        if self.entries.is_running() {
+            self.give_up_after(TERMINATION_GRACE);
+        }
+        self.signal(self.lock());
+        true
+    }
+
+    /// Unless the thread has come back by then, the isolate counts as lost.
+    fn give_up_after(&self, grace: Duration) {
+        let remote = self.me.clone();
+        clock::at(std::time::Instant::now() + grace, move || {
+            if let Some(remote) = remote.upgrade().filter(|remote| remote.entries.is_running()) {
+                remote.give_up("Script failed to terminate");
+            }
+        });
+    }
+
+    /// The thread is not expected back: answers every call, queued ones too, and leaves the thread alone. Also called by
+    /// V8's out-of-memory handler, on the thread itself.
+    pub fn give_up(&self, problem: &str) {
+        let previous = Stop::from_u8(self.stop.swap(Stop::Lost as u8, Ordering::AcqRel));
+        let fault = match previous {
+            Stop::None | Stop::Lost => Fault::unresponsive(),
+            reason => reason.fault().unwrap_or(Fault::Stopped),
+        };
+        self.entries.answer_all(&fault);
+        self.fail_queued(&fault);
+        if previous != Stop::Lost
+            && let Some(callback) = &self.settings.on_catastrophe
+        {
+            callback(problem);
+        }
+    }
+
+    /// Answers everything that has not started.
+    pub(super) fn fail_queued(&self, fault: &Fault) {
+        let mut inbox = self.lock();
+        let jobs: Vec<Job> = {
+            let inbox = &mut *inbox;
+            inbox.calls.drain(..).chain(inbox.tasks.drain(..)).collect()
+        };
+        drop(inbox);
+        for job in jobs {
+            job.answer.answer(Err(fault.clone()));
+        }
+    }
+
+    /// The isolate behind an owner of slots, if it is one.
+    pub fn from_owner(owner: &Arc<dyn Owner>) -> Option<Arc<Remote>> {
+        Arc::clone(owner).as_any().downcast::<Remote>().ok()
+    }
+
+    pub fn as_owner(&self) -> Option<Arc<dyn Owner>> {
+        self.me.upgrade().map(|me| me as Arc<dyn Owner>)
+    }
+}
+
+impl Owner for Remote {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn release(&self, slot: u32) {
+        self.handles.fetch_sub(1, Ordering::Relaxed);
+        self.released.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+        self.has_released.store(true, Ordering::Release);
+    }
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl TaskSink for Remote {
+    fn post(&self, task: v8::Task, delay: Duration) {
+        let me = self.me.clone();
+        let post = move || {
+            if let Some(remote) = me.upgrade() {
+                Remote::post(&remote, run::platform_job(task));
+            }
+        };
+        if delay.is_zero() {
+            post();
+        } else {
+            clock::at(std::time::Instant::now() + delay, post);
+        }
+    }
+}
+
+impl Drop for Remote {
+    /// Nobody can reach the isolate any more: its V8 side is disposed on a pool thread.
+    fn drop(&mut self) {
+        let inbox = self.inbox.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Whereabouts::Idle(body) = std::mem::replace(&mut inbox.place, Whereabouts::Gone) {
+            run::dispose_idle(body);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! How an isolate occupies a thread: it borrows one while it has work, keeps it for a moment in case more comes, and
+//! gives it back.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::guest::{Guest, on_promise_reject};
+use super::remote::{Remote, Stop, Whereabouts};
+use super::{Job, Limits, entry, memory};
+use crate::engine::{self, TaskSink};
+use crate::value::{Chain, Fault, Nobody, Value};
+
+/// The isolate itself, with what belongs to it.
+pub struct Body {
+    shared: v8::SharedIsolate,
+    guest: Arc<Guest>,
+}
+
+/// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
+const SPIN: Duration = Duration::from_micros(30);
+
+/// A thread without work is kept this long; then it goes back to the pool.
+const LINGER: Duration = Duration::from_millis(10);
+
+/// Threads that spin at this moment. At most one: on few cores more would take time from those that work.
+static SPINNING: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The isolate this thread has borrowed.
+    static CURRENT: RefCell<Option<Arc<Remote>>> = const { RefCell::new(None) };
+}
+
+/// The isolate that this thread runs, if any.
+pub fn current() -> Option<Arc<Remote>> {
+    CURRENT
+        .try_with(|current| current.try_borrow().ok().and_then(|current| current.clone()))
+        .ok()
+        .flatten()
+}
+
+/// Puts the isolate on a pool thread. `body` is `None` when it has yet to be made.
+pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
+    let failed = Arc::clone(&remote);
+    if !engine::run_on_pool(move || occupy(remote, body)) {
+        failed.give_up("No thread could be started");
+    }
+}
+
+/// Disposes an isolate that nothing refers to any more.
+pub fn dispose_idle(body: Box<Body>) {
+    engine::run_on_pool(move || dispose(body));
+}
+
+fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
+    /// A panic is a bug of ours; without this whoever waits for the isolate would wait for ever.
+    struct Watch(Arc<Remote>);
+    impl Drop for Watch {
+        fn drop(&mut self) {
+            CURRENT.with(|current| current.borrow_mut().take());
+            if std::thread::panicking() {
+                self.0.give_up("Internal error");
+            }
+        }
+    }
+    CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
+    let _watch = Watch(Arc::clone(&remote));
+    let body = body.or_else(|| make(&remote).map(Box::new));
+    if let Some(body) = body {
+        serve(&remote, body);
+    }
+}
+
+fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
+    loop {
+        let ended = {
+            let mut locker = body.shared.lock();
+            loop {
+                match remote.next() {
+                    Next::Job(job) => {
+                        let time = Stopwatch::start();
+                        body.guest.tidy(remote);
+                        v8::scope!(let scope, &mut *locker);
+                        entry::run(scope, &body.guest, remote, job);
+                        time.stop(remote);
+                    }
+                    Next::Idle => break false,
+                    Next::Ended => break true,
+                }
+            }
+        };
+        if ended {
+            remote.lock().place = Whereabouts::Gone;
+            let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
+            remote.fail_queued(&fault);
+            dispose(body);
+            return;
+        }
+        let mut inbox = remote.lock();
+        if inbox.calls.is_empty() && inbox.tasks.is_empty() && remote.stop_reason() == Stop::None {
+            inbox.place = Whereabouts::Idle(body);
+            return;
+        }
+        drop(inbox);
+    }
+}
+
+fn make(remote: &Arc<Remote>) -> Option<Body> {
+    let settings = &remote.settings;
+    let mut isolate = v8::Isolate::new((settings.engine)().create_params(settings.memory_limit, &remote.budget));
+    isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
+    isolate.set_promise_reject_callback(on_promise_reject);
+    memory::install(&mut isolate);
+    let guest = Guest::new(remote);
+    isolate.set_slot(Arc::clone(&guest));
+    let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
+    engine::register_isolate(pointer_of(&isolate), &sink);
+    // Fails only if it was set before: each isolate is made once.
+    let _ = remote.v8.set(isolate.thread_safe_handle());
+    // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the
+    // snapshot ('static); callbacks capture nothing. It is on the thread that made it.
+    match unsafe { isolate.try_into_shared() } {
+        Ok(shared) => Some(Body { shared, guest }),
+        Err(_) => {
+            remote.give_up("The isolate cannot be shared between threads");
+            None
+        }
+    }
+}
+
+fn pointer_of(isolate: &v8::Isolate) -> *const std::ffi::c_void {
+    // SAFETY: only the address is taken, to compare it with what V8 gives its platform; `UnsafeRawIsolatePtr` is a
+    // pointer in a newtype.
+    unsafe { std::mem::transmute(isolate.as_raw_isolate_ptr()) }
+}
+
+fn dispose(body: Box<Body>) {
+    let Body { shared, guest } = *body;
+    {
+        let mut locker = shared.lock();
+        engine::forget_isolate(pointer_of(&locker));
+        // A termination may still be pending; nothing of the guest runs from here on.
+        locker.cancel_terminate_execution();
+        guest.clear();
+        locker.remove_slot::<Arc<Guest>>();
+        drop(guest);
+    }
+    drop(shared);
+}
+
+enum Next {
+    Job(Job),
+    /// Nothing came: the thread can go.
+    Idle,
+    /// The isolate is at its end.
+    Ended,
+}
+
+impl Remote {
+    fn next(&self) -> Next {
+        loop {
+            let version = self.version.load(Ordering::Acquire);
+            if self.stop_reason() != Stop::None {
+                return Next::Ended;
+            }
+            {
+                let mut inbox = self.lock();
+                let inbox = &mut *inbox;
+                if let Some(job) = inbox.calls.pop_front().or_else(|| inbox.tasks.pop_front()) {
+                    return Next::Job(job);
+                }
+            }
+            if !self.park(version, Some(LINGER)) {
+                return Next::Idle;
+            }
+        }
+    }
+
+    /// Waits until something has changed since `version`, at most for `limit`. False when nothing has.
+    pub(super) fn park(&self, version: u32, limit: Option<Duration>) -> bool {
+        if self.spin(version) {
+            return true;
+        }
+        let until = limit.map(|limit| Instant::now() + limit);
+        let mut inbox = self.lock();
+        inbox.parked = true;
+        let changed = loop {
+            if self.version.load(Ordering::Acquire) != version {
+                break true;
+            }
+            inbox = match until {
+                None => self
+                    .ready
+                    .wait(inbox)
+                    .unwrap_or_else(std::sync::PoisonError::into_inner),
+                Some(until) => {
+                    let now = Instant::now();
+                    if now >= until {
+                        break false;
+                    }
+                    match self.ready.wait_timeout(inbox, until - now) {
+                        Ok((inbox, _)) => inbox,
+                        Err(poisoned) => poisoned.into_inner().0,
+                    }
+                }
+            };
+        };
+        inbox.parked = false;
+        changed
+    }
+
+    fn spin(&self, version: u32) -> bool {
+        if SPINNING.fetch_add(1, Ordering::Relaxed) > 0 {
+            SPINNING.fetch_sub(1, Ordering::Relaxed);
+            return self.version.load(Ordering::Acquire) != version;
+        }
+        let until = Instant::now() + SPIN;
+        let changed = loop {
+            if self.version.load(Ordering::Acquire) != version {
+                break true;
+            }
+            for _ in 0..20 {
+                std::hint::spin_loop();
+            }
+            if Instant::now() >= until {
+                break false;
+            }
+        };
+        SPINNING.fetch_sub(1, Ordering::Relaxed);
+        changed
+    }
+}
+
+/// A job that runs a task V8 gave its platform.
+pub fn platform_job(task: v8::Task) -> Job {
+    Job {
+        limits: Limits::default(),
+        chain: Chain::default(),
+        answer: Arc::new(Nobody),
+        work: Box::new(|_scope, _guest| {
+            task.run();
+            Ok(Value::Undefined)
+        }),
+        sync: false,
+    }
+}
+
+/// Counts what a job takes.
+struct Stopwatch {
+    wall: Instant,
+    cpu: u64,
+}
+
+impl Stopwatch {
+    fn start() -> Self {
+        Self {
+            wall: Instant::now(),
+            cpu: thread_cpu_time(),
+        }
+    }
+
+    fn stop(self, remote: &Remote) {
+        let wall = u64::try_from(self.wall.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        remote.wall_time.fetch_add(wall, Ordering::Relaxed);
+        remote
+            .cpu_time
+            .fetch_add(thread_cpu_time().saturating_sub(self.cpu), Ordering::Relaxed);
+    }
+}
+
+/// Nanoseconds of processor time of this thread.
+fn thread_cpu_time() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes to the timespec above; a failure leaves it zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}

@@ -1,0 +1,76 @@
+//! Calling functions where they live.
+
+use std::sync::Arc;
+
+use super::args::malformed;
+use super::{Args, Location, Prepared, Transfer, locate, op, transfer_out, work_on_value};
+use crate::convert;
+use crate::isolate::{Limits, Place};
+use crate::value::{Callable, CallbackMode, Fault, Handle, Outcome, Value};
+
+/// Calls a held function with neutral arguments; the receiver is `undefined` unless given.
+pub fn call_function<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    place: &Place,
+    function: v8::Local<'s, v8::Value>,
+    receiver: Value,
+    arguments: Vec<Value>,
+    transfer: Transfer,
+) -> Outcome {
+    let function =
+        v8::Local::<v8::Function>::try_from(function).map_err(|_| Fault::type_error("Reference is not a function"))?;
+    let receiver = convert::to_v8(scope, place, receiver)?;
+    let mut values = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        values.push(convert::to_v8(scope, place, argument)?);
+    }
+    v8::tc_scope!(let scope, scope);
+    match function.call(scope, receiver, &values) {
+        Some(value) => transfer_out(scope, place, value, transfer),
+        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
+    }
+}
+
+pub fn call(target: Option<Value>, args: Args) -> Result<Prepared, Fault> {
+    let callable = match target {
+        Some(Value::Function(callable) | Value::Handle(Handle::Callback(callable))) => callable,
+        _ => return Err(malformed()),
+    };
+    call_callable(&callable, args.rest())
+}
+
+/// A call of a function of some other realm.
+pub fn call_callable(callable: &Arc<Callable>, arguments: Vec<Value>) -> Result<Prepared, Fault> {
+    match locate(&callable.slot)? {
+        Location::Host(host) => {
+            let op = if callable.mode == CallbackMode::Awaited {
+                op::CALL_AWAITED
+            } else {
+                op::CALL
+            };
+            Ok(Prepared::Ask {
+                host,
+                op,
+                slot: Arc::clone(&callable.slot),
+                args: arguments,
+            })
+        }
+        Location::Isolate(remote) => {
+            let work = work_on_value(Arc::clone(&callable.slot), move |scope, place, function| {
+                call_function(
+                    scope,
+                    place,
+                    function,
+                    Value::Undefined,
+                    arguments,
+                    Transfer(Transfer::OR_COPY),
+                )
+            });
+            Ok(Prepared::Enter {
+                remote,
+                limits: Limits::default(),
+                work,
+            })
+        }
+    }
+}

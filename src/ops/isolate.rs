@@ -1,0 +1,140 @@
+//! `Isolate`: making, asking, ending.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Args, Prepared, malformed};
+use crate::isolate::{Held, Limits, Realm, Remote, Settings, Stop};
+use crate::value::{
+    BigInt, Chain, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Reference, Request, Text,
+    TypeOf, Value,
+};
+
+pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
+    let megabytes = args.number()?;
+    let _snapshot = args.value();
+    let _inspector = args.boolean();
+    let on_catastrophe = args.optional_function()?;
+    let mut settings = settings.clone();
+    // The surface has checked that the number is whole and at least 8; the cast saturates.
+    settings.memory_limit = (megabytes as usize).saturating_mul(1 << 20);
+    settings.on_catastrophe = on_catastrophe.map(|callback| {
+        let notify = move |problem: &str| {
+            let Some(host) = Arc::clone(callback.slot.owner()).as_host() else {
+                return;
+            };
+            host.ask(Request {
+                op: super::op::CALL,
+                slot: callback.slot.index(),
+                args: vec![Value::String(Text::from(problem))],
+                chain: Chain::default(),
+                origin: None,
+                answer: Arc::new(Nobody),
+            });
+        };
+        Arc::new(notify) as Arc<dyn Fn(&str) + Send + Sync>
+    });
+    let remote = Remote::create(settings);
+    Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(
+        remote,
+    ))))))
+}
+
+fn remote_of(target: Option<Value>) -> Result<Arc<Remote>, Fault> {
+    match target {
+        Some(Value::Handle(Handle::Isolate(isolate))) => Remote::from_owner(&isolate.0).ok_or_else(malformed),
+        _ => Err(malformed()),
+    }
+}
+
+pub fn create_context(target: Option<Value>) -> Result<Prepared, Fault> {
+    let remote = remote_of(target)?;
+    Ok(Prepared::Enter {
+        remote,
+        limits: Limits::default(),
+        work: Box::new(|scope, guest| {
+            let realm = Realm::create(scope, guest);
+            let context = v8::Local::new(scope, &realm.context);
+            let global: v8::Local<v8::Value> = context.global(scope).into();
+            let global = v8::Global::new(scope, global);
+            let global = Arc::new(Reference {
+                slot: guest.hold(Held::Value(Arc::clone(&realm), global))?,
+                type_of: TypeOf::Object,
+                accessors: false,
+                inherit: false,
+            });
+            let slot = guest.hold(Held::Context(realm))?;
+            Ok(Value::Handle(Handle::Context(Arc::new(ContextHandle { slot, global }))))
+        }),
+    })
+}
+
+pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {
+    let remote = remote_of(target)?;
+    if remote.stop(Stop::Disposed) {
+        return Ok(Prepared::Done(Ok(Value::Undefined)));
+    }
+    Err(Fault::coded(
+        ErrorClass::Error,
+        "Isolate is already disposed",
+        Code::Disposed,
+    ))
+}
+
+/// Figures of V8's heap in the order that `surface/isolate.js` names them.
+pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
+    let remote = remote_of(target)?;
+    if remote.is_disposed() {
+        return Err(Fault::disposed(false));
+    }
+    Ok(Prepared::Enter {
+        remote,
+        limits: Limits::default(),
+        work: Box::new(|scope, guest| {
+            let remote = guest.remote()?;
+            let heap = scope.get_heap_statistics();
+            // The limit that was asked for, whatever is lent beyond it at the moment.
+            let limit = remote.settings.memory_limit.min(heap.heap_size_limit());
+            let figures = [
+                heap.total_heap_size(),
+                heap.total_heap_size_executable(),
+                heap.total_physical_size(),
+                heap.total_available_size().min(limit),
+                heap.used_heap_size(),
+                limit,
+                heap.malloced_memory(),
+                heap.peak_malloced_memory(),
+                usize::from(heap.does_zap_garbage()),
+                remote.budget.used(),
+                heap.total_global_handles_size(),
+                heap.used_global_handles_size(),
+                heap.number_of_native_contexts(),
+                heap.number_of_detached_contexts(),
+            ];
+            Ok(Value::List(
+                figures.iter().map(|figure| Value::Number(*figure as f64)).collect(),
+            ))
+        }),
+    })
+}
+
+pub fn counter(op: u32, target: Option<Value>) -> Result<Prepared, Fault> {
+    let remote = remote_of(target)?;
+    if op == super::op::IS_DISPOSED {
+        return Ok(Prepared::Done(Ok(Value::Boolean(remote.is_disposed()))));
+    }
+    if remote.is_disposed() {
+        return Err(Fault::disposed(false));
+    }
+    let nanoseconds = |time: u64| {
+        Value::BigInt(Box::new(BigInt {
+            negative: false,
+            words: [time].into(),
+        }))
+    };
+    Ok(Prepared::Done(Ok(match op {
+        super::op::CPU_TIME => nanoseconds(remote.cpu_time()),
+        super::op::WALL_TIME => nanoseconds(remote.wall_time()),
+        _ => Value::Number(f64::from(remote.handles.load(Ordering::Relaxed))),
+    })))
+}

@@ -1,0 +1,170 @@
+//! The operation table: what each call of the surface does, written once for hosts and guests. A call is its number, the
+//! handle it is about, and arguments as neutral values; [`prepare`] turns it into something a caller can wait for.
+
+mod args;
+mod context;
+mod copy;
+mod function;
+mod isolate;
+mod reference;
+mod script;
+mod transfer;
+
+use std::sync::Arc;
+
+pub use args::{Args, malformed};
+pub use function::{call_callable, call_function};
+pub use script::{compile, run_unbound};
+pub use transfer::{Transfer, await_promise, function_out, transfer_out};
+
+use crate::isolate::{Guest, Held, IsolateScope, Limits, Place, Realm, Remote, Settings, Work};
+use crate::value::{Fault, Host, Outcome, Slot, Value};
+
+/// Numbers of the table. The surface has the same (`surface/protocol.js`); a test compares them.
+pub mod op {
+    pub const CREATE_ISOLATE: u32 = 1;
+    pub const CREATE_CONTEXT: u32 = 2;
+    pub const COMPILE_SCRIPT: u32 = 3;
+    pub const DISPOSE: u32 = 5;
+    pub const HEAP_STATISTICS: u32 = 6;
+    pub const CPU_TIME: u32 = 7;
+    pub const WALL_TIME: u32 = 8;
+    pub const IS_DISPOSED: u32 = 9;
+    pub const REFERENCE_COUNT: u32 = 10;
+    pub const EVAL: u32 = 13;
+    pub const EVAL_CLOSURE: u32 = 14;
+    pub const GLOBAL: u32 = 15;
+    pub const RUN: u32 = 17;
+    pub const REF_COPY: u32 = 20;
+    pub const REF_DEREF: u32 = 21;
+    pub const REF_GET: u32 = 22;
+    pub const REF_SET: u32 = 23;
+    pub const REF_DELETE: u32 = 24;
+    pub const REF_APPLY: u32 = 25;
+    pub const REF_APPLY_SYNC_PROMISE: u32 = 26;
+    pub const REF_RELEASE: u32 = 27;
+    pub const COPY_NEW: u32 = 30;
+    pub const COPY_COPY: u32 = 31;
+    pub const COPY_TOTAL_SIZE: u32 = 33;
+    pub const CALL: u32 = 35;
+    /// Served only: as CALL, and the promise it returns is awaited.
+    pub const CALL_AWAITED: u32 = 36;
+}
+
+/// What a call comes to.
+pub enum Prepared {
+    /// Nothing to wait for.
+    Done(Outcome),
+    /// Work in an isolate.
+    Enter {
+        remote: Arc<Remote>,
+        limits: Limits,
+        work: Work,
+    },
+    /// A question to a host about one of its own values.
+    Ask {
+        host: Arc<dyn Host>,
+        op: u32,
+        slot: Arc<Slot>,
+        args: Vec<Value>,
+    },
+}
+
+impl From<Fault> for Prepared {
+    fn from(fault: Fault) -> Self {
+        Prepared::Done(Err(fault))
+    }
+}
+
+/// Makes a call of the surface ready. `target` is what its handle id named; `settings` what new isolates start from.
+pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Settings) -> Prepared {
+    let args = Args::new(args);
+    let prepared = match op {
+        op::CREATE_ISOLATE => isolate::create(args, settings),
+        op::CREATE_CONTEXT => isolate::create_context(target),
+        op::COMPILE_SCRIPT => script::compile_script(target, args),
+        op::DISPOSE => isolate::dispose(target),
+        op::HEAP_STATISTICS => isolate::heap_statistics(target),
+        op::CPU_TIME | op::WALL_TIME | op::IS_DISPOSED | op::REFERENCE_COUNT => isolate::counter(op, target),
+        op::EVAL => context::eval(target, args),
+        op::EVAL_CLOSURE => context::eval_closure(target, args),
+        op::GLOBAL => context::global(target),
+        op::REF_COPY | op::REF_GET | op::REF_SET | op::REF_DELETE => reference::access(op, target, args),
+        op::REF_APPLY | op::REF_APPLY_SYNC_PROMISE => reference::apply(op, target, args),
+        op::COPY_NEW => copy::create(args),
+        op::COPY_COPY => copy::copy(target, args),
+        op::COPY_TOTAL_SIZE => copy::total_size(),
+        op::CALL => function::call(target, args),
+        _ => Err(malformed()),
+    };
+    prepared.unwrap_or_else(Prepared::from)
+}
+
+/// A `RUN` names two handles: the script and the context it runs in.
+pub fn prepare_run(script: Option<Value>, context: Option<Value>, args: Vec<Value>) -> Prepared {
+    script::run(script, context, Args::new(args)).unwrap_or_else(Prepared::from)
+}
+
+/// The isolate that owns `slot`, or what is to be asked of the host that does.
+fn locate(slot: &Arc<Slot>) -> Result<Location, Fault> {
+    let owner = slot.owner();
+    if let Some(remote) = Remote::from_owner(owner) {
+        return Ok(Location::Isolate(remote));
+    }
+    Arc::clone(owner)
+        .as_host()
+        .map(Location::Host)
+        .ok_or_else(Fault::environment_gone)
+}
+
+enum Location {
+    Isolate(Arc<Remote>),
+    Host(Arc<dyn Host>),
+}
+
+/// Work that runs in the realm of a held value.
+fn work_on_value(
+    slot: Arc<Slot>,
+    work: impl for<'s, 'i> FnOnce(&mut v8::PinScope<'s, 'i>, &Place, v8::Local<'s, v8::Value>) -> Outcome + Send + 'static,
+) -> Work {
+    Box::new(move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
+        let held = guest.held(&slot, |held| match held {
+            Held::Value(realm, value) => Some((Arc::clone(realm), v8::Local::new(scope, value))),
+            _ => None,
+        });
+        let (realm, value) = held.ok_or_else(malformed)?;
+        let context = v8::Local::new(scope, &realm.context);
+        let scope = &mut v8::ContextScope::new(scope, context);
+        work(
+            scope,
+            &Place {
+                guest: Arc::clone(guest),
+                realm,
+            },
+            value,
+        )
+    })
+}
+
+/// Work that runs in a realm.
+fn work_in_realm(
+    slot: Arc<Slot>,
+    work: impl for<'s, 'i> FnOnce(&mut v8::PinScope<'s, 'i>, &Place) -> Outcome + Send + 'static,
+) -> Work {
+    Box::new(move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
+        let realm: Option<Arc<Realm>> = guest.held(&slot, |held| match held {
+            Held::Context(realm) => Some(Arc::clone(realm)),
+            _ => None,
+        });
+        let realm = realm.ok_or_else(malformed)?;
+        let context = v8::Local::new(scope, &realm.context);
+        let scope = &mut v8::ContextScope::new(scope, context);
+        work(
+            scope,
+            &Place {
+                guest: Arc::clone(guest),
+                realm,
+            },
+        )
+    })
+}

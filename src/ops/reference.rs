@@ -1,0 +1,230 @@
+//! `Reference`: reading, writing and calling a value where it lives.
+
+use std::sync::Arc;
+
+use super::args::{malformed, reference_of};
+use super::transfer::CLONE_LIMIT;
+use super::{Args, Location, Prepared, Transfer, call_function, locate, op, transfer_out, work_on_value};
+use crate::convert;
+use crate::isolate::{Limits, Place};
+use crate::value::{Fault, Outcome, Reference, TypeOf, Value};
+
+pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let reference = reference_of(target)?;
+    let slot = Arc::clone(&reference.slot);
+    let remote = match locate(&slot)? {
+        Location::Host(host) => {
+            return Ok(Prepared::Ask {
+                host,
+                op,
+                slot,
+                args: args.rest(),
+            });
+        }
+        Location::Isolate(remote) => remote,
+    };
+    let work = match op {
+        op::REF_COPY => work_on_value(slot, |scope, place, value| {
+            convert::clone_from_v8(scope, place, value, CLONE_LIMIT)
+        }),
+        op::REF_GET => {
+            let key = Key::new(args.value())?;
+            let transfer = Transfer::from_number(args.number()?);
+            work_on_value(slot, move |scope, place, value| {
+                get(scope, place, &reference, value, &key, transfer)
+            })
+        }
+        op::REF_SET => {
+            let key = Key::new(args.value())?;
+            let new = args.value();
+            work_on_value(slot, move |scope, place, value| {
+                set(scope, place, &reference, value, &key, new)
+            })
+        }
+        op::REF_DELETE => {
+            let key = Key::new(args.value())?;
+            work_on_value(slot, move |scope, _place, value| delete(scope, &reference, value, &key))
+        }
+        _ => return Err(malformed()),
+    };
+    Ok(Prepared::Enter {
+        remote,
+        limits: Limits::default(),
+        work,
+    })
+}
+
+pub fn apply(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let reference = reference_of(target)?;
+    let slot = Arc::clone(&reference.slot);
+    let remote = match locate(&slot)? {
+        Location::Host(host) => {
+            return Ok(Prepared::Ask {
+                host,
+                op,
+                slot,
+                args: args.rest(),
+            });
+        }
+        Location::Isolate(remote) => remote,
+    };
+    let mut transfer = Transfer::from_number(args.number()?);
+    if op == op::REF_APPLY_SYNC_PROMISE {
+        transfer.0 |= Transfer::PROMISE;
+    }
+    let limits = args.limits()?;
+    let receiver = args.value();
+    let arguments = args.rest();
+    let work = work_on_value(slot, move |scope, place, function| {
+        call_function(scope, place, function, receiver, arguments, transfer)
+    });
+    Ok(Prepared::Enter { remote, limits, work })
+}
+
+/// A property name or index.
+enum Key {
+    Name(crate::value::Text),
+    Index(u32),
+}
+
+impl Key {
+    fn new(value: Value) -> Result<Self, Fault> {
+        match value {
+            Value::String(text) => Ok(Key::Name(text)),
+            Value::Number(number) if number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0 => {
+                Ok(Key::Index(number as u32))
+            }
+            _ => Err(Fault::type_error("Invalid `key`")),
+        }
+    }
+
+    /// As a name: V8 knows an index as the name of the same digits.
+    fn to_v8<'s>(&self, scope: &mut v8::PinScope<'s, '_>) -> Result<v8::Local<'s, v8::Name>, Fault> {
+        let text = match self {
+            Key::Name(text) => convert::text_to_v8(scope, text)?,
+            Key::Index(index) => convert::text_to_v8(scope, &crate::value::Text::from(index.to_string()))?,
+        };
+        Ok(text.into())
+    }
+}
+
+fn object_of<'s>(reference: &Reference, value: v8::Local<'s, v8::Value>) -> Result<v8::Local<'s, v8::Object>, Fault> {
+    if reference.type_of != TypeOf::Object {
+        return Err(Fault::type_error("Reference is not an object"));
+    }
+    v8::Local::<v8::Object>::try_from(value).map_err(|_| Fault::type_error("Reference is not an object"))
+}
+
+/// Refuses objects whose properties a proxy would answer for.
+fn refuse_proxies(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Result<(), Fault> {
+    let mut current: v8::Local<v8::Value> = v8::Local::new(scope, object).into();
+    loop {
+        if current.is_proxy() {
+            return Err(Fault::type_error("Object is or has proxy"));
+        }
+        let Ok(object) = v8::Local::<v8::Object>::try_from(current) else {
+            return Ok(());
+        };
+        let Some(prototype) = object.get_prototype(scope) else {
+            return Ok(());
+        };
+        current = prototype;
+    }
+}
+
+fn get<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    place: &Place,
+    reference: &Reference,
+    value: v8::Local<'s, v8::Value>,
+    key: &Key,
+    mut transfer: Transfer,
+) -> Outcome {
+    let object = object_of(reference, value)?;
+    refuse_proxies(scope, object)?;
+    let name = key.to_v8(scope)?;
+    if reference.accessors {
+        transfer.0 |= Transfer::ACCESSORS;
+    }
+    if reference.inherit {
+        transfer.0 |= Transfer::UNSAFE_INHERIT;
+    }
+    v8::tc_scope!(let scope, scope);
+    let caught = |scope: &mut _| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped);
+    let mut holder: v8::Local<v8::Value> = object.into();
+    while let Ok(current) = v8::Local::<v8::Object>::try_from(holder) {
+        let Some(own) = current.has_own_property(scope, name) else {
+            return Err(caught(scope));
+        };
+        if own {
+            let Some(descriptor) = current.get_own_property_descriptor(scope, name) else {
+                return Err(caught(scope));
+            };
+            if !reference.accessors && is_accessor(scope, descriptor) {
+                return Err(Fault::type_error("Property is getter"));
+            }
+            let Some(found) = object.get(scope, name.into()) else {
+                return Err(caught(scope));
+            };
+            return transfer_out(scope, place, found, transfer);
+        }
+        if !reference.inherit {
+            break;
+        }
+        match current.get_prototype(scope) {
+            Some(prototype) => holder = prototype,
+            None => break,
+        }
+    }
+    Ok(Value::Undefined)
+}
+
+fn is_accessor(scope: &mut v8::PinScope<'_, '_>, descriptor: v8::Local<'_, v8::Value>) -> bool {
+    let Ok(descriptor) = v8::Local::<v8::Object>::try_from(descriptor) else {
+        return false;
+    };
+    let Some(value) = v8::String::new(scope, "value") else {
+        return false;
+    };
+    // A data descriptor has a `value`, whatever prototypes say.
+    !descriptor.has_own_property(scope, value.into()).unwrap_or(true)
+}
+
+fn set<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    place: &Place,
+    reference: &Reference,
+    value: v8::Local<'s, v8::Value>,
+    key: &Key,
+    new: Value,
+) -> Outcome {
+    let object = object_of(reference, value)?;
+    let name = key.to_v8(scope)?;
+    let new = convert::to_v8(scope, place, new)?;
+    v8::tc_scope!(let scope, scope);
+    // Deleted first, so that no setter sees the value.
+    let done = object
+        .delete(scope, name.into())
+        .and_then(|_| object.create_data_property(scope, name, new));
+    match done {
+        Some(true) => Ok(Value::Undefined),
+        Some(false) => Err(Fault::error("Set failed")),
+        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
+    }
+}
+
+fn delete<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    reference: &Reference,
+    value: v8::Local<'s, v8::Value>,
+    key: &Key,
+) -> Outcome {
+    let object = object_of(reference, value)?;
+    let name = key.to_v8(scope)?;
+    v8::tc_scope!(let scope, scope);
+    match object.delete(scope, name.into()) {
+        Some(true) => Ok(Value::Undefined),
+        Some(false) => Err(Fault::error("Delete failed")),
+        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
+    }
+}

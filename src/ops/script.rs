@@ -1,0 +1,125 @@
+//! Compiling and running scripts.
+
+use std::sync::Arc;
+
+use super::args::malformed;
+use super::{Args, Prepared, Transfer, work_in_realm};
+use crate::convert;
+use crate::isolate::{Held, Limits, Place, Remote};
+use crate::value::{Fault, Handle, Outcome, Text, Value};
+
+/// Where code says it comes from.
+pub struct Origin {
+    pub filename: Text,
+    pub line: i32,
+    pub column: i32,
+}
+
+/// The name that code has unless its caller gives one.
+const FILENAME: &str = "<isolated-vm>";
+
+impl Origin {
+    pub fn from_args(args: &mut Args) -> Result<Self, Fault> {
+        let filename = args.optional_text()?.unwrap_or_else(|| Text::from(FILENAME));
+        // Checked to be 32-bit integers by the surface; casts saturate.
+        Ok(Self {
+            filename,
+            line: args.number()? as i32,
+            column: args.number()? as i32,
+        })
+    }
+
+    pub fn to_v8<'s>(&self, scope: &mut v8::PinScope<'s, '_>) -> Result<v8::ScriptOrigin<'s>, Fault> {
+        let name = convert::text_to_v8(scope, &self.filename)?.into();
+        Ok(v8::ScriptOrigin::new(
+            scope,
+            name,
+            self.line,
+            self.column,
+            false,
+            -1,
+            None,
+            false,
+            false,
+            false,
+            None,
+        ))
+    }
+}
+
+/// Compiles `code` for any context of its isolate.
+pub fn compile<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    code: &Text,
+    origin: &Origin,
+) -> Result<v8::Local<'s, v8::UnboundScript>, Fault> {
+    let code = convert::text_to_v8(scope, code)?;
+    let origin = origin.to_v8(scope)?;
+    v8::tc_scope!(let scope, scope);
+    let mut source = v8::script_compiler::Source::new(code, Some(&origin));
+    v8::script_compiler::compile_unbound_script(
+        scope,
+        &mut source,
+        v8::script_compiler::CompileOptions::NoCompileOptions,
+        v8::script_compiler::NoCacheReason::NoReason,
+    )
+    .ok_or_else(|| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped))
+}
+
+/// Runs a compiled script in the current context and takes its last value out.
+pub fn run_unbound<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    place: &Place,
+    script: v8::Local<'s, v8::UnboundScript>,
+    transfer: Transfer,
+) -> Outcome {
+    v8::tc_scope!(let scope, scope);
+    let script = script.bind_to_current_context(scope);
+    match script.run(scope) {
+        Some(value) => super::transfer_out(scope, place, value, transfer),
+        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
+    }
+}
+
+pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let Some(Value::Handle(Handle::Isolate(isolate))) = target else {
+        return Err(malformed());
+    };
+    let remote = Remote::from_owner(&isolate.0).ok_or_else(malformed)?;
+    let code = args.text()?;
+    let origin = Origin::from_args(&mut args)?;
+    Ok(Prepared::Enter {
+        remote,
+        limits: Limits::default(),
+        work: Box::new(move |scope, guest| {
+            let realm = guest.spare_realm(scope);
+            let context = v8::Local::new(scope, &realm.context);
+            let scope = &mut v8::ContextScope::new(scope, context);
+            let script = compile(scope, &code, &origin)?;
+            let script = v8::Global::new(scope, script);
+            Ok(Value::Handle(Handle::Script(guest.hold(Held::Script(script))?)))
+        }),
+    })
+}
+
+pub fn run(script: Option<Value>, context: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let (Some(Value::Handle(Handle::Script(script))), Some(Value::Handle(Handle::Context(context)))) =
+        (script, context)
+    else {
+        return Err(malformed());
+    };
+    if script.owner().id() != context.slot.owner().id() {
+        return Err(Fault::type_error("Invalid context"));
+    }
+    let transfer = Transfer::from_number(args.number()?);
+    let limits = args.limits()?;
+    let remote = Remote::from_owner(script.owner()).ok_or_else(malformed)?;
+    let work = work_in_realm(Arc::clone(&context.slot), move |scope, place| {
+        let held = place.guest.held(&script, |held| match held {
+            Held::Script(script) => Some(v8::Local::new(scope, script)),
+            _ => None,
+        });
+        run_unbound(scope, place, held.ok_or_else(malformed)?, transfer)
+    });
+    Ok(Prepared::Enter { remote, limits, work })
+}

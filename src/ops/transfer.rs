@@ -1,0 +1,206 @@
+//! How values of a guest leave it: as what the caller asked for, or as what they are.
+
+use std::sync::Arc;
+
+use crate::convert::{self, Exchange};
+use crate::isolate::{Held, Place};
+use crate::value::{
+    Answer, Callable, CallbackMode, ExternalCopy, Fault, Handle, Outcome, Reference, Settlement, Text, Value,
+};
+
+/// The most bytes a clone may take out of an isolate.
+pub const CLONE_LIMIT: usize = 512 << 20;
+
+/// Transfer options as bits. The surface has the same numbers (`surface/protocol.js`); a test compares them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transfer(pub u32);
+
+impl Transfer {
+    pub const COPY: u32 = 1;
+    pub const EXTERNAL_COPY: u32 = 2;
+    pub const REFERENCE: u32 = 3;
+    const TYPE_MASK: u32 = 3;
+    pub const PROMISE: u32 = 4;
+    pub const OR_UNDEFINED: u32 = 8;
+    pub const OR_REFERENCE: u32 = 16;
+    pub const OR_COPY: u32 = 24;
+    const FALLBACK_MASK: u32 = 24;
+    pub const ACCESSORS: u32 = 32;
+    pub const UNSAFE_INHERIT: u32 = 64;
+
+    pub fn from_number(number: f64) -> Self {
+        Self(number as u32)
+    }
+
+    fn has(self, bit: u32) -> bool {
+        self.0 & bit != 0
+    }
+
+    fn without_promise(self) -> Self {
+        Self(self.0 & !Self::PROMISE)
+    }
+}
+
+/// Takes `value` out of its realm.
+pub fn transfer_out<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    place: &Place,
+    value: v8::Local<'s, v8::Value>,
+    transfer: Transfer,
+) -> Outcome {
+    if transfer.has(Transfer::PROMISE) {
+        return Ok(Value::Promise(promise_out(
+            scope,
+            place,
+            value,
+            transfer.without_promise(),
+        )?));
+    }
+    match transfer.0 & Transfer::TYPE_MASK {
+        Transfer::COPY => convert::clone_from_v8(scope, place, value, CLONE_LIMIT),
+        Transfer::EXTERNAL_COPY => {
+            let copy = convert::clone_from_v8(scope, place, value, CLONE_LIMIT)?;
+            Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(copy))))
+        }
+        Transfer::REFERENCE => reference_out(scope, place, value, transfer),
+        _ => by_nature(scope, place, value, transfer),
+    }
+}
+
+fn by_nature<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    place: &Place,
+    value: v8::Local<'s, v8::Value>,
+    transfer: Transfer,
+) -> Outcome {
+    if let Some(primitive) = convert::primitive_from_v8(scope, value) {
+        return Ok(primitive);
+    }
+    if let Ok(object) = v8::Local::<v8::Object>::try_from(value)
+        && let Some(handle) = place.identify(scope, object)
+    {
+        return Ok(handle);
+    }
+    if value.is_function() {
+        return function_out(scope, place, value);
+    }
+    match transfer.0 & Transfer::FALLBACK_MASK {
+        Transfer::OR_REFERENCE => return reference_out(scope, place, value, transfer),
+        Transfer::OR_UNDEFINED => return Ok(Value::Undefined),
+        Transfer::OR_COPY => return convert::clone_from_v8(scope, place, value, CLONE_LIMIT),
+        _ => {}
+    }
+    Err(Fault::coded(
+        crate::value::ErrorClass::TypeError,
+        "A non-transferable value was passed",
+        crate::value::Code::Transfer,
+    ))
+}
+
+/// A reference to `value`, which stays where it is.
+pub fn reference_out(
+    scope: &mut v8::PinScope<'_, '_>,
+    place: &Place,
+    value: v8::Local<'_, v8::Value>,
+    transfer: Transfer,
+) -> Outcome {
+    let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
+    Ok(Value::Handle(Handle::Reference(Arc::new(Reference {
+        slot: place.guest.hold(held)?,
+        type_of: convert::type_of(value),
+        accessors: transfer.has(Transfer::ACCESSORS),
+        inherit: transfer.has(Transfer::UNSAFE_INHERIT),
+    }))))
+}
+
+/// A function that others can call.
+pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::Local<'_, v8::Value>) -> Outcome {
+    let name = v8::Local::<v8::Function>::try_from(value)
+        .map(|function| function.get_name(scope))
+        .map_or_else(|_| Text::from(""), |name| convert::text_from_v8(scope, name));
+    let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
+    let slot = place.guest.hold(held)?;
+    Ok(Value::Function(Arc::new(Callable {
+        slot,
+        name,
+        length: 0,
+        mode: CallbackMode::Sync,
+    })))
+}
+
+/// A promise of others for `value`, settled when it settles. What is no promise settles at once.
+fn promise_out<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    place: &Place,
+    value: v8::Local<'s, v8::Value>,
+    transfer: Transfer,
+) -> Result<Arc<Settlement>, Fault> {
+    let settlement = Arc::new(Settlement::default());
+    let Ok(promise) = v8::Local::<v8::Promise>::try_from(value) else {
+        settlement.answer(transfer_out(scope, place, value, transfer));
+        return Ok(settlement);
+    };
+    await_promise(
+        scope,
+        place,
+        promise,
+        Arc::clone(&settlement) as Arc<dyn Answer>,
+        transfer,
+    )?;
+    Ok(settlement)
+}
+
+/// Answers with the promise's outcome as soon as there is one.
+pub fn await_promise<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    place: &Place,
+    promise: v8::Local<'s, v8::Promise>,
+    answer: Arc<dyn Answer>,
+    transfer: Transfer,
+) -> Result<(), Fault> {
+    let awaited = place.guest.await_outcome(answer, transfer.0);
+    let id = v8::Number::new(scope, awaited as f64).into();
+    let fulfilled = v8::Function::builder(on_fulfilled).data(id).build(scope);
+    let rejected = v8::Function::builder(on_rejected).data(id).build(scope);
+    match (fulfilled, rejected) {
+        (Some(fulfilled), Some(rejected)) if promise.then2(scope, fulfilled, rejected).is_some() => Ok(()),
+        _ => Err(Fault::Stopped),
+    }
+}
+
+fn on_fulfilled<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    _result: v8::ReturnValue<v8::Value>,
+) {
+    settle(scope, &args, |scope, place, value, transfer| {
+        transfer_out(scope, place, value, transfer)
+    });
+}
+
+fn on_rejected<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    _result: v8::ReturnValue<v8::Value>,
+) {
+    settle(scope, &args, |scope, _place, value, _transfer| {
+        Err(convert::fault_from_exception(scope, value))
+    });
+}
+
+fn settle<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: &v8::FunctionCallbackArguments<'s>,
+    outcome: impl FnOnce(&mut v8::PinScope<'s, '_>, &Place, v8::Local<'s, v8::Value>, Transfer) -> Outcome,
+) {
+    let Ok(place) = Place::current(scope) else { return };
+    let id = args.data().number_value(scope).unwrap_or(-1.0);
+    let Some((answer, bits)) = place.guest.awaited(id as usize) else {
+        return;
+    };
+    match outcome(scope, &place, args.get(0), Transfer(bits)) {
+        // The whole isolate is being stopped; whoever stops it answers.
+        Err(Fault::Stopped) => {}
+        outcome => answer.answer(outcome),
+    }
+}

@@ -1,0 +1,81 @@
+//! Where an outcome goes. Every question has exactly one [`Answer`]; the first outcome wins, later ones are dropped, so
+//! that a watchdog may answer for a guest that no longer can.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::{Fault, Outcome};
+
+/// The receiving end of one outcome.
+pub trait Answer: Send + Sync {
+    /// Delivers the outcome. Only the first call has an effect.
+    fn answer(&self, outcome: Outcome);
+}
+
+/// An answer that nobody waits for.
+pub struct Nobody;
+
+impl Answer for Nobody {
+    fn answer(&self, _outcome: Outcome) {}
+}
+
+type Subscriber = Box<dyn FnOnce(Outcome) + Send>;
+
+enum State {
+    Pending(Option<Subscriber>),
+    Settled(Option<Outcome>),
+}
+
+/// A promise between engines: settled once, taken once.
+pub struct Settlement(Mutex<State>);
+
+impl Default for Settlement {
+    fn default() -> Self {
+        Self(Mutex::new(State::Pending(None)))
+    }
+}
+
+impl Settlement {
+    /// Calls `subscriber` with the outcome, at once where there is one. A second subscriber replaces the first.
+    pub fn subscribe(&self, subscriber: Subscriber) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = match &mut *state {
+            State::Pending(waiting) => {
+                *waiting = Some(subscriber);
+                return;
+            }
+            State::Settled(outcome) => outcome.take(),
+        };
+        drop(state);
+        subscriber(outcome.unwrap_or_else(|| Err(Fault::promise_abandoned())));
+    }
+}
+
+impl Answer for Settlement {
+    fn answer(&self, outcome: Outcome) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *state {
+            State::Settled(_) => {}
+            State::Pending(waiting) => match waiting.take() {
+                None => *state = State::Settled(Some(outcome)),
+                Some(subscriber) => {
+                    *state = State::Settled(None);
+                    drop(state);
+                    subscriber(outcome);
+                }
+            },
+        }
+    }
+}
+
+impl Drop for Settlement {
+    /// A promise whose other side has gone is abandoned, not forgotten.
+    fn drop(&mut self) {
+        self.answer(Err(Fault::promise_abandoned()));
+    }
+}
+
+impl std::fmt::Debug for Settlement {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Settlement")
+    }
+}

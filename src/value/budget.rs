@@ -1,0 +1,54 @@
+//! A limit on bytes that several parties draw on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes an isolate may hold outside V8's heap.
+#[derive(Debug)]
+pub struct Budget {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl Budget {
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            used: AtomicUsize::new(0),
+        })
+    }
+
+    /// Takes `bytes` from the budget; false when they are not there.
+    pub fn take(&self, bytes: usize) -> bool {
+        self.used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                used.checked_add(bytes).filter(|total| *total <= self.limit)
+            })
+            .is_ok()
+    }
+
+    pub fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Budget;
+
+    #[test]
+    fn refuses_over_the_limit_and_recovers() {
+        let budget = Budget::new(10);
+        assert!(budget.take(7));
+        assert!(!budget.take(4));
+        assert!(!budget.take(usize::MAX));
+        budget.give_back(7);
+        assert!(budget.take(10));
+        assert_eq!(budget.used(), 10);
+    }
+}

@@ -1,0 +1,196 @@
+//! What went wrong, independent of any engine: what guest code threw, or an error of ours with its stable code.
+
+use super::{Text, Value};
+
+/// The standard error constructors that survive a boundary; everything else arrives as `Error`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    Error,
+    RangeError,
+    ReferenceError,
+    SyntaxError,
+    TypeError,
+}
+
+impl ErrorClass {
+    /// The class whose constructor is called `name`; `Error` for every other name.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "RangeError" => Self::RangeError,
+            "ReferenceError" => Self::ReferenceError,
+            "SyntaxError" => Self::SyntaxError,
+            "TypeError" => Self::TypeError,
+            _ => Self::Error,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "Error",
+            Self::RangeError => "RangeError",
+            Self::ReferenceError => "ReferenceError",
+            Self::SyntaxError => "SyntaxError",
+            Self::TypeError => "TypeError",
+        }
+    }
+}
+
+/// The stable `code` of an error that this library raises itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    Timeout,
+    Deadline,
+    Memory,
+    Disposed,
+    Unresponsive,
+    Released,
+    Transfer,
+    Environment,
+    Limit,
+    Unsupported,
+    InvalidArg,
+}
+
+impl Code {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "ERR_ISOLATE_TIMEOUT",
+            Self::Deadline => "ERR_ISOLATE_DEADLINE",
+            Self::Memory => "ERR_ISOLATE_MEMORY",
+            Self::Disposed => "ERR_ISOLATE_DISPOSED",
+            Self::Unresponsive => "ERR_ISOLATE_UNRESPONSIVE",
+            Self::Released => "ERR_ISOLATE_RELEASED",
+            Self::Transfer => "ERR_ISOLATE_TRANSFER",
+            Self::Environment => "ERR_ISOLATE_ENVIRONMENT",
+            Self::Limit => "ERR_ISOLATE_LIMIT",
+            Self::Unsupported => "ERR_ISOLATE_UNSUPPORTED",
+            Self::InvalidArg => "ERR_INVALID_ARG",
+        }
+    }
+}
+
+/// An error on its way between engines.
+#[derive(Clone, Debug)]
+pub struct ErrorFault {
+    pub class: ErrorClass,
+    /// The error's `name` where it differs from its class.
+    pub name: Option<Text>,
+    pub message: Text,
+    /// Frames of the engine that raised it, without the header line; empty where there are none.
+    pub stack: Text,
+    pub code: Option<Code>,
+}
+
+/// Why an operation gave no value.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// An error object, of the guest's or of ours.
+    Error(Box<ErrorFault>),
+    /// A thrown primitive.
+    Thrown(Value),
+    /// Execution was terminated. Never leaves an isolate: its entry replaces it by the reason.
+    Stopped,
+}
+
+/// What [`Fault`]s are the answer of.
+pub type Outcome = Result<Value, Fault>;
+
+impl Fault {
+    fn new(class: ErrorClass, message: &str, code: Option<Code>) -> Self {
+        Fault::Error(Box::new(ErrorFault {
+            class,
+            name: None,
+            message: message.into(),
+            stack: Text::from(""),
+            code,
+        }))
+    }
+
+    pub fn error(message: &str) -> Self {
+        Self::new(ErrorClass::Error, message, None)
+    }
+
+    pub fn type_error(message: &str) -> Self {
+        Self::new(ErrorClass::TypeError, message, None)
+    }
+
+    pub fn range_error(message: &str) -> Self {
+        Self::new(ErrorClass::RangeError, message, None)
+    }
+
+    pub fn coded(class: ErrorClass, message: &str, code: Code) -> Self {
+        Self::new(class, message, Some(code))
+    }
+
+    /// `timeout` passed. `stack` names the frames that were running.
+    pub fn timeout(stack: Text) -> Self {
+        Fault::Error(Box::new(ErrorFault {
+            class: ErrorClass::Error,
+            name: None,
+            message: "Script execution timed out.".into(),
+            stack,
+            code: Some(Code::Timeout),
+        }))
+    }
+
+    /// `deadline` passed.
+    pub fn deadline(milliseconds: u64) -> Self {
+        let message = format!("Execution exceeded its deadline of {milliseconds} ms");
+        Self::coded(ErrorClass::Error, &message, Code::Deadline)
+    }
+
+    /// A call to an isolate that is gone. The wording differs by mode in the original.
+    pub fn disposed(sync: bool) -> Self {
+        let message = if sync {
+            "Isolated is disposed"
+        } else {
+            "Isolate is disposed"
+        };
+        Self::coded(ErrorClass::Error, message, Code::Disposed)
+    }
+
+    pub fn disposed_during_execution() -> Self {
+        Self::coded(
+            ErrorClass::Error,
+            "Isolate was disposed during execution",
+            Code::Disposed,
+        )
+    }
+
+    pub fn out_of_memory() -> Self {
+        Self::coded(
+            ErrorClass::Error,
+            "Isolate was disposed during execution due to memory limit",
+            Code::Memory,
+        )
+    }
+
+    pub fn unresponsive() -> Self {
+        Self::coded(
+            ErrorClass::Error,
+            "Script failed to terminate; its isolate was given up",
+            Code::Unresponsive,
+        )
+    }
+
+    pub fn environment_gone() -> Self {
+        Self::coded(
+            ErrorClass::Error,
+            "The environment that owns this value is gone",
+            Code::Environment,
+        )
+    }
+
+    pub fn promise_abandoned() -> Self {
+        Self::coded(ErrorClass::Error, "Promise was abandoned", Code::Disposed)
+    }
+
+    /// The message as a host would show it.
+    pub fn message(&self) -> String {
+        match self {
+            Fault::Error(error) => error.message.to_string(),
+            Fault::Thrown(value) => value.describe(),
+            Fault::Stopped => "Execution was terminated".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Handles: names of things that live in one isolate or host and can be passed around.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Owner, Slot, Text, Value};
+
+/// An `ivm` object on its way.
+#[derive(Clone, Debug)]
+pub enum Handle {
+    Isolate(IsolateHandle),
+    Context(Arc<ContextHandle>),
+    Script(Arc<Slot>),
+    Reference(Arc<Reference>),
+    ExternalCopy(Arc<ExternalCopy>),
+    /// `ivm.Callback`: arrives as a function.
+    Callback(Arc<Callable>),
+    /// The module itself.
+    Ivm,
+}
+
+/// An isolate itself.
+#[derive(Clone)]
+pub struct IsolateHandle(pub Arc<dyn Owner>);
+
+impl fmt::Debug for IsolateHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Isolate({})", self.0.id())
+    }
+}
+
+/// What `Reference.typeof` says. Symbols and BigInts count as objects, as in isolated-vm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeOf {
+    Null,
+    Undefined,
+    Number,
+    String,
+    Boolean,
+    Object,
+    Function,
+}
+
+impl TypeOf {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Undefined => "undefined",
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Boolean => "boolean",
+            Self::Object => "object",
+            Self::Function => "function",
+        }
+    }
+
+    /// `Object` for every name that is none of these.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "null" => Self::Null,
+            "undefined" => Self::Undefined,
+            "number" => Self::Number,
+            "string" => Self::String,
+            "boolean" => Self::Boolean,
+            "function" => Self::Function,
+            _ => Self::Object,
+        }
+    }
+}
+
+/// A value that stays where it is.
+#[derive(Debug)]
+pub struct Reference {
+    pub slot: Arc<Slot>,
+    pub type_of: TypeOf,
+    /// Getters may run (`accessors: true`).
+    pub accessors: bool,
+    /// `get` may walk the prototype chain (`unsafeInherit: true`).
+    pub inherit: bool,
+}
+
+/// A context and its global object.
+#[derive(Debug)]
+pub struct ContextHandle {
+    pub slot: Arc<Slot>,
+    pub global: Arc<Reference>,
+}
+
+/// How a callback runs in its home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallbackMode {
+    /// The caller waits for the result.
+    Sync,
+    /// The caller gets a promise.
+    Async,
+    /// The caller gets `undefined` at once.
+    Ignored,
+    /// The caller waits until the promise that the function returns has settled.
+    Awaited,
+}
+
+/// A function that other realms can call.
+#[derive(Debug)]
+pub struct Callable {
+    pub slot: Arc<Slot>,
+    pub name: Text,
+    pub length: u32,
+    pub mode: CallbackMode,
+}
+
+/// A value in no heap, ready to be copied anywhere.
+#[derive(Debug)]
+pub struct ExternalCopy {
+    value: Mutex<Option<Value>>,
+    size: usize,
+}
+
+/// Bytes of all [`ExternalCopy`] values alive in the process.
+static TOTAL_EXTERNAL_SIZE: AtomicUsize = AtomicUsize::new(0);
+
+impl ExternalCopy {
+    pub fn new(value: Value) -> Arc<Self> {
+        // Only strings count, as in isolated-vm.
+        let size = match &value {
+            Value::String(text) => text.byte_len(),
+            _ => 0,
+        };
+        TOTAL_EXTERNAL_SIZE.fetch_add(size, Ordering::Relaxed);
+        Arc::new(Self {
+            value: Mutex::new(Some(value)),
+            size,
+        })
+    }
+
+    /// The value, unless it was released. Cheap for all but strings: the contents are shared.
+    pub fn value(&self) -> Option<Value> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes the value out, which releases the copy; `None` when that was done before.
+    pub fn take(&self) -> Option<Value> {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if value.is_some() {
+            TOTAL_EXTERNAL_SIZE.fetch_sub(self.size, Ordering::Relaxed);
+        }
+        value
+    }
+
+    pub fn total_size() -> usize {
+        TOTAL_EXTERNAL_SIZE.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for ExternalCopy {
+    fn drop(&mut self) {
+        self.take();
+    }
+}

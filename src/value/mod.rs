@@ -1,0 +1,170 @@
+//! The neutral value: what travels between engines. Nothing here knows V8 or Node-API.
+//!
+//! Primitives and strings travel as they are. Everything else that can be cloned is [`Payload`]: bytes in V8's own
+//! serialization format and a table of what bytes cannot hold (buffers, shared memory, handles).
+
+mod answer;
+mod budget;
+mod chain;
+mod fault;
+mod handle;
+mod owner;
+mod text;
+
+use std::sync::Arc;
+
+pub use answer::{Answer, Nobody, Settlement};
+pub use budget::Budget;
+pub use chain::Chain;
+pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
+pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
+pub use owner::{Host, Owner, Request, Slot};
+pub use text::Text;
+
+/// A value outside any engine.
+#[derive(Clone, Debug)]
+pub enum Value {
+    Undefined,
+    Null,
+    Boolean(bool),
+    Number(f64),
+    BigInt(Box<BigInt>),
+    String(Text),
+    /// A structured clone.
+    Payload(Box<Payload>),
+    /// An `ivm` object.
+    Handle(Handle),
+    /// A function that is called where it lives.
+    Function(Arc<Callable>),
+    /// Settles later, wherever it was made.
+    Promise(Arc<Settlement>),
+    /// Becomes the referenced value itself on arrival in its isolate (`derefInto`).
+    Dereference(Arc<Reference>),
+    /// Becomes a copy of the value on arrival (`copyInto`).
+    CopyInto {
+        copy: Arc<ExternalCopy>,
+        /// Moves the buffers in; the copy is spent.
+        transfer_in: bool,
+    },
+    /// Several results of one operation, for the surface that asked; never enters an isolate.
+    List(Vec<Value>),
+}
+
+/// A BigInt of any size: sign and magnitude, least significant word first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BigInt {
+    pub negative: bool,
+    pub words: Box<[u64]>,
+}
+
+/// A structured clone: V8's serialization format at version 16, and what the bytes refer to by index.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    pub bytes: Arc<Vec<u8>>,
+    pub table: Vec<Entry>,
+}
+
+/// One row of a [`Payload`]'s table.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// The contents of an `ArrayBuffer`; taken without copying by the last one that needs it.
+    Buffer(Arc<Vec<u8>>),
+    /// Memory that both sides see.
+    Shared(Arc<SharedMemory>),
+    /// A handle or function inside the clone.
+    Value(Value),
+}
+
+/// Memory of a `SharedArrayBuffer`, with what keeps it alive.
+pub struct SharedMemory {
+    pointer: *mut u8,
+    length: usize,
+    /// Identifies the buffer to the side that made it, which gets its own object back.
+    pub origin: Option<(u64, u32)>,
+    _pin: Box<dyn Send + Sync>,
+}
+
+// SAFETY: the memory is shared by definition; this type only carries its address and keeps it pinned. All access to the
+// contents happens inside engines, as JavaScript's shared memory model has it.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMemory {}
+
+impl SharedMemory {
+    /// # Safety
+    /// `pointer` must be valid for `length` bytes for as long as `pin` lives.
+    pub unsafe fn new(pointer: *mut u8, length: usize, origin: Option<(u64, u32)>, pin: Box<dyn Send + Sync>) -> Self {
+        Self {
+            pointer,
+            length,
+            origin,
+            _pin: pin,
+        }
+    }
+
+    pub fn pointer(&self) -> *mut u8 {
+        self.pointer
+    }
+
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+}
+
+impl std::fmt::Debug for SharedMemory {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "SharedMemory({} bytes)", self.length)
+    }
+}
+
+impl Value {
+    /// The number, if it is one.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// A short text for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::Undefined => "undefined".to_owned(),
+            Value::Null => "null".to_owned(),
+            Value::Boolean(value) => value.to_string(),
+            Value::Number(number) => number.to_string(),
+            Value::BigInt(_) => "BigInt".to_owned(),
+            Value::String(text) => text.to_string(),
+            Value::Function(_) => "function".to_owned(),
+            _ => "object".to_owned(),
+        }
+    }
+
+    /// Bytes this value holds outside any heap, as `ExternalCopy.totalExternalSize` and budgets count them.
+    pub fn byte_size(&self) -> usize {
+        match self {
+            Value::String(text) => text.byte_len(),
+            Value::BigInt(bigint) => bigint.words.len() * 8,
+            Value::Payload(payload) => payload.byte_size(),
+            _ => 0,
+        }
+    }
+}
+
+impl Payload {
+    pub fn byte_size(&self) -> usize {
+        let buffers: usize = self
+            .table
+            .iter()
+            .map(|entry| match entry {
+                Entry::Buffer(buffer) => buffer.len(),
+                Entry::Shared(_) | Entry::Value(_) => 0,
+            })
+            .sum();
+        self.bytes.len() + buffers
+    }
+}

@@ -1,0 +1,103 @@
+//! Text as both engines hold it: one byte per character where that suffices, else UTF-16 code units. Lone surrogates
+//! are kept; nothing is lost between engines.
+
+use std::fmt;
+
+/// An immutable JavaScript string outside any engine.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Text {
+    /// Every code unit is below 256.
+    Latin1(Box<[u8]>),
+    /// UTF-16 code units, perhaps with lone surrogates.
+    Utf16(Box<[u16]>),
+}
+
+impl Text {
+    /// Wraps code units, narrowing them where each fits one byte.
+    pub fn from_utf16(units: Vec<u16>) -> Self {
+        if units.iter().all(|unit| *unit < 256) {
+            // The check above makes the narrowing exact.
+            Text::Latin1(units.iter().map(|unit| *unit as u8).collect())
+        } else {
+            Text::Utf16(units.into_boxed_slice())
+        }
+    }
+
+    /// Length in UTF-16 code units, as JavaScript's `length`.
+    pub fn len(&self) -> usize {
+        match self {
+            Text::Latin1(bytes) => bytes.len(),
+            Text::Utf16(units) => units.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes the characters take in memory.
+    pub fn byte_len(&self) -> usize {
+        match self {
+            Text::Latin1(bytes) => bytes.len(),
+            Text::Utf16(units) => units.len() * 2,
+        }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        if text.is_ascii() {
+            Text::Latin1(text.as_bytes().into())
+        } else {
+            Text::from_utf16(text.encode_utf16().collect())
+        }
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        if text.is_ascii() {
+            Text::Latin1(text.into_bytes().into_boxed_slice())
+        } else {
+            Text::from(text.as_str())
+        }
+    }
+}
+
+impl fmt::Display for Text {
+    /// Lone surrogates become U+FFFD.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Text::Latin1(bytes) => bytes
+                .iter()
+                .try_for_each(|byte| fmt::Write::write_char(formatter, *byte as char)),
+            Text::Utf16(units) => char::decode_utf16(units.iter().copied())
+                .try_for_each(|unit| fmt::Write::write_char(formatter, unit.unwrap_or(char::REPLACEMENT_CHARACTER))),
+        }
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}", self.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Text;
+
+    #[test]
+    fn narrows_where_it_can() {
+        assert_eq!(Text::from("ÿ"), Text::Latin1([0xff].into()));
+        assert_eq!(Text::from("Ā"), Text::Utf16([0x100].into()));
+        assert_eq!(Text::from_utf16(vec![0x41, 0xff]), Text::Latin1([0x41, 0xff].into()));
+    }
+
+    #[test]
+    fn keeps_lone_surrogates() {
+        let text = Text::from_utf16(vec![0xd800, 0x41]);
+        assert_eq!(text, Text::Utf16([0xd800, 0x41].into()));
+        assert_eq!(text.to_string(), "\u{fffd}A");
+    }
+}

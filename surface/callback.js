@@ -1,0 +1,78 @@
+'use strict';
+// `Callback`: a function on its way to other isolates, with a say in how it is called there. Instances cannot be called
+// here; where they arrive they are plain functions. A Reference made of one applies its function.
+
+const { freeze, getOwnPropertyDescriptor } = require('./primordials.js');
+const { stamp } = require('./handle.js');
+const { CALLBACK, KIND } = require('./protocol.js');
+const { defineClass, needsNew } = require('./classes.js');
+const { optionsArgument, readBoolean, tooFew, wrongParameter } = require('./options.js');
+
+/** A function as other realms shall see it. */
+class CallbackRecord {
+  /**
+   * @param {Function} target
+   * @param {number} mode one of CALLBACK
+   */
+  constructor(target, mode) {
+    this.target = target;
+    this.mode = mode;
+    this.name = nameOf(target);
+    this.length = lengthOf(target);
+  }
+}
+
+/**
+ * @param {Function} target
+ * @returns {string}
+ */
+function nameOf(target) {
+  const found = getOwnPropertyDescriptor(target, 'name');
+  return found !== undefined && typeof found.value === 'string' ? found.value : '';
+}
+
+/**
+ * @param {Function} target
+ * @returns {number}
+ */
+function lengthOf(target) {
+  const found = getOwnPropertyDescriptor(target, 'length');
+  const length = found === undefined ? 0 : found.value;
+  return typeof length === 'number' && length > 0 ? length | 0 : 0;
+}
+
+/** @typedef {CallbackRecord} Described */
+
+function createCallback() {
+  /**
+   * @this {object}
+   * @param {Function} target
+   * @param {any} [options]
+   */
+  function Callback(target, options) {
+    if (new.target === undefined) {
+      throw needsNew('Callback');
+    }
+    if (typeof target !== 'function') {
+      throw arguments.length < 1 ? tooFew(1, 'Callback') : wrongParameter(1, 'a function', 'Callback');
+    }
+    options = optionsArgument(options, 2, 'Callback');
+    /** @type {number} */
+    let mode = CALLBACK.SYNC;
+    if (options !== undefined) {
+      // `sync` is the default; like the original, nobody looks at it.
+      if (readBoolean(options, 'async')) {
+        mode = CALLBACK.ASYNC;
+      } else if (readBoolean(options, 'ignored')) {
+        mode = CALLBACK.IGNORED;
+      }
+    }
+    stamp(this, KIND.CALLBACK, new CallbackRecord(target, mode));
+    freeze(this);
+  }
+
+  defineClass(Callback, {});
+  return { Constructor: Callback };
+}
+
+module.exports = freeze({ createCallback, CallbackRecord });

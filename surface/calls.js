@@ -1,0 +1,104 @@
+'use strict';
+// Promises of calls under way. A call is known by its request number: positive ones are given out here, negative ones name
+// promises that the native side made. Plain promises, so that the host's async context survives an `await`.
+
+const { freeze, Map, mapDelete, mapGet, mapSet, Promise } = require('./primordials.js');
+const { callSite } = require('./error.js');
+
+/** One promise that a request number will settle. */
+class Call {
+  /**
+   * @param {number} request
+   * @param {{ stack?: unknown } | undefined} site where the caller stands
+   */
+  constructor(request, site) {
+    this.request = request;
+    this.site = site;
+    /** @type {(value: any) => void} */
+    this.resolve = nothing;
+    /** @type {(reason: unknown) => void} */
+    this.reject = nothing;
+    filling = this;
+    /** @type {Promise<any>} */
+    this.promise = new Promise(fill);
+  }
+}
+
+/** @typedef {Call} Waiting */
+
+function nothing() {}
+
+// The executor runs inside the constructor, so one function serves all promises and none is allocated for each.
+/** @type {Call | undefined} */
+let filling;
+
+/**
+ * @param {(value: any) => void} resolve
+ * @param {(reason: unknown) => void} reject
+ */
+function fill(resolve, reject) {
+  if (filling !== undefined) {
+    filling.resolve = resolve;
+    filling.reject = reject;
+    filling = undefined;
+  }
+}
+
+const LAST_REQUEST = 0x7fff_ffff;
+
+function createCalls() {
+  /** @type {Map<number, Call>} */
+  const pending = new Map();
+  let last = 0;
+
+  /**
+   * A call made by `method`, a public one, whose caller shall appear in the stacks of its errors.
+   * @param {Function} method
+   * @returns {Call}
+   */
+  function begin(method) {
+    last = last === LAST_REQUEST ? 1 : last + 1;
+    const call = new Call(last, callSite(method));
+    mapSet(pending, last, call);
+    return call;
+  }
+
+  /**
+   * A promise that the native side has announced.
+   * @param {number} request negative
+   * @returns {Promise<any>}
+   */
+  function expect(request) {
+    const call = new Call(request, undefined);
+    mapSet(pending, request, call);
+    return call.promise;
+  }
+
+  /**
+   * The call that `request` names, once; undefined when nobody waits for it any more.
+   * @param {number} request
+   * @returns {Call | undefined}
+   */
+  function finish(request) {
+    const call = mapGet(pending, request);
+    if (call !== undefined) {
+      mapDelete(pending, request);
+    }
+    return call;
+  }
+
+  /**
+   * The promise of a call that failed before it was made.
+   * @param {unknown} error
+   * @returns {Promise<any>}
+   */
+  function rejected(error) {
+    const call = new Call(0, undefined);
+    call.reject(error);
+    return call.promise;
+  }
+
+  return freeze({ begin, expect, finish, rejected });
+}
+
+module.exports = freeze({ createCalls });

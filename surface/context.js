@@ -1,0 +1,259 @@
+'use strict';
+// `Context`: a global object of an isolate, and the code that runs in it. `evalSync` is the shortest path from a host to a
+// guest and back, so a call without options goes straight to the native side.
+
+const { apply } = require('./primordials.js');
+const { kindOf, recordOf } = require('./handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
+const { released } = require('./error.js');
+const { defineClass, privateConstructor } = require('./classes.js');
+const {
+  arrayArgument, FILENAME, illegalInvocation, optionsArgument, Origin, readDeadline, readObject, readTimeout, readTransfer,
+  tooFew, wrongParameter,
+} = require('./options.js');
+
+/** What a `Context` instance hides. */
+class ContextRecord {
+  /** @param {import('./handle.js').Row} entry */
+  constructor(entry) {
+    /** @type {import('./handle.js').Row | undefined} undefined once released */
+    this.entry = entry;
+    /** @type {any} the Reference to the global object, made when first asked for */
+    this.global = undefined;
+  }
+}
+
+/** @param {import('./index.js').Core} core */
+module.exports = function createContext(core) {
+  const { binding, entries } = core;
+  const { invoke, pack, unpack } = binding;
+
+  function Context() {
+    throw privateConstructor('Context');
+  }
+
+  /**
+   * @param {import('./handle.js').Row} entry
+   * @returns {ContextRecord}
+   */
+  const adopt = (entry) => new ContextRecord(entry);
+
+  /**
+   * @param {unknown} self
+   * @returns {ContextRecord}
+   */
+  function recordOfThis(self) {
+    const record = recordOf(self, KIND.CONTEXT);
+    if (record === undefined) {
+      throw illegalInvocation();
+    }
+    return record;
+  }
+
+  /**
+   * @param {ContextRecord} record
+   * @returns {number}
+   */
+  function idOfLive(record) {
+    if (record.entry === undefined) {
+      throw released('Context is released');
+    }
+    return record.entry.id;
+  }
+
+  /**
+   * @param {unknown} self
+   * @param {unknown} code
+   * @param {any} options
+   * @param {number} mode
+   * @param {Function} method
+   * @param {number} count of arguments
+   */
+  function evaluate(self, code, options, mode, method, count) {
+    const record = recordOfThis(self);
+    if (typeof code !== 'string') {
+      throw count < 1 ? tooFew(1) : wrongParameter(1, 'a string');
+    }
+    options = optionsArgument(options, 2);
+    let origin;
+    /** @type {number} */
+    let bits = TRANSFER.OR_UNDEFINED;
+    let timeout = 0;
+    let deadline = 0;
+    let id;
+    try {
+      if (options !== undefined) {
+        origin = new Origin(options);
+        bits = readTransfer(options, TRANSFER.OR_UNDEFINED);
+      }
+      id = idOfLive(record);
+      if (options !== undefined) {
+        timeout = readTimeout(options);
+        deadline = readDeadline(options);
+      }
+    } catch (error) {
+      return core.refuse(mode, error);
+    }
+    const call = core.begin(mode, method);
+    const request = call === undefined ? 0 : call.request;
+    const carrier = origin === undefined
+      ? invoke(OP.EVAL, mode, request, id, code, undefined, undefined, undefined, bits)
+      : invoke(OP.EVAL, mode, request, id, code, origin.filename, origin.lineOffset, origin.columnOffset, bits, timeout, deadline);
+    return core.conclude(mode, call, carrier, method);
+  }
+
+  /**
+   * @param {unknown} self
+   * @param {unknown} code
+   * @param {any} list
+   * @param {any} options
+   * @param {number} mode
+   * @param {Function} method
+   * @param {number} count of arguments
+   */
+  function evaluateClosure(self, code, list, options, mode, method, count) {
+    const record = recordOfThis(self);
+    if (typeof code !== 'string') {
+      throw count < 1 ? tooFew(1) : wrongParameter(1, 'a string');
+    }
+    list = arrayArgument(list, 2);
+    options = optionsArgument(options, 3);
+    // The argument list of `invoke`. It has no prototype, so that nobody's setter on `Array.prototype` sees it.
+    /** @type {any} */
+    const parameters = {
+      __proto__: null,
+      length: 11,
+      0: OP.EVAL_CLOSURE,
+      1: mode,
+      2: 0,
+      3: 0,
+      4: code,
+      5: FILENAME,
+      6: 0,
+      7: 0,
+      8: TRANSFER.OR_THROW,
+      9: 0,
+      10: 0,
+    };
+    try {
+      /** @type {number} */
+      let argumentBits = TRANSFER.OR_THROW;
+      if (options !== undefined) {
+        const origin = new Origin(options);
+        parameters[5] = origin.filename;
+        parameters[6] = origin.lineOffset;
+        parameters[7] = origin.columnOffset;
+        parameters[8] = readTransfer(readObject(options, 'result'), TRANSFER.OR_THROW);
+        argumentBits = readTransfer(readObject(options, 'arguments'), TRANSFER.OR_THROW);
+      }
+      if (list !== undefined) {
+        const size = list.length;
+        for (let index = 0; index < size; index += 1) {
+          parameters[11 + index] = pack(list[index], argumentBits);
+        }
+        parameters.length = 11 + size;
+      }
+      parameters[3] = idOfLive(record);
+      if (options !== undefined) {
+        parameters[9] = readTimeout(options);
+        parameters[10] = readDeadline(options);
+      }
+    } catch (error) {
+      return core.refuse(mode, error);
+    }
+    const call = core.begin(mode, method);
+    if (call !== undefined) {
+      parameters[2] = call.request;
+    }
+    return core.conclude(mode, call, apply(invoke, undefined, parameters), method);
+  }
+
+  /** @param {unknown} self */
+  function globalOf(self) {
+    const record = recordOfThis(self);
+    if (record.entry === undefined) {
+      return undefined;
+    }
+    if (record.global === undefined) {
+      record.global = unpack(invoke(OP.GLOBAL, MODE.SYNC, 0, record.entry.id), Context);
+    }
+    return record.global;
+  }
+
+  const methods = {
+    /**
+     * @param {string} code
+     * @param {any} [options]
+     */
+    eval(code, options) {
+      return evaluate(this, code, options, MODE.ASYNC, methods.eval, arguments.length);
+    },
+    /**
+     * @param {string} code
+     * @param {any} [options]
+     */
+    evalIgnored(code, options) {
+      return evaluate(this, code, options, MODE.IGNORED, methods.evalIgnored, arguments.length);
+    },
+    /**
+     * @param {string} code
+     * @param {any} [options]
+     */
+    evalSync(code, options) {
+      const record = recordOf(this, KIND.CONTEXT);
+      if (options === undefined && typeof code === 'string' && record !== undefined && record.entry !== undefined) {
+        const carrier = invoke(OP.EVAL, MODE.SYNC, 0, record.entry.id, code, undefined, undefined, undefined, TRANSFER.OR_UNDEFINED);
+        return typeof carrier === 'object' && carrier !== null ? unpack(carrier, methods.evalSync) : carrier;
+      }
+      return evaluate(this, code, options, MODE.SYNC, methods.evalSync, arguments.length);
+    },
+    /**
+     * @param {string} code
+     * @param {any} [list]
+     * @param {any} [options]
+     */
+    evalClosure(code, list, options) {
+      return evaluateClosure(this, code, list, options, MODE.ASYNC, methods.evalClosure, arguments.length);
+    },
+    /**
+     * @param {string} code
+     * @param {any} [list]
+     * @param {any} [options]
+     */
+    evalClosureIgnored(code, list, options) {
+      return evaluateClosure(this, code, list, options, MODE.IGNORED, methods.evalClosureIgnored, arguments.length);
+    },
+    /**
+     * @param {string} code
+     * @param {any} [list]
+     * @param {any} [options]
+     */
+    evalClosureSync(code, list, options) {
+      return evaluateClosure(this, code, list, options, MODE.SYNC, methods.evalClosureSync, arguments.length);
+    },
+    get global() {
+      return globalOf(this);
+    },
+    release() {
+      const record = recordOfThis(this);
+      if (record.entry === undefined) {
+        return false;
+      }
+      entries.leave(record.entry);
+      record.entry = undefined;
+      // The global's Reference goes with its context.
+      if (kindOf(record.global) === KIND.REFERENCE) {
+        core.releaseReference(record.global);
+      }
+      return true;
+    },
+  };
+
+  defineClass(Context, methods, {
+    /** The name `global` had in older versions. */
+    globalReference() {
+      return globalOf(this);
+    },
+  });
+  return { Constructor: Context, adopt };
+};

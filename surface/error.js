@@ -1,0 +1,216 @@
+'use strict';
+// Errors on both sides of a boundary. What crosses is a *fault*: class, name, message, the raising side's frames, and a
+// code for errors that this library raises itself. On arrival it becomes a fresh error of the receiving realm whose stack
+// shows both sides, joined by a boundary line; no object of one realm ever reaches the other.
+
+const {
+  captureStackTrace, define, Error, freeze, getOwnPropertyDescriptor, getPrototypeOf, RangeError, ReferenceError, String,
+  stringIncludes, stringIndexOf, stringSlice, stringStartsWith, SyntaxError, TypeError,
+} = require('./primordials.js');
+const { TAG } = require('./protocol.js');
+
+const BOUNDARY = '\n    at (<isolated-vm boundary>)';
+const FRAME = '    at ';
+const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.';
+
+/** Stable codes of the errors that this library raises itself. */
+const CODE = freeze({
+  INVALID_ARG: 'ERR_INVALID_ARG',
+  RELEASED: 'ERR_ISOLATE_RELEASED',
+  TRANSFER: 'ERR_ISOLATE_TRANSFER',
+  UNSUPPORTED: 'ERR_ISOLATE_UNSUPPORTED',
+});
+
+/**
+ * An error of this library's own.
+ * @param {ErrorConstructor} Class
+ * @param {string} message
+ * @param {string} code one of `CODE`
+ * @returns {Error}
+ */
+function coded(Class, message, code) {
+  const error = new Class(message);
+  define(error, 'code', code, true, true);
+  return error;
+}
+
+/** @param {string} message */
+const invalid = (message) => coded(/** @type {ErrorConstructor} */ (TypeError), message, CODE.INVALID_ARG);
+/** @param {string} message */
+const released = (message) => coded(Error, message, CODE.RELEASED);
+/** @param {string} message */
+const refused = (message) => coded(/** @type {ErrorConstructor} */ (TypeError), message, CODE.TRANSFER);
+/** @param {string} what */
+const unsupported = (what) => coded(Error, `${what} is not available yet`, CODE.UNSUPPORTED);
+
+/**
+ * Where the caller of `method` stands. Cheap: engines capture now and format when `framesOf` asks.
+ * @param {Function} method the public method; its own frame and those below it are left out
+ * @returns {{ stack?: unknown }}
+ */
+function callSite(method) {
+  if (captureStackTrace === undefined) {
+    return new Error();
+  }
+  const site = {};
+  captureStackTrace(site, method);
+  return site;
+}
+
+/**
+ * The frames of a rendered stack, without its header: either empty or starting with a newline.
+ * @param {unknown} stack
+ * @returns {string}
+ */
+function framesOf(stack) {
+  if (typeof stack !== 'string' || stack === '') {
+    return '';
+  }
+  if (stringStartsWith(stack, FRAME)) {
+    return `\n${stack}`;
+  }
+  const start = stringIndexOf(stack, `\n${FRAME}`);
+  return start === -1 ? '' : stringSlice(stack, start);
+}
+
+/**
+ * @param {unknown} name
+ * @returns {ErrorConstructor}
+ */
+function classOf(name) {
+  switch (name) {
+    case 'RangeError': return RangeError;
+    case 'ReferenceError': return ReferenceError;
+    case 'SyntaxError': return SyntaxError;
+    case 'TypeError': return TypeError;
+    default: return Error;
+  }
+}
+
+/**
+ * The error that a fault carrier stands for.
+ * @param {readonly any[]} fault `[TAG.FAULT, class, name, message, stack, code]`
+ * @param {{ stack?: unknown } | undefined} site of the caller, from `callSite`
+ * @returns {Error}
+ */
+function errorOf(fault, site) {
+  const className = fault[1];
+  const name = fault[2];
+  const message = fault[3];
+  const code = fault[5];
+  const Class = classOf(className);
+  const error = new Class(message);
+  let header = Class === Error ? 'Error' : className;
+  if (typeof name === 'string' && name !== '' && name !== header) {
+    define(error, 'name', name, true, false);
+    header = name;
+  }
+  if (typeof code === 'string') {
+    define(error, 'code', code, true, true);
+  }
+  const inner = framesOf(fault[4]);
+  const outer = site === undefined ? '' : framesOf(site.stack);
+  const boundary = inner !== '' && site !== undefined ? BOUNDARY : '';
+  define(error, 'stack', `${header}: ${message}${inner}${boundary}${outer}`, true, false);
+  return error;
+}
+
+/**
+ * A property as text, as far as reading it does not fail.
+ * @param {any} object
+ * @param {string} key
+ * @returns {string | undefined}
+ */
+function textOf(object, key) {
+  try {
+    const value = object[key];
+    return value === undefined ? undefined : String(value);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The name of the function that made an object, as far as that can be told without running anyone's getters.
+ * @param {object} object
+ * @returns {string}
+ */
+function constructorName(object) {
+  try {
+    /** @type {object | null} */
+    let holder = object;
+    for (let depth = 0; holder !== null && depth < 100; depth += 1) {
+      const found = getOwnPropertyDescriptor(holder, 'constructor');
+      if (found !== undefined) {
+        const name = typeof found.value === 'function' ? getOwnPropertyDescriptor(found.value, 'name') : undefined;
+        return typeof name?.value === 'string' ? name.value : '';
+      }
+      holder = getPrototypeOf(holder);
+    }
+  } catch {
+    // A proxy that objects: no name.
+  }
+  return '';
+}
+
+/**
+ * The fault carrier of a thrown object. Only class, message, stack and name survive, and a code where it is one of ours.
+ * A thrown primitive is no fault; its caller packs it as `TAG.THROWN`.
+ * @param {object} thrown
+ * @param {boolean} showPaths whether the receiver may see where this realm's code lies
+ * @returns {any[]}
+ */
+function faultOf(thrown, showPaths) {
+  const made = constructorName(thrown);
+  const standard = made === 'Error' || classOf(made) !== Error;
+  const message = textOf(thrown, 'message');
+  const stack = textOf(thrown, 'stack');
+  if (!standard && message === undefined && stack === undefined) {
+    return [TAG.FAULT, 'Error', undefined, NOT_AN_ERROR, '', undefined];
+  }
+  const name = standard ? undefined : textOf(thrown, 'name');
+  const frames = stack === undefined ? '' : framesOf(stack);
+  const code = textOf(thrown, 'code');
+  return [
+    TAG.FAULT,
+    standard ? made : 'Error',
+    name,
+    message ?? '',
+    showPaths ? frames : withoutPaths(frames),
+    code !== undefined && isOurCode(code) ? code : undefined,
+  ];
+}
+
+/** @param {string} code */
+function isOurCode(code) {
+  return code === CODE.INVALID_ARG || stringStartsWith(code, 'ERR_ISOLATE_');
+}
+
+/**
+ * Frames that keep the functions' names and lose the places. Lines of another isolate, before a boundary, are kept: they
+ * were its receiver's to see already.
+ * @param {string} frames
+ * @returns {string}
+ */
+function withoutPaths(frames) {
+  let kept = '';
+  let start = 0;
+  while (start < frames.length) {
+    const next = stringIndexOf(frames, '\n', start + 1);
+    const line = stringSlice(frames, start, next === -1 ? frames.length : next);
+    start = next === -1 ? frames.length : next;
+    if (stringStartsWith(line, BOUNDARY)) {
+      kept += line;
+      continue;
+    }
+    const place = stringIndexOf(line, ' (');
+    const called = place === -1 ? '' : stringSlice(line, FRAME.length + 1, place);
+    // A name that holds a path is a module's or a file's, not a function's.
+    kept += called === '' || stringIncludes(called, '/') || stringIncludes(called, '\\')
+      ? `\n${FRAME}<host>`
+      : `\n${FRAME}${called} (<host>)`;
+  }
+  return kept;
+}
+
+module.exports = freeze({ BOUNDARY, CODE, callSite, coded, errorOf, faultOf, framesOf, invalid, refused, released, unsupported });

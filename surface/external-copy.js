@@ -1,0 +1,186 @@
+'use strict';
+// `ExternalCopy`: a value outside any heap, ready to be copied into any isolate. The copy is made once, when it is
+// constructed; what lives here is a name for it.
+
+const { defineProperty, freeze, getOwnPropertyDescriptor } = require('./primordials.js');
+const { recordOf, stamp } = require('./handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
+const { released } = require('./error.js');
+const { defineClass, instance, needsNew, privateConstructor } = require('./classes.js');
+const { illegalInvocation, optionsArgument, readArray, readBoolean, tooFew } = require('./options.js');
+
+/** What an `ExternalCopy` instance hides. */
+class CopyRecord {
+  /**
+   * @param {import('./handle.js').Row} entry
+   * @param {'buffer' | 'other' | 'unknown'} type whether it holds an ArrayBuffer; a copy that arrived may hold anything
+   */
+  constructor(entry, type) {
+    /** @type {import('./handle.js').Row | undefined} undefined once released */
+    this.entry = entry;
+    this.type = type;
+  }
+}
+
+/** What the return value of `copyInto()` hides: a copy to use up. */
+class CopyIntoRecord {
+  /**
+   * @param {import('./handle.js').Row} entry
+   * @param {boolean} transferIn
+   */
+  constructor(entry, transferIn) {
+    /** @type {import('./handle.js').Row | undefined} undefined once used */
+    this.entry = entry;
+    this.transferIn = transferIn;
+  }
+}
+
+/** @param {import('./index.js').Core} core */
+module.exports = function createExternalCopy(core) {
+  const { binding, entries } = core;
+  const { idOf, invoke, unpack } = binding;
+
+  /**
+   * @this {object}
+   * @param {any} value
+   * @param {any} [options]
+   */
+  function ExternalCopy(value, options) {
+    if (new.target === undefined) {
+      throw needsNew('ExternalCopy');
+    }
+    if (arguments.length < 1) {
+      throw tooFew(1, 'ExternalCopy');
+    }
+    options = optionsArgument(options, 2, 'ExternalCopy');
+    let transferOut = false;
+    let transferList;
+    if (options !== undefined) {
+      transferOut = readBoolean(options, 'transferOut');
+      transferList = readArray(options, 'transferList');
+    }
+    stamp(this, KIND.EXTERNAL_COPY, make(value, transferOut, transferList));
+    freeze(this);
+  }
+
+  function ExternalCopyInto() {
+    throw privateConstructor('ExternalCopyInto');
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {boolean} transferOut
+   * @param {ArrayLike<unknown> | undefined} transferList
+   * @returns {CopyRecord}
+   */
+  function make(value, transferOut, transferList) {
+    const carrier = transferOut || transferList !== undefined
+      ? binding.packMoving(value, transferOut, transferList)
+      : binding.pack(value, TRANSFER.COPY);
+    const id = idOf(invoke(OP.COPY_NEW, MODE.SYNC, 0, 0, carrier), ExternalCopy);
+    return new CopyRecord(entries.enter(id), binding.isArrayBuffer(value) ? 'buffer' : 'other');
+  }
+
+  /**
+   * @param {import('./handle.js').Row} entry
+   * @returns {CopyRecord}
+   */
+  const adopt = (entry) => new CopyRecord(entry, 'unknown');
+
+  /**
+   * @param {unknown} self
+   * @returns {CopyRecord}
+   */
+  function recordOfThis(self) {
+    const record = recordOf(self, KIND.EXTERNAL_COPY);
+    if (record === undefined) {
+      throw illegalInvocation();
+    }
+    return record;
+  }
+
+  /**
+   * @param {CopyRecord} record
+   * @returns {import('./handle.js').Row}
+   */
+  function entryOfLive(record) {
+    if (record.entry === undefined) {
+      throw released('Copy has been released');
+    }
+    return record.entry;
+  }
+
+  /** @param {CopyRecord} record */
+  function release(record) {
+    entries.leave(entryOfLive(record));
+    record.entry = undefined;
+  }
+
+  const methods = {
+    /** @param {any} options */
+    copy(options) {
+      const record = recordOfThis(this);
+      options = optionsArgument(options, 1);
+      const { id } = entryOfLive(record);
+      if (options === undefined) {
+        return unpack(invoke(OP.COPY_COPY, MODE.SYNC, 0, id, false), methods.copy);
+      }
+      const drop = readBoolean(options, 'release');
+      const value = unpack(invoke(OP.COPY_COPY, MODE.SYNC, 0, id, readBoolean(options, 'transferIn')), methods.copy);
+      if (drop) {
+        release(record);
+      }
+      return value;
+    },
+    /** @param {any} options */
+    copyInto(options) {
+      const record = recordOfThis(this);
+      options = optionsArgument(options, 1);
+      const entry = entryOfLive(record);
+      let drop = false;
+      let transferIn = false;
+      if (options !== undefined) {
+        drop = readBoolean(options, 'release');
+        transferIn = readBoolean(options, 'transferIn');
+      }
+      const into = new CopyIntoRecord(entries.share(entry), transferIn);
+      if (drop) {
+        release(record);
+      }
+      return instance(ExternalCopyInto, KIND.COPY_INTO, into);
+    },
+    release() {
+      release(recordOfThis(this));
+    },
+  };
+
+  defineClass(ExternalCopy, methods, {
+    /** The name `release` had in older versions. */
+    dispose() {
+      release(recordOfThis(this));
+    },
+  });
+  defineClass(ExternalCopyInto, {});
+  const total = {
+    get totalExternalSize() {
+      return unpack(invoke(OP.COPY_TOTAL_SIZE, MODE.SYNC, 0, 0), ExternalCopy);
+    },
+  };
+  defineProperty(ExternalCopy, 'totalExternalSize', /** @type {any} */ ({
+    __proto__: null,
+    get: /** @type {PropertyDescriptor} */ (getOwnPropertyDescriptor(total, 'totalExternalSize')).get,
+    set: undefined,
+    enumerable: true,
+    configurable: true,
+  }));
+
+  return {
+    Constructor: ExternalCopy,
+    adopt,
+    /**
+     * @param {unknown} value
+     * @returns {object}
+     */
+    make: (value) => instance(ExternalCopy, KIND.EXTERNAL_COPY, make(value, false, undefined)),
+  };
+};

@@ -1,0 +1,164 @@
+'use strict';
+// The guest's side of the binding: the surface above, native functions below. It runs in the startup snapshot as far as the
+// functions go, and is put together in a realm when the first handle arrives there. Values stay what they are here; the
+// native side reads and writes them itself.
+
+const { Error, freeze } = require('./primordials.js');
+const { kindOf, recordOf } = require('./handle.js');
+const { KIND, OP, TAG, TRANSFER } = require('./protocol.js');
+const { CODE, callSite, coded, errorOf, refused, released } = require('./error.js');
+const createSurface = require('./index.js');
+
+const ASKED = TRANSFER.TYPE_MASK | TRANSFER.PROMISE;
+
+/** @returns {Error} */
+const notYet = () => coded(Error, 'not available inside isolates yet', CODE.UNSUPPORTED);
+
+/** @param {unknown} value */
+const isPrimitive = (value) => {
+  const type = typeof value;
+  return value === null || (type !== 'object' && type !== 'function' && type !== 'symbol');
+};
+
+/** @param {number} op */
+function isAvailable(op) {
+  switch (op) {
+    case OP.REF_APPLY:
+    case OP.REF_APPLY_SYNC_PROMISE:
+    case OP.REF_COPY:
+    case OP.COPY_COPY:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/**
+ * @param {any} native functions of the realm's isolate
+ */
+function createGuest(native) {
+  const { cross, isArrayBuffer, now, owned, release } = native;
+
+  /**
+   * @param {any} op
+   * @param {any[]} rest
+   */
+  function invoke(op, ...rest) {
+    if (!isAvailable(op)) {
+      throw notYet();
+    }
+    return native.invoke(op, ...rest);
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {number} bits
+   */
+  function pack(value, bits) {
+    return (bits & ASKED) <= TRANSFER.COPY && isPrimitive(value) ? value : [TAG.VALUE, value, bits];
+  }
+
+  /**
+   * @param {any} carrier
+   * @param {Function} [method]
+   * @returns {any}
+   */
+  function unpack(carrier, method) {
+    if (typeof carrier !== 'object' || carrier === null) {
+      return carrier;
+    }
+    switch (carrier[0]) {
+      case TAG.VALUE:
+        return carrier[1];
+      case TAG.THROWN:
+        throw carrier[1];
+      default:
+        throw errorOf(carrier, method === undefined ? undefined : callSite(method));
+    }
+  }
+
+  const surface = createSurface(freeze({
+    side: /** @type {const} */ ('guest'),
+    invoke,
+    pack,
+    packMoving() {
+      throw notYet();
+    },
+    unpack,
+    idOf() {
+      throw notYet();
+    },
+    release,
+    owned,
+    isArrayBuffer,
+    now,
+    local: freeze({
+      cross,
+      get() {
+        throw notYet();
+      },
+      set() {
+        throw notYet();
+      },
+      delete() {
+        throw notYet();
+      },
+      apply() {
+        throw notYet();
+      },
+    }),
+  }));
+
+  /**
+   * What a handle of this realm is to others, as a carrier; undefined for every other object.
+   * @param {object} object
+   */
+  function identify(object) {
+    const kind = kindOf(object);
+    if (kind === -1) {
+      return undefined;
+    }
+    const record = recordOf(object, kind);
+    switch (kind) {
+      case KIND.IVM:
+        return [TAG.HANDLE, 0];
+      case KIND.REFERENCE:
+        if (record.released) {
+          throw released('Reference has been released');
+        }
+        return record.entry === undefined ? [TAG.VALUE, record.value, TRANSFER.REFERENCE | record.flags] : [TAG.HANDLE, record.entry.id];
+      case KIND.CALLBACK:
+        return [TAG.FUNCTION, record.target, record.mode, record.name, record.length];
+      case KIND.DEREFERENCE: {
+        const { source } = record;
+        if (source === undefined) {
+          throw released('The return value of `derefInto()` should only be used once');
+        }
+        if (source.local) {
+          throw refused('Cannot dereference this into target isolate');
+        }
+        record.source = undefined;
+        surface.core.entries.leaveLater(source.entry);
+        return [TAG.DEREF, source.entry.id];
+      }
+      case KIND.COPY_INTO: {
+        const { entry } = record;
+        if (entry === undefined) {
+          throw released('The return value of `copyInto()` should only be used once');
+        }
+        record.entry = undefined;
+        surface.core.entries.leaveLater(entry);
+        return [TAG.COPY_INTO, entry.id, record.transferIn];
+      }
+      default:
+        if (record.entry === undefined) {
+          throw released('Handle has been released');
+        }
+        return [TAG.HANDLE, record.entry.id];
+    }
+  }
+
+  return freeze({ adopt: surface.adopt, settle: surface.settle, identify });
+}
+
+module.exports = createGuest;

@@ -1,0 +1,73 @@
+'use strict';
+// The host's side of the binding: the surface above, the native environment below. One environment per realm that loads the
+// module, so worker threads have their own.
+
+const { types } = require('node:util');
+const { Owned } = require('./owned.js');
+const { createLocal } = require('./local.js');
+const { createPack } = require('./pack.js');
+const { createServe } = require('./serve.js');
+const { createUnpack } = require('./unpack.js');
+
+const { bigint: now } = process.hrtime;
+
+/**
+ * @param {any} native the addon: `new native.Environment(settle, serve)`
+ * @param {{ hostStacks?: boolean }} [options] `hostStacks` lets guests see the host's file paths in the stacks of errors that
+ *   host functions throw
+ * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
+ */
+function createHostBinding(native, options) {
+  /** @type {any} */
+  let surface;
+  // Filled in when the environment exists; nothing is called before that.
+  /** @type {any} */
+  const bound = { invoke: undefined, release: undefined, reply: undefined };
+  const theSurface = () => surface;
+
+  const owned = new Owned();
+  /** @param {number} request @param {any} carrier */
+  const reply = (request, carrier) => bound.reply(request, carrier);
+  /** @param {import('../handle.js').Row} entry */
+  const leaveLater = (entry) => surface.core.entries.leaveLater(entry);
+  const { answerWith, pack, packMoving, packThrown } = createPack(owned, reply, leaveLater, options?.hostStacks === true);
+  const { idOf, unpack } = createUnpack({
+    native: bound,
+    pack,
+    owned,
+    surface: theSurface,
+    delegateTo: (target, name, length, mode) => delegateTo(target, name, length, mode),
+  });
+  const { delegateTo, local } = createLocal({ native: bound, surface: theSurface, unpack });
+
+  const environment = new native.Environment(
+    /** @param {number} request @param {any} carrier */
+    (request, carrier) => surface.settle(request, carrier),
+    createServe({ owned, reply, pack, packThrown, answerWith, unpack }),
+  );
+  bound.invoke = environment.invoke.bind(environment);
+  bound.release = environment.release.bind(environment);
+  bound.reply = environment.reply.bind(environment);
+
+  return {
+    environment,
+    binding: Object.freeze({
+      side: 'host',
+      invoke: bound.invoke,
+      pack,
+      packMoving,
+      unpack,
+      idOf,
+      release: bound.release,
+      owned: (slot) => owned.value(slot),
+      isArrayBuffer: types.isArrayBuffer,
+      now,
+      local: Object.freeze(local),
+    }),
+    connect(made) {
+      surface = made;
+    },
+  };
+}
+
+module.exports = { createHostBinding };

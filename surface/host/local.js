@@ -1,0 +1,230 @@
+'use strict';
+// References of this host to values of this host. What would cross to an isolate and back stays in the realm, and comes out
+// as if it had crossed: copies are copies, functions become delegates, handles become second handles on the same thing.
+
+const { types } = require('node:util');
+const { kindOf, recordOf } = require('../handle.js');
+const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
+const { CallbackRecord } = require('../callback.js');
+const { invalid, refused, released } = require('../error.js');
+const { isPrimitive } = require('./pack.js');
+const { read, remove, write } = require('./reflect.js');
+const { delegate } = require('./unpack.js');
+const { deserialize, serialize } = require('./wire/index.js');
+
+/**
+ * @param {object} host
+ * @param {any} host.native
+ * @param {() => ReturnType<typeof import('../index.js')>} host.surface
+ * @param {(carrier: any, method?: Function) => any} host.unpack
+ */
+function createLocal({ native, surface, unpack }) {
+  /**
+   * @param {unknown} value
+   * @param {number} bits
+   * @returns {any}
+   */
+  function cross(value, bits) {
+    if ((bits & TRANSFER.PROMISE) !== 0) {
+      const rest = bits & ~TRANSFER.PROMISE;
+      return types.isPromise(value) ? crossLater(value, rest) : crossNow(value, rest);
+    }
+    switch (bits & TRANSFER.TYPE_MASK) {
+      case TRANSFER.COPY:
+        return clone(value);
+      case TRANSFER.EXTERNAL_COPY:
+        return surface().copyOf(value);
+      case TRANSFER.REFERENCE:
+        return surface().referenceTo(value, 0);
+      default:
+        return isPrimitive(value) ? value : crossObject(value, bits);
+    }
+  }
+
+  /**
+   * @param {Promise<unknown>} promise
+   * @param {number} bits
+   */
+  async function crossLater(promise, bits) {
+    return cross(await promise, bits);
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {number} bits
+   */
+  async function crossNow(value, bits) {
+    return cross(value, bits);
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {number} bits
+   */
+  function crossObject(value, bits) {
+    if (typeof value === 'function') {
+      return delegateOf(new CallbackRecord(value, CALLBACK.SYNC));
+    }
+    if (kindOf(value) !== -1) {
+      return crossHandle(/** @type {object} */ (value));
+    }
+    switch (bits & TRANSFER.FALLBACK_MASK) {
+      case TRANSFER.OR_UNDEFINED:
+        return undefined;
+      case TRANSFER.OR_REFERENCE:
+        return surface().referenceTo(value, bits & TRANSFER.UNSAFE_INHERIT);
+      case TRANSFER.OR_COPY:
+        return clone(value);
+      default:
+        throw refused('A non-transferable value was passed');
+    }
+  }
+
+  /**
+   * @param {object} handle
+   * @returns {any}
+   */
+  function crossHandle(handle) {
+    const kind = kindOf(handle);
+    const record = recordOf(handle, kind);
+    switch (kind) {
+      case KIND.IVM:
+      case KIND.LIB:
+        return handle;
+      case KIND.CALLBACK:
+        return delegateOf(record);
+      case KIND.DEREFERENCE:
+        return dereference(record);
+      case KIND.COPY_INTO:
+        return copyInto(record);
+      default:
+        if (record.released === true || (record.entry === undefined && record.local !== true)) {
+          throw released('Handle has been released');
+        }
+        return surface().twin(handle);
+    }
+  }
+
+  /** @param {{ source?: any }} record */
+  function dereference(record) {
+    const { source } = record;
+    if (source === undefined) {
+      throw released('The return value of `derefInto()` should only be used once');
+    }
+    record.source = undefined;
+    if (source.entry !== undefined) {
+      surface().core.entries.leave(source.entry);
+    }
+    if (!source.local) {
+      throw refused('Cannot dereference this into target isolate');
+    }
+    return source.value;
+  }
+
+  /** @param {{ entry?: import('../handle.js').Row, transferIn: boolean }} record */
+  function copyInto(record) {
+    const { entry } = record;
+    if (entry === undefined) {
+      throw released('The return value of `copyInto()` should only be used once');
+    }
+    record.entry = undefined;
+    try {
+      return unpack(native.invoke(OP.COPY_COPY, MODE.SYNC, 0, entry.id, record.transferIn));
+    } finally {
+      surface().core.entries.leave(entry);
+    }
+  }
+
+  /** @param {import('../callback.js').Described} record */
+  const delegateOf = (record) => delegateTo(record.target, record.name, record.length, record.mode);
+
+  /**
+   * @param {Function} target
+   * @param {string} name
+   * @param {number} length
+   * @param {number} mode
+   */
+  function delegateTo(target, name, length, mode) {
+    return delegate(name, length, (args) => {
+      for (let index = 0; index < args.length; index += 1) {
+        args[index] = clone(args[index]);
+      }
+      if (mode === CALLBACK.ASYNC) {
+        return callLater(target, args);
+      }
+      if (mode === CALLBACK.IGNORED) {
+        callLater(target, args).catch(nothing);
+        return undefined;
+      }
+      return cross(Reflect.apply(target, undefined, args), TRANSFER.OR_COPY);
+    });
+  }
+
+  /**
+   * @param {Function} target
+   * @param {unknown[]} args
+   */
+  async function callLater(target, args) {
+    await undefined;
+    return cross(Reflect.apply(target, undefined, args), TRANSFER.OR_COPY);
+  }
+
+  /**
+   * @param {unknown} value
+   * @returns {any}
+   */
+  function clone(value) {
+    if (isPrimitive(value)) {
+      return value;
+    }
+    if (typeof value === 'symbol') {
+      throw refused('Unsupported type');
+    }
+    const { bytes, table } = serialize(value, { carrierOf, shared });
+    return deserialize(bytes, table, { resolve });
+  }
+
+  // In a clone that stays here, the table holds the handles and buffers themselves.
+
+  /** @param {object} object */
+  const carrierOf = (object) => (kindOf(object) === -1 ? undefined : [TAG.HANDLE, object]);
+  /** @param {SharedArrayBuffer} buffer */
+  const shared = (buffer) => [TAG.SHARED, buffer];
+
+  /** @param {any} carrier */
+  function resolve(carrier) {
+    switch (carrier[0]) {
+      case TAG.BUFFER:
+        return carrier[1].slice(carrier[2], carrier[2] + carrier[3]);
+      case TAG.HANDLE:
+        return crossHandle(carrier[1]);
+      default:
+        return carrier[1];
+    }
+  }
+
+  /** @param {unknown} target */
+  const functionOf = (target) => (kindOf(target) === KIND.CALLBACK ? recordOf(target, KIND.CALLBACK).target : target);
+
+  /** @type {import('../index.js').Local} */
+  const local = {
+    cross,
+    get: (target, key, bits) => cross(read(target, key, bits), bits),
+    set: (target, key, value) => write(target, key, () => value),
+    delete: remove,
+    apply(target, parameters) {
+      const callable = functionOf(target);
+      if (typeof callable !== 'function') {
+        throw invalid('Reference is not a function');
+      }
+      const args = Array.prototype.slice.call(parameters, 8);
+      return cross(Reflect.apply(callable, parameters[7], args), parameters[4]);
+    },
+  };
+
+  return { delegateTo, local };
+}
+
+function nothing() {}
+
+module.exports = { createLocal };

@@ -1,0 +1,272 @@
+'use strict';
+// Values of this host on their way out. Primitives go as they are; everything else becomes a carrier the native side can read.
+
+const { types } = require('node:util');
+const { kindOf, recordOf, typeNameOf } = require('../handle.js');
+const { CALLBACK, KIND, TAG, TRANSFER } = require('../protocol.js');
+const { CallbackRecord } = require('../callback.js');
+const { faultOf, invalid, refused, released, unsupported } = require('../error.js');
+const { keyOf } = require('./shared.js');
+const { serialize } = require('./wire/index.js');
+
+const ASKED = TRANSFER.TYPE_MASK | TRANSFER.PROMISE;
+const NOT_AN_ERROR = faultOf({}, false);
+
+/**
+ * @param {unknown} value
+ * @returns {boolean} false for symbols, which cannot leave their realm
+ */
+function isPrimitive(value) {
+  const type = typeof value;
+  return value === null || (type !== 'object' && type !== 'function' && type !== 'symbol');
+}
+
+const { getOwnPropertyDescriptor } = Object;
+const byteLengthOf = /** @type {(this: ArrayBuffer) => number} */ (
+  getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength')?.get
+);
+
+/**
+ * @param {import('./owned.js').Table} owned
+ * @param {(request: number, carrier: any) => void} reply answers what this side has promised
+ * @param {(entry: import('../handle.js').Row) => unknown} leaveLater gives an entry up after the call that names it
+ * @param {boolean} showPaths whether guests may see where the host's code lies
+ */
+function createPack(owned, reply, leaveLater, showPaths) {
+  // Promises made here have negative numbers, as those of the native side have there.
+  let lastPromise = 0;
+
+  /**
+   * @param {unknown} value
+   * @param {number} bits
+   * @returns {any}
+   */
+  function pack(value, bits) {
+    if ((bits & ASKED) <= TRANSFER.COPY && isPrimitive(value)) {
+      return value;
+    }
+    if ((bits & TRANSFER.PROMISE) !== 0) {
+      return promised(value, bits & ~TRANSFER.PROMISE);
+    }
+    switch (bits & TRANSFER.TYPE_MASK) {
+      case TRANSFER.COPY:
+        return packCopy(value);
+      case TRANSFER.EXTERNAL_COPY:
+        return [TAG.COPY, packCopy(value), 0];
+      case TRANSFER.REFERENCE:
+        return packReference(value, 0);
+      default: {
+        const carrier = typeof value === 'function' ? packFunction(new CallbackRecord(value, CALLBACK.SYNC)) : packHandle(value);
+        return carrier === undefined ? packFallback(value, bits) : carrier;
+      }
+    }
+  }
+
+  /**
+   * What is not transferable.
+   * @param {unknown} value
+   * @param {number} bits
+   */
+  function packFallback(value, bits) {
+    switch (bits & TRANSFER.FALLBACK_MASK) {
+      case TRANSFER.OR_UNDEFINED:
+        return undefined;
+      case TRANSFER.OR_REFERENCE:
+        return packReference(value, bits & TRANSFER.UNSAFE_INHERIT);
+      case TRANSFER.OR_COPY:
+        return packCopy(value);
+      default:
+        throw refused('A non-transferable value was passed');
+    }
+  }
+
+  /**
+   * @param {unknown} value
+   * @returns {any}
+   */
+  function packCopy(value) {
+    if (isPrimitive(value)) {
+      return value;
+    }
+    if (typeof value === 'symbol') {
+      throw refused('Unsupported type');
+    }
+    if (types.isArrayBuffer(value)) {
+      return [TAG.BUFFER, value, 0, byteLengthOf.call(value)];
+    }
+    if (types.isSharedArrayBuffer(value)) {
+      return shared(value);
+    }
+    const handle = packHandle(value);
+    if (handle !== undefined) {
+      return handle;
+    }
+    const { bytes, table } = serialize(value, hooks);
+    return [TAG.WIRE, bytes, table];
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {boolean} transferOut moves a buffer, or the buffer of a view
+   * @param {ArrayLike<unknown> | undefined} transferList
+   */
+  function packMoving(value, transferOut, transferList) {
+    const transfer = /** @type {ArrayBuffer[]} */ (transferList === undefined ? [] : Array.from(transferList));
+    if (!transfer.every((buffer) => types.isArrayBuffer(buffer))) {
+      throw invalid('Non-ArrayBuffer passed in `transferList`');
+    }
+    if (types.isArrayBuffer(value)) {
+      return transferOut || transfer.includes(value) ? [TAG.MOVE, value] : packCopy(value);
+    }
+    if (transferOut && ArrayBuffer.isView(value) && types.isArrayBuffer(value.buffer)) {
+      transfer.push(value.buffer);
+    }
+    if (isPrimitive(value) || transfer.length === 0 || kindOf(value) !== -1) {
+      return packCopy(value);
+    }
+    const { bytes, table } = serialize(value, { ...hooks, transfer });
+    return [TAG.WIRE, bytes, table];
+  }
+
+  /** @param {SharedArrayBuffer} buffer */
+  const shared = (buffer) => [TAG.SHARED, new Uint8Array(buffer), keyOf(buffer)];
+
+  /** @param {import('../callback.js').Described} record */
+  const packFunction = (record) => [TAG.FUNCTION, owned.own(record.target, record.mode), record.name, record.length, record.mode];
+
+  /**
+   * @param {unknown} value
+   * @param {number} flags
+   */
+  function packReference(value, flags) {
+    return [TAG.REFERENCE, owned.own(value, flags), typeNameOf(value), flags];
+  }
+
+  /**
+   * @param {unknown} value
+   * @returns {any} undefined for what is no handle
+   */
+  function packHandle(value) {
+    const kind = kindOf(value);
+    if (kind === -1) {
+      return undefined;
+    }
+    const record = recordOf(value, kind);
+    switch (kind) {
+      case KIND.REFERENCE:
+        if (record.released) {
+          throw released('Reference has been released');
+        }
+        return record.entry === undefined ? packReference(record.value, record.flags) : [TAG.HANDLE, record.entry.id];
+      case KIND.CALLBACK:
+        return packFunction(record);
+      case KIND.DEREFERENCE:
+        return packDereference(record);
+      case KIND.COPY_INTO:
+        return packCopyInto(record);
+      case KIND.IVM:
+        return [TAG.HANDLE, 0];
+      case KIND.LIB:
+        throw unsupported('`ivm.lib` as a transferable');
+      default:
+        if (record.entry === undefined) {
+          throw released(RELEASED[kind] ?? 'Handle has been released');
+        }
+        return [TAG.HANDLE, record.entry.id];
+    }
+  }
+
+  /** @param {{ source?: any }} record */
+  function packDereference(record) {
+    const { source } = record;
+    if (source === undefined) {
+      throw released('The return value of `derefInto()` should only be used once');
+    }
+    record.source = undefined;
+    if (source.local) {
+      throw refused('Cannot dereference this into target isolate');
+    }
+    leaveLater(source.entry);
+    return [TAG.DEREF, source.entry.id];
+  }
+
+  /** @param {{ entry?: import('../handle.js').Row, transferIn: boolean }} record */
+  function packCopyInto(record) {
+    const { entry } = record;
+    if (entry === undefined) {
+      throw released('The return value of `copyInto()` should only be used once');
+    }
+    record.entry = undefined;
+    leaveLater(entry);
+    return [TAG.COPY_INTO, entry.id, record.transferIn];
+  }
+
+  /**
+   * Announces a promise and keeps it. What is no promise counts as one that is fulfilled already; thenables are values.
+   * @param {unknown} value
+   * @param {number} bits
+   */
+  function promised(value, bits) {
+    const request = --lastPromise;
+    if (types.isPromise(value)) {
+      answerWith(value, bits, request);
+    } else {
+      answerLater(value, bits, request);
+    }
+    return [TAG.PROMISE, request];
+  }
+
+  /**
+   * Sends what a promise settles to, once it has.
+   * @param {Promise<unknown>} promise
+   * @param {number} bits
+   * @param {number} request
+   */
+  async function answerWith(promise, bits, request) {
+    let carrier;
+    try {
+      carrier = pack(await promise, bits);
+    } catch (error) {
+      carrier = packThrown(error);
+    }
+    reply(request, carrier);
+  }
+
+  /**
+   * Sends a value as a promise's, after the call that announces the promise was made.
+   * @param {unknown} value
+   * @param {number} bits
+   * @param {number} request
+   */
+  async function answerLater(value, bits, request) {
+    await undefined;
+    let carrier;
+    try {
+      carrier = pack(value, bits);
+    } catch (error) {
+      carrier = packThrown(error);
+    }
+    reply(request, carrier);
+  }
+
+  /** @param {unknown} thrown */
+  function packThrown(thrown) {
+    if (isPrimitive(thrown)) {
+      return [TAG.THROWN, thrown];
+    }
+    return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), showPaths);
+  }
+
+  const hooks = Object.freeze({ carrierOf: packHandle, shared });
+
+  return { answerWith, pack, packMoving, packThrown };
+}
+
+/** @type {Record<number, string>} */
+const RELEASED = Object.freeze({
+  [KIND.CONTEXT]: 'Context is released',
+  [KIND.SCRIPT]: 'Script has been released',
+  [KIND.EXTERNAL_COPY]: 'Copy has been released',
+});
+
+module.exports = { createPack, isPrimitive };

@@ -1,0 +1,138 @@
+'use strict';
+// Requests of guests for values of this host: what a Reference or a function that was sent away is used for. Answers are
+// carriers; no exception leaves here.
+
+const { types } = require('node:util');
+const { kindOf, recordOf } = require('../handle.js');
+const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
+const { CODE, coded, invalid } = require('../error.js');
+const { read, remove, write } = require('./reflect.js');
+
+/**
+ * @param {object} host
+ * @param {import('./owned.js').Table} host.owned
+ * @param {(request: number, carrier: any) => void} host.reply
+ * @param {(value: unknown, bits: number) => any} host.pack
+ * @param {(thrown: unknown) => any} host.packThrown
+ * @param {(promise: Promise<unknown>, bits: number, request: number) => Promise<void>} host.answerWith
+ * @param {(carrier: any) => any} host.unpack
+ */
+function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
+  /**
+   * @param {number} request
+   * @param {number} op
+   * @param {number} slot
+   * @param {any[]} args
+   * @returns {any} the answer's carrier; undefined when `reply` is called with it, now or later
+   */
+  function serve(request, op, slot, ...args) {
+    try {
+      const carrier = answer(request, op, slot, args);
+      if (carrier === LATER) {
+        return undefined;
+      }
+      if (carrier === undefined) {
+        reply(request, undefined);
+      }
+      return carrier;
+    } catch (error) {
+      return packThrown(error);
+    }
+  }
+
+  /**
+   * @param {number} request
+   * @param {number} op
+   * @param {number} slot
+   * @param {any[]} args
+   */
+  function answer(request, op, slot, args) {
+    switch (op) {
+      case OP.CALL:
+        return call(request, slot, args, false);
+      case OP.CALL_AWAITED:
+        return call(request, slot, args, true);
+      case OP.REF_APPLY: {
+        const bits = args[0];
+        return pack(applyTo(slot, args), bits);
+      }
+      case OP.REF_APPLY_SYNC_PROMISE:
+        return applyAndWait(request, slot, args);
+      case OP.REF_GET: {
+        const bits = args[1] | (owned.note(slot) & TRANSFER.UNSAFE_INHERIT);
+        return pack(read(owned.value(slot), args[0], bits), bits);
+      }
+      case OP.REF_SET:
+        return write(owned.value(slot), args[0], () => unpack(args[1]));
+      case OP.REF_DELETE:
+        return remove(owned.value(slot), args[0]);
+      case OP.REF_COPY:
+        return pack(owned.value(slot), TRANSFER.COPY);
+      case OP.REF_RELEASE:
+        owned.disown(slot);
+        return LATER;
+      default:
+        throw coded(Error, `Operation ${op} is not served by hosts`, CODE.UNSUPPORTED);
+    }
+  }
+
+  /**
+   * @param {number} request
+   * @param {number} slot
+   * @param {any[]} args
+   * @param {boolean} awaited whether the caller waits for the promise that the function returns
+   */
+  function call(request, slot, args, awaited) {
+    const target = /** @type {Function} */ (owned.value(slot));
+    const mode = owned.note(slot);
+    for (let index = 0; index < args.length; index += 1) {
+      const carrier = args[index];
+      if (typeof carrier === 'object' && carrier !== null) {
+        args[index] = unpack(carrier);
+      }
+    }
+    const result = Reflect.apply(target, undefined, args);
+    if (awaited && types.isPromise(result)) {
+      answerWith(result, TRANSFER.OR_COPY, request);
+      return LATER;
+    }
+    return mode === CALLBACK.IGNORED ? undefined : pack(result, TRANSFER.OR_COPY);
+  }
+
+  /**
+   * @param {number} slot
+   * @param {any[]} args bits, timeout, deadline, receiver, arguments
+   */
+  function applyTo(slot, args) {
+    const value = owned.value(slot);
+    const target = kindOf(value) === KIND.CALLBACK ? recordOf(value, KIND.CALLBACK).target : value;
+    if (typeof target !== 'function') {
+      throw invalid('Reference is not a function');
+    }
+    const receiver = unpack(args[3]);
+    return Reflect.apply(target, receiver, args.slice(4).map((carrier) => unpack(carrier)));
+  }
+
+  /**
+   * The guest's thread waits until the promise that the function returned has settled. What it settles to must be
+   * transferable; what the function returned instead of a promise becomes a Reference if it is not.
+   * @param {number} request
+   * @param {number} slot
+   * @param {any[]} args
+   */
+  function applyAndWait(request, slot, args) {
+    const result = applyTo(slot, args);
+    if (!types.isPromise(result)) {
+      return pack(result, TRANSFER.OR_REFERENCE);
+    }
+    answerWith(result, TRANSFER.OR_THROW, request);
+    return LATER;
+  }
+
+  return serve;
+}
+
+/** No carrier: the answer comes later, or is not wanted. */
+const LATER = Object.freeze([TAG.PROMISE]);
+
+module.exports = { createServe };

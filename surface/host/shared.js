@@ -1,0 +1,35 @@
+'use strict';
+// SharedArrayBuffers of this realm that isolates share. Each has a key, so that one which comes back is the same object. The
+// native side keeps the memory of every buffer that it was given alive; nothing is held here.
+
+/** @type {WeakMap<SharedArrayBuffer, number>} */
+const keys = new WeakMap();
+/** @type {Map<number, WeakRef<SharedArrayBuffer>>} */
+const buffers = new Map();
+/** @type {FinalizationRegistry<number> | undefined} */
+let collected;
+let last = 0;
+
+/**
+ * @param {SharedArrayBuffer} buffer
+ * @returns {number} never 0
+ */
+function keyOf(buffer) {
+  let key = keys.get(buffer);
+  if (key === undefined) {
+    key = ++last;
+    keys.set(buffer, key);
+    buffers.set(key, new WeakRef(buffer));
+    collected ??= new FinalizationRegistry((gone) => buffers.delete(gone));
+    collected.register(buffer, key);
+  }
+  return key;
+}
+
+/**
+ * @param {number} key
+ * @returns {SharedArrayBuffer | undefined}
+ */
+const bufferOf = (key) => buffers.get(key)?.deref();
+
+module.exports = { bufferOf, keyOf };

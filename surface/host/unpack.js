@@ -1,0 +1,137 @@
+'use strict';
+// Carriers that arrive at this host, as values. A fault is thrown as a fresh error whose stack joins both sides.
+
+const { CODE, callSite, coded, errorOf } = require('../error.js');
+const { KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
+const { bufferOf } = require('./shared.js');
+const { deserialize } = require('./wire/index.js');
+
+/**
+ * A function with the name and length of another that nobody can construct.
+ * @param {string} name
+ * @param {number} length
+ * @param {(args: unknown[], self: Function) => unknown} run
+ * @returns {(...args: any[]) => any}
+ */
+function delegate(name, length, run) {
+  // A method has neither [[Construct]] nor a prototype.
+  const { call } = {
+    /** @param {unknown[]} args */
+    call(...args) {
+      return run(args, call);
+    },
+  };
+  Object.defineProperty(call, 'name', { value: name, configurable: true });
+  Object.defineProperty(call, 'length', { value: length, configurable: true });
+  return call;
+}
+
+/**
+ * @param {object} host
+ * @param {any} host.native
+ * @param {(value: unknown, bits: number) => any} host.pack
+ * @param {import('./owned.js').Table} host.owned
+ * @param {() => ReturnType<typeof import('../index.js')>} host.surface
+ * @param {(target: Function, name: string, length: number, mode: number) => Function} host.delegateTo
+ */
+function createUnpack({ native, pack, owned, surface, delegateTo }) {
+  /**
+   * @param {any} carrier
+   * @param {Function} [method] the public method that was called
+   * @returns {any}
+   */
+  function unpack(carrier, method) {
+    if (typeof carrier !== 'object' || carrier === null) {
+      return carrier;
+    }
+    switch (carrier[0]) {
+      case TAG.WIRE:
+        return deserialize(carrier[1], carrier[2], hooks);
+      case TAG.HANDLE:
+        return surface().adopt(carrier[1], carrier[2], carrier[3], carrier[4], carrier[5]);
+      case TAG.FUNCTION:
+        return carrier[4] >= 0
+          ? ownFunction(carrier[1], carrier[2], carrier[3], carrier[4])
+          : foreignFunction(carrier[1], carrier[2], carrier[3]);
+      case TAG.PROMISE:
+        return surface().core.calls.expect(carrier[1]);
+      case TAG.BUFFER:
+        return carrier[1];
+      case TAG.SHARED:
+        return sharedBuffer(carrier[1]);
+      case TAG.LIST:
+        return carrier.slice(1).map((/** @type {any} */ each) => unpack(each));
+      case TAG.FAULT:
+        throw errorOf(carrier, method === undefined ? undefined : callSite(method));
+      case TAG.THROWN:
+        throw unpack(carrier[1]);
+      default:
+        throw coded(Error, `A carrier of unknown kind ${carrier[0]} arrived`, CODE.UNSUPPORTED);
+    }
+  }
+
+  /**
+   * A function that lives elsewhere. Arguments are copied and functions among them refused, as everywhere with callbacks.
+   * @param {number} id
+   * @param {string} name
+   * @param {number} length
+   */
+  function foreignFunction(id, name, length) {
+    const entry = surface().core.entries.enter(id);
+    return delegate(name, length, (args, self) => {
+      for (let index = 0; index < args.length; index += 1) {
+        args[index] = pack(args[index], TRANSFER.COPY);
+      }
+      // The entry is named here, so it lives as long as the function.
+      return unpack(native.invoke(OP.CALL, MODE.SYNC, 0, entry.id, ...args), self);
+    });
+  }
+
+  /**
+   * A function of this realm that has come home. It is called here, and still not the function itself: what was sent away
+   * is called as guests call it.
+   * @param {number} id
+   * @param {string} name
+   * @param {number} length
+   * @param {number} slot
+   */
+  function ownFunction(id, name, length, slot) {
+    const target = /** @type {Function} */ (owned.value(slot));
+    const mode = owned.note(slot);
+    // The value is here; the slot need not be kept.
+    native.release(id);
+    return delegateTo(target, name, length, mode);
+  }
+
+  /** @param {number} key */
+  function sharedBuffer(key) {
+    const buffer = bufferOf(key);
+    if (buffer === undefined) {
+      throw coded(Error, 'A SharedArrayBuffer made inside an isolate cannot be shared with its host', CODE.UNSUPPORTED);
+    }
+    return buffer;
+  }
+
+  /**
+   * The id in a handle's carrier.
+   * @param {any} carrier
+   * @param {Function} [method]
+   * @returns {number}
+   */
+  function idOf(carrier, method) {
+    if (Array.isArray(carrier) && carrier[0] === TAG.HANDLE && carrier[1] !== KIND.IVM) {
+      return carrier[2];
+    }
+    unpack(carrier, method);
+    throw coded(Error, 'The native side gave no handle', CODE.UNSUPPORTED);
+  }
+
+  const hooks = Object.freeze({
+    /** @param {any} carrier */
+    resolve: (carrier) => unpack(carrier),
+  });
+
+  return { idOf, unpack };
+}
+
+module.exports = { createUnpack, delegate };

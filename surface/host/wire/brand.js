@@ -1,0 +1,130 @@
+'use strict';
+// What an object *is*, told by its internal slots: neither prototype, nor `constructor`, nor `Symbol.toStringTag` decides, and
+// no code of the value runs. Two things cannot be seen from JavaScript. Objects without an accessible brand that V8 refuses
+// (weak references, iterators, Intl, Temporal, WebAssembly objects) are known by their prototypes, so a prototype can only
+// cause a refusal here, never another reading. And what is beneath a proxy stays hidden: proxies are refused, as V8 does.
+
+const { types } = require('node:util');
+const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf } = require('../../primordials.js');
+
+const { isView } = ArrayBuffer;
+const { toStringTag, iterator } = Symbol;
+const {
+  isAnyArrayBuffer, isArgumentsObject, isBigIntObject, isBooleanObject, isBoxedPrimitive, isDate, isGeneratorObject,
+  isMap, isMapIterator, isModuleNamespaceObject, isNativeError, isNumberObject, isPromise, isProxy, isRegExp, isSet,
+  isSetIterator, isSharedArrayBuffer, isStringObject, isWeakMap, isWeakSet,
+} = types;
+// Deno has no such values.
+const isExternal = types.isExternal ?? (() => false);
+// Called by `call`: JavaScriptCore does not see through an uncurried function, and this one is asked of every object.
+const objectToString = Object.prototype.toString;
+const ObjectPrototype = Object.prototype;
+
+const BRAND = Object.freeze({
+  /** An object with properties and nothing else. */
+  ORDINARY: 0,
+  REFUSED: 1,
+  DATE: 2,
+  MAP: 3,
+  SET: 4,
+  REGEXP: 5,
+  ERROR: 6,
+  DOM_EXCEPTION: 7,
+  ARRAY_BUFFER: 8,
+  SHARED_ARRAY_BUFFER: 9,
+  BOOLEAN: 10,
+  NUMBER: 11,
+  BIGINT: 12,
+  STRING: 13,
+});
+
+/** Prototypes of what V8 refuses and no function can recognise. @type {Set<unknown>} */
+const refusedPrototypes = new Set();
+const { Intl, Iterator, Temporal, WebAssembly } = /** @type {any} */ (globalThis);
+for (const holder of /** @type {object[]} */ ([globalThis, Intl, Temporal, WebAssembly])) {
+  if (holder === undefined) continue;
+  const names = holder === globalThis
+    ? ['WeakRef', 'FinalizationRegistry', 'DisposableStack', 'AsyncDisposableStack', 'ShadowRealm']
+    : Object.getOwnPropertyNames(holder);
+  for (const name of names) {
+    const prototype = getOwnPropertyDescriptor(holder, name)?.value?.prototype;
+    if (prototype) refusedPrototypes.add(prototype);
+  }
+}
+for (const each of [[].values(), /** @type {any} */ ('')[iterator](), 'a'.matchAll(/a/g)]) refusedPrototypes.add(getPrototypeOf(each));
+if (typeof Iterator === 'function' && typeof Iterator.from === 'function') {
+  refusedPrototypes.add(getPrototypeOf(Iterator.from({ next() {} })));
+  refusedPrototypes.add(getPrototypeOf(Iterator.from([]).map(Number)));
+}
+
+const DOMExceptionPrototype = /** @type {any} */ (globalThis).DOMException?.prototype;
+const messageGetter = DOMExceptionPrototype && getOwnPropertyDescriptor(DOMExceptionPrototype, 'message')?.get;
+/** @type {((exception: object) => string) | undefined} throws for everything else */
+const domExceptionMessage = messageGetter && uncurryThis(messageGetter);
+
+/**
+ * Whether an object that is neither array, view nor proxy certainly is ordinary. Cheap, for it is asked of every object;
+ * false means: ask `brandOf`.
+ * @param {object} object
+ * @param {object | null} prototype of the object
+ */
+function isOrdinary(object, prototype) {
+  // A proxy among the prototypes would see the look-up below.
+  for (let each = prototype; each !== null && each !== ObjectPrototype; each = getPrototypeOf(each)) {
+    if (isProxy(each)) return false;
+  }
+  // Without a tag the text names the slots of dates, errors, arguments, regular expressions and boxed primitives.
+  return !(toStringTag in object) && objectToString.call(object) === '[object Object]'
+    && !isMap(object) && !isSet(object) && !isAnyArrayBuffer(object) && !isPromise(object) && !isBoxedPrimitive(object)
+    && !isWeakMap(object) && !isWeakSet(object) && !isGeneratorObject(object) && !isMapIterator(object)
+    && !isSetIterator(object) && !isExternal(object) && !hasRefusedPrototype(prototype) && object !== globalThis;
+}
+
+/** @param {object | null} prototype */
+function hasRefusedPrototype(prototype) {
+  for (let each = prototype; each !== null && each !== ObjectPrototype; each = getPrototypeOf(each)) {
+    if (isProxy(each)) return false;
+    if (refusedPrototypes.has(each)) return true;
+  }
+  return false;
+}
+
+/** @param {object} object */
+function isDomException(object) {
+  if (domExceptionMessage === undefined) return false;
+  for (let each = getPrototypeOf(object); each !== DOMExceptionPrototype; each = getPrototypeOf(each)) {
+    if (each === null || isProxy(each)) return false;
+  }
+  try {
+    domExceptionMessage(object);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * @param {object} object neither array, view nor proxy
+ * @returns {number} one of `BRAND`
+ */
+function brandOf(object) {
+  if (isDate(object)) return BRAND.DATE;
+  if (isMap(object)) return BRAND.MAP;
+  if (isSet(object)) return BRAND.SET;
+  if (isRegExp(object)) return BRAND.REGEXP;
+  if (isDomException(object)) return BRAND.DOM_EXCEPTION;
+  if (isNativeError(object)) return BRAND.ERROR;
+  if (isAnyArrayBuffer(object)) return isSharedArrayBuffer(object) ? BRAND.SHARED_ARRAY_BUFFER : BRAND.ARRAY_BUFFER;
+  if (isBooleanObject(object)) return BRAND.BOOLEAN;
+  if (isNumberObject(object)) return BRAND.NUMBER;
+  if (isStringObject(object)) return BRAND.STRING;
+  if (isBigIntObject(object)) return BRAND.BIGINT;
+  const refused = isBoxedPrimitive(object) || isPromise(object) || isWeakMap(object) || isWeakSet(object)
+    || isGeneratorObject(object) || isArgumentsObject(object) || isModuleNamespaceObject(object) || isMapIterator(object)
+    || isSetIterator(object) || isExternal(object) || object === globalThis || hasRefusedPrototype(getPrototypeOf(object));
+  return refused ? BRAND.REFUSED : BRAND.ORDINARY;
+}
+
+module.exports = {
+  BRAND, brandOf, domExceptionMessage, isOrdinary, isProxy, isSharedArrayBuffer, isView, ObjectPrototype,
+};

@@ -1,0 +1,35 @@
+'use strict';
+// The host's codec for the form in which values cross between engines: V8's structured-clone format, version 16, with a table
+// of carriers beside the bytes. `t` (ArrayBuffer), `u` (SharedArrayBuffer) and `\` (anything else) are followed by an index
+// into the table.
+
+const { Reader } = require('./reader.js');
+const { Writer } = require('./writer.js');
+
+/**
+ * @param {unknown} value
+ * @param {import('./leaf-writer.js').WriteHooks} hooks
+ * @returns {{ bytes: Uint8Array, table: unknown[] }}
+ */
+function serialize(value, hooks) {
+  const writer = new Writer(hooks);
+  try {
+    writer.run(value);
+    writer.checkBuffers();
+    return { bytes: writer.take(), table: writer.table };
+  } finally {
+    writer.release();
+  }
+}
+
+/**
+ * @param {Uint8Array} bytes which nobody else writes to
+ * @param {unknown[]} table
+ * @param {import('./reader.js').ReadHooks} hooks
+ * @returns {unknown}
+ */
+function deserialize(bytes, table, hooks) {
+  return new Reader(bytes, table, hooks).run();
+}
+
+module.exports = { deserialize, serialize };

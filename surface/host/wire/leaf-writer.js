@@ -1,0 +1,215 @@
+'use strict';
+// Writes objects that have no parts of their own to walk: dates, regular expressions, boxed primitives, buffers, views, and
+// what travels as a carrier in the table.
+//
+// Buffers travel beside the bytes, except resizable ones, whose kind only the bytes can tell. A view takes its whole buffer
+// along only where that gives away nothing else: when it covers all of it, when the buffer itself was written before, is moved
+// or is shared. Any other view gets a buffer of its own with just the view's bytes, and shares it with no other view.
+
+const { TAG: CARRIER } = require('../../protocol.js');
+const { uncurryThis, getOwnPropertyDescriptor, isArray } = require('../../primordials.js');
+const { BRAND, isSharedArrayBuffer } = require('./brand.js');
+const { detached, uncloneable } = require('./refusal.js');
+const { Sink } = require('./sink.js');
+const { REGEXP_FLAG, TAG, VIEW_FLAG } = require('./tags.js');
+const { bufferOf, byteLengthOf, isDetached, isLengthTracking, isResizable, maxByteLengthOf, partsOf } = require('./views.js');
+
+/**
+ * @typedef {object} WriteHooks
+ * @property {(object: object) => unknown} carrierOf asked for every function and for every object that is neither array, view
+ *   nor plain (prototype `Object.prototype` or null); what it returns goes into the table, unless undefined
+ * @property {ArrayBuffer[]} [transfer] buffers to move
+ * @property {(buffer: SharedArrayBuffer) => unknown} shared the carrier of a shared buffer
+ * @property {number} [maxBytes] of bytes and buffers together
+ * @property {number} [maxDepth]
+ */
+
+const dateValue = uncurryThis(Date.prototype.getTime);
+const booleanValue = uncurryThis(Boolean.prototype.valueOf);
+const numberValue = uncurryThis(Number.prototype.valueOf);
+const stringValue = uncurryThis(String.prototype.valueOf);
+const bigintValue = uncurryThis(BigInt.prototype.valueOf);
+
+/** @param {string} name */
+const regexpGetter = (name) => uncurryThis(/** @type {any} */ (getOwnPropertyDescriptor(RegExp.prototype, name)).get);
+const sourceOf = regexpGetter('source');
+const flagGetters = [
+  { bit: REGEXP_FLAG.g, isSet: regexpGetter('global') },
+  { bit: REGEXP_FLAG.i, isSet: regexpGetter('ignoreCase') },
+  { bit: REGEXP_FLAG.m, isSet: regexpGetter('multiline') },
+  { bit: REGEXP_FLAG.y, isSet: regexpGetter('sticky') },
+  { bit: REGEXP_FLAG.u, isSet: regexpGetter('unicode') },
+  { bit: REGEXP_FLAG.s, isSet: regexpGetter('dotAll') },
+  { bit: REGEXP_FLAG.d, isSet: regexpGetter('hasIndices') },
+  { bit: REGEXP_FLAG.v, isSet: regexpGetter('unicodeSets') },
+];
+
+class LeafWriter extends Sink {
+  /** @param {WriteHooks} hooks */
+  constructor(hooks) {
+    super(hooks.maxBytes ?? Infinity);
+    this.hooks = hooks;
+    /** Numbers of the objects written so far, as V8 gives them. @type {Map<object, number>} */
+    this.ids = new Map();
+    this.nextId = 0;
+    /** @type {unknown[]} */
+    this.table = [];
+    this.moved = hooks.transfer?.length ? new Set(hooks.transfer) : undefined;
+    /** Lengths of resizable buffers as they were written. @type {Map<ArrayBuffer, number> | undefined} */
+    this.lengths = undefined;
+  }
+
+  /**
+   * Writes a reference to what was written before.
+   * @param {object} object
+   */
+  reference(object) {
+    const id = this.ids.get(object);
+    if (id === undefined) return false;
+    this.byte(TAG.OBJECT_REFERENCE);
+    this.varint(id);
+    return true;
+  }
+
+  /** @param {object} object */
+  register(object) {
+    this.ids.set(object, this.nextId++);
+  }
+
+  /** @param {unknown} carrier @returns {number} its index */
+  intoTable(carrier) {
+    return this.table.push(carrier) - 1;
+  }
+
+  /**
+   * Writes what travels as a carrier.
+   * @param {object} object
+   */
+  handle(object) {
+    const carrier = this.hooks.carrierOf(object);
+    if (carrier === undefined) return false;
+    this.register(object);
+    this.byte(TAG.HOST_OBJECT);
+    this.varint(this.intoTable(carrier));
+    return true;
+  }
+
+  /**
+   * Objects without parts.
+   * @param {number} brand
+   * @param {any} object
+   */
+  leaf(brand, object) {
+    switch (brand) {
+      case BRAND.DATE:
+        this.byte(TAG.DATE);
+        return this.double(dateValue(object));
+      case BRAND.REGEXP: return this.regexp(object);
+      case BRAND.ARRAY_BUFFER: return this.buffer(object);
+      case BRAND.SHARED_ARRAY_BUFFER:
+        this.byte(TAG.SHARED_ARRAY_BUFFER);
+        return this.varint(this.intoTable(this.hooks.shared(object)));
+      case BRAND.BOOLEAN: return this.byte(booleanValue(object) ? TAG.TRUE_OBJECT : TAG.FALSE_OBJECT);
+      case BRAND.NUMBER:
+        this.byte(TAG.NUMBER_OBJECT);
+        return this.double(numberValue(object));
+      case BRAND.STRING:
+        this.byte(TAG.STRING_OBJECT);
+        return this.string(stringValue(object));
+      default:
+        this.byte(TAG.BIGINT_OBJECT);
+        return this.bigint(bigintValue(object));
+    }
+  }
+
+  /** @param {RegExp} object */
+  regexp(object) {
+    this.byte(TAG.REGEXP);
+    this.string(sourceOf(object));
+    let flags = 0;
+    for (const { bit, isSet } of flagGetters) if (isSet(object)) flags |= bit;
+    this.varint(flags);
+  }
+
+  /** @param {ArrayBuffer} buffer */
+  buffer(buffer) {
+    if (this.moved?.has(buffer)) {
+      this.require(byteLengthOf(buffer));
+      this.tableBytes += byteLengthOf(buffer);
+      this.byte(TAG.ARRAY_BUFFER_TRANSFER);
+      this.varint(this.intoTable([CARRIER.MOVE, buffer]));
+    } else if (isDetached(buffer)) {
+      throw detached();
+    } else {
+      const length = byteLengthOf(buffer);
+      const resizable = isResizable(buffer);
+      if (resizable) (this.lengths ??= new Map()).set(buffer, length);
+      this.copy(buffer, 0, length, resizable ? maxByteLengthOf(buffer) : -1);
+    }
+  }
+
+  /**
+   * Writes a range as an ArrayBuffer.
+   * @param {ArrayBuffer} buffer
+   * @param {number} offset
+   * @param {number} length
+   * @param {number} maxLength of the copy, or -1 for one of fixed length
+   */
+  copy(buffer, offset, length, maxLength) {
+    this.require(length);
+    if (maxLength < 0) {
+      this.tableBytes += length;
+      this.byte(TAG.ARRAY_BUFFER_TRANSFER);
+      this.varint(this.intoTable([CARRIER.BUFFER, buffer, offset, length]));
+    } else {
+      this.byte(TAG.RESIZABLE_ARRAY_BUFFER);
+      this.varint(length);
+      this.varint(maxLength);
+      this.raw(new Uint8Array(buffer, offset, length));
+    }
+  }
+
+  /** Refuses when a getter detached or shortened a buffer after it went into the table. */
+  checkBuffers() {
+    for (const carrier of this.table) {
+      const [tag, buffer, offset, length] = /** @type {any[]} */ (isArray(carrier) ? carrier : []);
+      if (tag === CARRIER.BUFFER && offset + length > byteLengthOf(buffer)) throw detached();
+    }
+  }
+
+  /** A view follows its buffer. @param {ArrayBufferView} view */
+  view(view) {
+    const anyBuffer = bufferOf(view);
+    const shared = isSharedArrayBuffer(anyBuffer);
+    const buffer = /** @type {ArrayBuffer} */ (anyBuffer);
+    if (!shared && !this.moved?.has(buffer) && isDetached(buffer)) throw detached();
+    const parts = partsOf(view);
+    if (parts === undefined) throw uncloneable(view);
+    let { offset } = parts;
+    const { tag, length } = parts;
+    const resizable = !shared && isResizable(buffer);
+    const tracking = resizable && isLengthTracking(view, parts);
+    let flags = tracking ? VIEW_FLAG.LENGTH_TRACKING | VIEW_FLAG.RESIZABLE_BUFFER : resizable ? VIEW_FLAG.RESIZABLE_BUFFER : 0;
+    if (this.reference(buffer)) {
+      // What the view shows has travelled, unless a getter made the buffer longer since.
+      const written = this.lengths?.get(buffer);
+      if (written !== undefined && offset + length > written) throw uncloneable(view);
+    } else if (shared || this.moved?.has(buffer) || length === byteLengthOf(buffer)) {
+      this.register(buffer);
+      this.leaf(shared ? BRAND.SHARED_ARRAY_BUFFER : BRAND.ARRAY_BUFFER, buffer);
+    } else {
+      this.nextId++;
+      this.copy(buffer, offset, length, tracking ? maxByteLengthOf(buffer) - offset : -1);
+      if (!tracking) flags = 0;
+      offset = 0;
+    }
+    this.register(view);
+    this.byte(TAG.ARRAY_BUFFER_VIEW);
+    this.byte(tag);
+    this.varint(offset);
+    this.varint(length);
+    this.varint(flags);
+  }
+}
+
+module.exports = { LeafWriter };

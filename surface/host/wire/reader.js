@@ -1,0 +1,448 @@
+'use strict';
+// Reads a value from bytes that nobody vouches for: there is a value or there is an Error, in time and memory that the length of
+// the bytes bounds. Every property is made as CreateDataProperty makes it: `__proto__` is a key like any other, and no setter
+// runs, whatever became of the prototypes.
+//
+// Nothing recurses deeper than RECURSION_LEVELS; see the writer, which does the same. An array is filled with what was
+// read, never made at its announced length: a sparse one is filled at its end, when the number of its elements is known.
+
+const { uncurryThis, define, ownKeys } = require('../../primordials.js');
+const { ObjectPrototype } = require('./brand.js');
+const { LeafReader, list } = require('./leaf-reader.js');
+const { tooDeep, malformed } = require('./refusal.js');
+const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
+
+/** @typedef {import('./leaf-reader.js').ReadHooks} ReadHooks */
+
+/**
+ * @typedef {object} Frame a container that was put aside
+ * @property {number} kind one of `KIND`
+ * @property {any} target
+ * @property {boolean} waiting for a value; else it is not begun
+ * @property {any} key that the value belongs to, or the parts of an error that were read
+ * @property {number} index of the value, or the number of entries before it
+ * @property {number} length of an array
+ * @property {any[]} pairs keys and values of an array, read after its elements
+ */
+
+const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7 });
+
+/** Returned in place of a value that was put aside. */
+const PUT_ASIDE = Object.freeze({});
+
+const ArrayPrototype = Array.prototype;
+const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
+const addToMap = uncurryThis(Map.prototype.set);
+const addToSet = uncurryThis(Set.prototype.add);
+/** @type {any[]} */
+const NONE = [];
+
+const errorClasses = new Map(Object.entries(ERROR_PROTOTYPES).map(([name, tag]) => [tag, /** @type {any} */ (globalThis)[name]]));
+const SEEN = Object.freeze({ [ERROR_TAG.MESSAGE]: 1, [ERROR_TAG.STACK]: 2, [ERROR_TAG.CAUSE]: 4 });
+
+const inheritedKeys = ownKeys(ObjectPrototype);
+const inherited = new Set(inheritedKeys);
+const SHORTEST_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
+/** With fewer objects than this, looking every key up is cheaper than comparing Object.prototype with what it was. */
+const FEW = 8;
+
+const LONGEST_ARRAY = 4_294_967_295;
+/** An array gets room for this many holes per element and as many more; beyond it is a dictionary. */
+const HOLES = 16;
+
+class Reader extends LeafReader {
+  /**
+   * @param {Uint8Array} bytes
+   * @param {unknown[]} table
+   * @param {ReadHooks} hooks
+   */
+  constructor(bytes, table, hooks) {
+    super(bytes, table, hooks);
+    this.maxDepth = hooks.maxDepth ?? DEFAULT_MAX_DEPTH;
+    // As in the writer.
+    this.outside = 0;
+    this.room = Math.min(RECURSION_LEVELS, this.maxDepth);
+    /** @type {Frame[]} */
+    this.aside = list();
+    /** Whether Object.prototype has the keys that it had. @type {boolean | undefined} */
+    this.standard = undefined;
+  }
+
+  run() {
+    this.header();
+    let value = this.value(0);
+    if (value === PUT_ASIDE) value = this.deep(value);
+    if (this.position !== this.end) throw malformed('bytes after the value');
+    return value;
+  }
+
+  /** Goes on with what was put aside until all of it is read. @param {unknown} value */
+  deep(value) {
+    /** @type {Frame[]} */
+    const stack = list();
+    for (;;) {
+      for (let index = this.aside.length - 1; index >= 0; index--) stack[stack.length] = this.aside[index];
+      this.aside.length = 0;
+      if (stack.length === 0) return value;
+      const frame = stack[stack.length - 1];
+      stack.length--;
+      this.outside = stack.length;
+      this.room = Math.min(RECURSION_LEVELS, this.maxDepth - this.outside);
+      value = this.resume(frame, value);
+    }
+  }
+
+  /**
+   * @param {Frame} frame
+   * @param {any} value that it waits for
+   * @returns {unknown}
+   */
+  resume({ kind, target, waiting, key, index, length, pairs }, value) {
+    switch (kind) {
+      case KIND.OBJECT:
+        if (waiting) this.property(target, key, value);
+        return this.properties(target, index + (waiting ? 1 : 0), 0);
+      case KIND.ELEMENTS:
+        if (waiting) this.element(target, index, value);
+        return this.elements(target, index + (waiting ? 1 : 0), length, 0);
+      case KIND.SPARSE:
+      case KIND.DENSE_END:
+        return this.arrayEnd(target, kind, length, waiting ? withPair(pairs, key, value) : NONE, 0);
+      case KIND.MAP:
+        return waiting ? this.mapValue(target, value, index, 0) : this.map(target, 0, 0);
+      case KIND.MAP_VALUE:
+        addToMap(target, key, value);
+        return this.map(target, index + 1, 0);
+      case KIND.SET:
+        if (waiting) addToSet(target, value);
+        return this.set(target, index + (waiting ? 1 : 0), 0);
+      default:
+        if (waiting) define(target, 'cause', value, true, false);
+        return this.errorParts(target, key, 0);
+    }
+  }
+
+  /**
+   * @param {number} kind
+   * @param {any} target
+   * @param {boolean} waiting
+   * @param {any} key
+   * @param {number} index
+   * @param {number} length
+   * @param {any[]} pairs
+   */
+  putAside(kind, target, waiting, key, index, length, pairs) {
+    this.aside[this.aside.length] = { kind, target, waiting, key, index, length, pairs };
+    return PUT_ASIDE;
+  }
+
+  /**
+   * @param {number} level of recursion
+   * @returns {any} the value, or PUT_ASIDE: the caller must then be put aside, too
+   */
+  value(level) {
+    const tag = this.peek();
+    this.position++;
+    if (tag === TAG.ONE_BYTE_STRING) return this.oneByteString();
+    if (tag === TAG.INT32) return this.int32();
+    if (tag === TAG.BEGIN_OBJECT) return this.begin(KIND.OBJECT, {}, 0, level);
+    switch (tag) {
+      case TAG.DOUBLE: return this.double();
+      case TAG.TRUE: return true;
+      case TAG.FALSE: return false;
+      case TAG.NULL: return null;
+      case TAG.UNDEFINED: return undefined;
+      case TAG.BEGIN_DENSE_ARRAY: {
+        const length = this.varint();
+        this.require(length);
+        return this.begin(KIND.ELEMENTS, [], length, level);
+      }
+      case TAG.BEGIN_SPARSE_ARRAY: return this.begin(KIND.SPARSE, [], this.varint(), level);
+      case TAG.OBJECT_REFERENCE: return this.viewOn(this.reference());
+      case TAG.TWO_BYTE_STRING: return this.twoByteString();
+      case TAG.UTF8_STRING: return this.utf8String();
+      case TAG.UINT32: return this.varint();
+      case TAG.BIGINT: return this.bigint();
+      case TAG.DATE: return this.date();
+      case TAG.BEGIN_MAP: return this.begin(KIND.MAP, new Map(), 0, level);
+      case TAG.BEGIN_SET: return this.begin(KIND.SET, new Set(), 0, level);
+      case TAG.ERROR: return this.error(level);
+      case TAG.REGEXP: return this.regexp();
+      case TAG.ARRAY_BUFFER_TRANSFER: return this.viewOn(this.tableBuffer());
+      case TAG.SHARED_ARRAY_BUFFER: return this.viewOn(this.sharedBuffer());
+      case TAG.ARRAY_BUFFER:
+      case TAG.IMMUTABLE_ARRAY_BUFFER:
+      case TAG.RESIZABLE_ARRAY_BUFFER: return this.viewOn(this.inlineBuffer(tag));
+      case TAG.HOST_OBJECT: return this.hostObject();
+      case TAG.TRUE_OBJECT: return this.register(Object(true));
+      case TAG.FALSE_OBJECT: return this.register(Object(false));
+      case TAG.NUMBER_OBJECT: return this.register(Object(this.double()));
+      case TAG.BIGINT_OBJECT: return this.register(Object(this.bigint()));
+      case TAG.STRING_OBJECT: return this.register(Object(this.string()));
+      case TAG.VERIFY_OBJECT_COUNT:
+        this.varint();
+        if (this.peek() === TAG.VERIFY_OBJECT_COUNT) throw malformed('an object count twice');
+        return this.value(level);
+      default: throw malformed('an unknown tag');
+    }
+  }
+
+  /**
+   * @param {number} kind
+   * @param {any} target
+   * @param {number} length
+   * @param {number} level
+   * @returns {unknown}
+   */
+  begin(kind, target, length, level) {
+    this.register(target);
+    if (level >= this.room) {
+      if (this.outside + level >= this.maxDepth) throw tooDeep(this.maxDepth);
+      return this.putAside(kind, target, false, 0, 0, length, NONE);
+    }
+    switch (kind) {
+      case KIND.OBJECT: return this.properties(target, 0, level);
+      case KIND.ELEMENTS: return this.elements(target, 0, length, level);
+      case KIND.SPARSE: return this.arrayEnd(target, kind, length, NONE, level);
+      case KIND.MAP: return this.map(target, 0, level);
+      case KIND.SET: return this.set(target, 0, level);
+      default: return this.errorParts(target, 0, level);
+    }
+  }
+
+  /**
+   * @param {any} object
+   * @param {number} count of the properties read
+   * @param {number} level
+   * @returns {unknown}
+   */
+  properties(object, count, level) {
+    for (;;) {
+      const tag = this.peek();
+      if (tag === TAG.END_OBJECT) break;
+      const key = this.key(tag);
+      const value = this.value(level + 1);
+      if (value === PUT_ASIDE) return this.putAside(KIND.OBJECT, object, true, key, count, 0, NONE);
+      this.property(object, key, value);
+      count++;
+    }
+    this.position++;
+    if (this.varint() !== count) throw malformed('a wrong number of properties');
+    if (ownEnumerableKeys(object).length !== count) throw malformed('a property twice');
+    return object;
+  }
+
+  /**
+   * @param {number} tag which is not taken yet
+   * @returns {any} a string or number
+   */
+  key(tag) {
+    this.position++;
+    switch (tag) {
+      case TAG.ONE_BYTE_STRING: return this.name();
+      case TAG.INT32: return this.int32();
+      case TAG.UINT32: return this.varint();
+      case TAG.DOUBLE: return this.double();
+      case TAG.TWO_BYTE_STRING: return this.twoByteString();
+      case TAG.UTF8_STRING: return this.utf8String();
+      default: throw malformed('a key that is neither string nor number');
+    }
+  }
+
+  /**
+   * @param {any} object a plain one
+   * @param {any} key
+   * @param {unknown} value
+   */
+  property(object, key, value) {
+    // Assigning is faster, and the same unless the prototype has the key, too.
+    if (this.inherits(key)) define(object, key, value, true, true);
+    else object[key] = value;
+  }
+
+  /** @param {any} key */
+  inherits(key) {
+    if (this.count < FEW) return key in ObjectPrototype;
+    this.standard ??= isStandard();
+    if (!this.standard) return key in ObjectPrototype;
+    return typeof key === 'string' && key.length >= SHORTEST_INHERITED && inherited.has(key);
+  }
+
+  /**
+   * @param {any[]} array
+   * @param {number} index
+   * @param {unknown} value
+   */
+  element(array, index, value) {
+    if (index in ArrayPrototype) define(array, index, value, true, true);
+    else array[index] = value;
+  }
+
+  /**
+   * @param {any[]} array
+   * @param {number} index
+   * @param {number} length
+   * @param {number} level
+   * @returns {unknown}
+   */
+  elements(array, index, length, level) {
+    for (; index < length; index++) {
+      if (this.peek() === TAG.THE_HOLE) {
+        this.position++;
+        continue;
+      }
+      const value = this.value(level + 1);
+      if (value === PUT_ASIDE) return this.putAside(KIND.ELEMENTS, array, true, 0, index, length, NONE);
+      this.element(array, index, value);
+    }
+    if (array.length !== length) array.length = length;
+    return this.arrayEnd(array, KIND.DENSE_END, length, NONE, level);
+  }
+
+  /**
+   * The keys and values behind the elements of an array, and its end.
+   * @param {any[]} array
+   * @param {number} kind
+   * @param {number} length
+   * @param {any[]} pairs read already
+   * @param {number} level
+   * @returns {unknown}
+   */
+  arrayEnd(array, kind, length, pairs, level) {
+    const end = kind === KIND.SPARSE ? TAG.END_SPARSE_ARRAY : TAG.END_DENSE_ARRAY;
+    for (;;) {
+      const tag = this.peek();
+      if (tag === end) break;
+      if (pairs === NONE) pairs = list();
+      const key = this.key(tag);
+      const value = this.value(level + 1);
+      if (value === PUT_ASIDE) return this.putAside(kind, array, true, key, 0, length, pairs);
+      withPair(pairs, key, value);
+    }
+    this.position++;
+    const count = pairs.length / 2;
+    if (this.varint() !== count || this.varint() !== length) throw malformed('a wrong number of elements');
+    if (kind === KIND.SPARSE) {
+      // A length makes room for all of it, unless the array has been a dictionary before.
+      if (length > HOLES * (count + 1)) array.length = LONGEST_ARRAY;
+      array.length = length;
+    }
+    for (let index = 0; index < pairs.length; index += 2) {
+      if (isOwn(array, pairs[index])) throw malformed('an element twice');
+      define(array, pairs[index], pairs[index + 1], true, true);
+    }
+    if (array.length !== length) throw malformed('an element beyond the end');
+    return array;
+  }
+
+  /**
+   * @param {Map<unknown, unknown>} map
+   * @param {number} count of the entries read
+   * @param {number} level
+   * @returns {unknown}
+   */
+  map(map, count, level) {
+    while (this.peek() !== TAG.END_MAP) {
+      const key = this.value(level + 1);
+      if (key === PUT_ASIDE) return this.putAside(KIND.MAP, map, true, 0, count, 0, NONE);
+      const value = this.value(level + 1);
+      if (value === PUT_ASIDE) return this.putAside(KIND.MAP_VALUE, map, true, key, count, 0, NONE);
+      addToMap(map, key, value);
+      count++;
+    }
+    this.position++;
+    if (this.varint() !== count * 2) throw malformed('a wrong number of entries');
+    return map;
+  }
+
+  /**
+   * Goes on with a map whose key was put aside.
+   * @param {Map<unknown, unknown>} map
+   * @param {unknown} key
+   * @param {number} count
+   * @param {number} level
+   * @returns {unknown}
+   */
+  mapValue(map, key, count, level) {
+    const value = this.value(level + 1);
+    if (value === PUT_ASIDE) return this.putAside(KIND.MAP_VALUE, map, true, key, count, 0, NONE);
+    addToMap(map, key, value);
+    return this.map(map, count + 1, level);
+  }
+
+  /**
+   * @param {Set<unknown>} set
+   * @param {number} count
+   * @param {number} level
+   * @returns {unknown}
+   */
+  set(set, count, level) {
+    while (this.peek() !== TAG.END_SET) {
+      const value = this.value(level + 1);
+      if (value === PUT_ASIDE) return this.putAside(KIND.SET, set, true, 0, count, 0, NONE);
+      addToSet(set, value);
+      count++;
+    }
+    this.position++;
+    if (this.varint() !== count) throw malformed('a wrong number of entries');
+    return set;
+  }
+
+  /** @param {number} level */
+  error(level) {
+    this.require(1);
+    const Class = errorClasses.get(this.bytes[this.position]);
+    if (Class !== undefined) this.position++;
+    const error = new (Class ?? Error)();
+    // Nothing of this function's own place, which is what a new error tells: in a stack, and in JavaScriptCore in more.
+    for (const key of ownKeys(error)) if (key !== 'stack') delete error[key];
+    define(error, 'stack', undefined, true, false);
+    return this.begin(KIND.ERROR, error, 0, level);
+  }
+
+  /**
+   * @param {Error} error
+   * @param {number} seen parts read already; older versions have another order
+   * @param {number} level
+   * @returns {unknown}
+   */
+  errorParts(error, seen, level) {
+    for (;;) {
+      const tag = this.byte();
+      if (tag === ERROR_TAG.END) return error;
+      const bit = /** @type {Record<number, number>} */ (SEEN)[tag];
+      if (bit === undefined || seen & bit) throw malformed('an unknown part of an error');
+      seen |= bit;
+      if (tag === ERROR_TAG.MESSAGE) {
+        define(error, 'message', this.string(), true, false);
+      } else if (tag === ERROR_TAG.STACK) {
+        define(error, 'stack', this.string(), true, false);
+      } else {
+        const cause = this.value(level + 1);
+        if (cause === PUT_ASIDE) return this.putAside(KIND.ERROR, error, true, seen, 0, 0, NONE);
+        define(error, 'cause', cause, true, false);
+      }
+    }
+  }
+}
+
+/**
+ * @param {any[]} pairs
+ * @param {unknown} key
+ * @param {unknown} value
+ */
+function withPair(pairs, key, value) {
+  pairs[pairs.length] = key;
+  pairs[pairs.length] = value;
+  return pairs;
+}
+
+/** Whether Object.prototype has exactly the keys that it had when this file was loaded. */
+function isStandard() {
+  const keys = ownKeys(ObjectPrototype);
+  if (keys.length !== inheritedKeys.length) return false;
+  for (let index = 0; index < keys.length; index++) if (keys[index] !== inheritedKeys[index]) return false;
+  return true;
+}
+
+module.exports = { Reader };

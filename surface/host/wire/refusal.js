@@ -1,0 +1,74 @@
+'use strict';
+// The errors of the codec. A value that cannot be cloned is refused in V8's words; describing it runs no code of the value:
+// no getter, no `toString`, no trap of a proxy.
+
+const { types } = require('node:util');
+const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../primordials.js');
+const { refused } = require('../../error.js');
+
+const { isProxy } = types;
+const objectToString = Object.prototype.toString;
+const functionToString = uncurryThis(Function.prototype.toString);
+const symbolDescription = uncurryThis(/** @type {any} */ (getOwnPropertyDescriptor(Symbol.prototype, 'description')).get);
+const slice = uncurryThis(String.prototype.slice);
+const hasOwn = uncurryThis(Object.prototype.hasOwnProperty);
+
+const LONGEST = 128;
+const OMITTED = '...<omitted>...';
+
+/**
+ * The value of a data property on the prototype chain; undefined for an accessor and from a proxy on.
+ * @param {object} object
+ * @param {PropertyKey} key
+ * @returns {unknown}
+ */
+function dataProperty(object, key) {
+  for (let holder = /** @type {object | null} */ (object); holder !== null; holder = getPrototypeOf(holder)) {
+    if (isProxy(holder)) return undefined;
+    const found = getOwnPropertyDescriptor(holder, key);
+    if (found !== undefined) return hasOwn(found, 'value') ? found.value : undefined;
+  }
+  return undefined;
+}
+
+/**
+ * What V8 prints for a value in its messages.
+ * @param {unknown} value a symbol, function or object
+ * @returns {string}
+ */
+function describe(value) {
+  if (typeof value === 'symbol') {
+    const text = symbolDescription(value) ?? '';
+    return text.length > LONGEST ? `Symbol(${slice(text, 0, 56)}${OMITTED}${slice(text, -56)})` : `Symbol(${text})`;
+  }
+  if (typeof value === 'function') {
+    const text = functionToString(value);
+    return text.length > LONGEST ? slice(text, 0, 111) + OMITTED + slice(text, -2) : text;
+  }
+  const object = /** @type {object} */ (value);
+  // V8 looks through a proxy at its target, which JavaScript cannot without running a trap.
+  if (isProxy(object)) return isArray(object) ? '[object Array]' : '#<Object>';
+  if (dataProperty(object, 'toString') === objectToString) {
+    const maker = dataProperty(object, 'constructor');
+    const name = typeof maker === 'function' ? dataProperty(maker, 'name') : undefined;
+    if (typeof name === 'string' && name !== '') return `#<${name}>`;
+  }
+  const tag = dataProperty(object, Symbol.toStringTag);
+  return `[object ${typeof tag === 'string' ? slice(tag, 0, 1000) : isArray(object) ? 'Array' : 'Object'}]`;
+}
+
+/** @param {unknown} value */
+const uncloneable = (value) => refused(`${describe(value)} could not be cloned.`);
+
+const detached = () => refused('An ArrayBuffer is detached and could not be cloned.');
+
+/** @param {number} limit */
+const tooDeep = (limit) => new RangeError(`Value is nested too deeply: the limit is ${limit} levels`);
+
+/** @param {number} limit */
+const tooLarge = (limit) => new RangeError(`Value is too large: the limit is ${limit} bytes`);
+
+/** @param {string} reason */
+const malformed = (reason) => new Error(`Unable to deserialize cloned data: ${reason}`);
+
+module.exports = { detached, malformed, tooDeep, tooLarge, uncloneable };

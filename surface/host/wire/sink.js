@@ -1,0 +1,246 @@
+'use strict';
+// Where the writer's bytes go: one growing scratch buffer that is used again by the next value, and the encodings of what has
+// no parts. A getter of the value may start another serialization in the middle of one: that one finds the scratch buffer
+// taken and makes its own.
+
+const { Buffer } = require('node:buffer');
+const { uncurryThis } = require('../../primordials.js');
+const { tooLarge } = require('./refusal.js');
+const { TAG, VERSION } = require('./tags.js');
+
+const bigintToString = uncurryThis(BigInt.prototype.toString);
+const { asUintN } = BigInt;
+const latin1Write = uncurryThis(Buffer.prototype.latin1Write);
+const ucs2Write = uncurryThis(Buffer.prototype.ucs2Write);
+const hexWrite = uncurryThis(Buffer.prototype.hexWrite);
+const copyOf = uncurryThis(Uint8Array.prototype.slice);
+const subarray = uncurryThis(Uint8Array.prototype.subarray);
+const setBytes = uncurryThis(Uint8Array.prototype.set);
+const reverse = uncurryThis(Uint8Array.prototype.reverse);
+const exec = uncurryThis(RegExp.prototype.exec);
+const encoder = new TextEncoder();
+const encodeInto = uncurryThis(TextEncoder.prototype.encodeInto);
+
+/** Deno's methods of Buffer are slow JavaScript; its encoder is not, and tells at once when a string is not plain ASCII. */
+const SLOW_BUFFER = 'Deno' in globalThis;
+const BEYOND_LATIN1 = /[^\0-\xff]/;
+/** Up to this length a loop beats a call into the host. */
+const SHORT = 24;
+/** The longest varint of 53 bits, with a tag. */
+const HEAD = 10;
+const SMALLEST = 16_384;
+/** A larger scratch buffer is not kept. */
+const LARGEST_KEPT = 1_048_576;
+
+/** @param {number} size */
+function allocate(size) {
+  const bytes = new Uint8Array(size);
+  return { bytes, data: new DataView(bytes.buffer) };
+}
+
+/** @type {ReturnType<typeof allocate> | null} null while a serialization has it */
+let spare = allocate(SMALLEST);
+
+class Sink {
+  /** @param {number} maxBytes of bytes written and buffers in the table together */
+  constructor(maxBytes) {
+    const { bytes, data } = spare ?? allocate(SMALLEST);
+    spare = null;
+    this.bytes = bytes;
+    this.data = data;
+    this.position = 0;
+    this.maxBytes = maxBytes;
+    /** Bytes of the buffers in the table. */
+    this.tableBytes = 0;
+  }
+
+  /** Gives the scratch buffer back, whether the value was written or not. */
+  release() {
+    if (this.bytes.length <= LARGEST_KEPT) spare = { bytes: this.bytes, data: this.data };
+  }
+
+  /** The bytes written; the last call but `release`. */
+  take() {
+    this.require(0);
+    // A scratch buffer that is not used again need not be copied.
+    return this.bytes.length > LARGEST_KEPT
+      ? subarray(this.bytes, 0, this.position)
+      : copyOf(this.bytes, 0, this.position);
+  }
+
+  /**
+   * Refuses what would go beyond the limit, before anything is allocated for it.
+   * @param {number} count of bytes to come
+   */
+  require(count) {
+    if (this.position + this.tableBytes + count > this.maxBytes) throw tooLarge(this.maxBytes);
+  }
+
+  /**
+   * Makes room; `count` may be more than what will be written, so this does not measure against the limit exactly.
+   * @param {number} count
+   */
+  reserve(count) {
+    if (this.position + count > this.bytes.length) this.grow(count);
+  }
+
+  /** @param {number} count */
+  grow(count) {
+    this.require(0);
+    const { bytes, data } = allocate(Math.max(this.bytes.length * 2, this.position + count + SMALLEST));
+    setBytes(bytes, subarray(this.bytes, 0, this.position));
+    this.bytes = bytes;
+    this.data = data;
+  }
+
+  header() {
+    this.byte(TAG.VERSION);
+    this.varint(VERSION.WRITTEN);
+  }
+
+  /** @param {number} value a tag, usually */
+  byte(value) {
+    this.reserve(1);
+    this.bytes[this.position++] = value;
+  }
+
+  /** @param {number} value an integer from 0 to 2^53 - 1 */
+  varint(value) {
+    this.reserve(HEAD);
+    const { bytes } = this;
+    let { position } = this;
+    while (value > 0x7fffffff) {
+      bytes[position++] = (value % 128) | 0x80;
+      value = Math.floor(value / 128);
+    }
+    while (value > 127) {
+      bytes[position++] = (value & 127) | 128;
+      value >>>= 7;
+    }
+    bytes[position++] = value;
+    this.position = position;
+  }
+
+  /** @param {number} value without a tag */
+  double(value) {
+    this.reserve(8);
+    this.data.setFloat64(this.position, value, true);
+    this.position += 8;
+  }
+
+  /** @param {number} value */
+  number(value) {
+    this.reserve(HEAD);
+    const { bytes } = this;
+    if ((value | 0) === value && (value !== 0 || 1 / value > 0)) {
+      bytes[this.position++] = TAG.INT32;
+      let rest = ((value << 1) ^ (value >> 31)) >>> 0;
+      while (rest > 127) {
+        bytes[this.position++] = (rest & 127) | 128;
+        rest >>>= 7;
+      }
+      bytes[this.position++] = rest;
+    } else {
+      bytes[this.position++] = TAG.DOUBLE;
+      this.double(value);
+    }
+  }
+
+  /** @param {string} text */
+  string(text) {
+    const { length } = text;
+    if (length > SHORT) {
+      this.longString(text);
+      return;
+    }
+    this.reserve(HEAD + length);
+    const { bytes } = this;
+    let { position } = this;
+    bytes[position++] = TAG.ONE_BYTE_STRING;
+    bytes[position++] = length;
+    for (let index = 0; index < length; index++) {
+      const unit = text.charCodeAt(index);
+      if (unit > 255) {
+        this.twoByteString(text);
+        return;
+      }
+      bytes[position++] = unit;
+    }
+    this.position = position;
+  }
+
+  /** @param {string} text */
+  longString(text) {
+    const { length } = text;
+    this.require(length);
+    this.reserve(HEAD + length);
+    const start = this.position;
+    this.bytes[this.position++] = TAG.ONE_BYTE_STRING;
+    this.varint(length);
+    if (SLOW_BUFFER) {
+      const { read, written } = encodeInto(encoder, text, subarray(this.bytes, this.position, this.position + length));
+      if (read === length && written === length) {
+        this.position += length;
+        return;
+      }
+    }
+    if (exec(BEYOND_LATIN1, text) !== null) {
+      this.position = start;
+      this.twoByteString(text);
+      return;
+    }
+    latin1Write(this.bytes, text, this.position, length);
+    this.position += length;
+  }
+
+  /** @param {string} text */
+  twoByteString(text) {
+    const length = text.length * 2;
+    this.require(length);
+    this.reserve(HEAD + 1 + length);
+    // V8 reads the units in place and wants them at an even position.
+    const lengthBytes = length < 0x80 ? 1 : length < 0x4000 ? 2 : length < 0x200000 ? 3 : length < 0x10000000 ? 4 : 5;
+    if ((this.position + 1 + lengthBytes) & 1) this.bytes[this.position++] = TAG.PADDING;
+    this.bytes[this.position++] = TAG.TWO_BYTE_STRING;
+    this.varint(length);
+    if (text.length > SHORT && !SLOW_BUFFER) {
+      ucs2Write(this.bytes, text, this.position, length);
+    } else {
+      const units = new Uint16Array(this.bytes.buffer, this.position, text.length);
+      for (let index = 0; index < text.length; index++) units[index] = text.charCodeAt(index);
+    }
+    this.position += length;
+  }
+
+  /** Sign and length, then 64-bit digits, the lowest first. @param {bigint} value */
+  bigint(value) {
+    const negative = value < 0n;
+    const magnitude = negative ? -value : value;
+    if (magnitude === asUintN(64, magnitude)) {
+      const length = magnitude === 0n ? 0 : 8;
+      this.varint(length * 2 + (negative ? 1 : 0));
+      this.reserve(8);
+      if (length !== 0) this.data.setBigUint64(this.position, magnitude, true);
+      this.position += length;
+      return;
+    }
+    const hex = bigintToString(magnitude, 16);
+    const digits = Math.ceil(hex.length / 16);
+    this.require(digits * 8);
+    this.varint(digits * 16 + (negative ? 1 : 0));
+    this.reserve(digits * 8);
+    hexWrite(this.bytes, hex.padStart(digits * 16, '0'), this.position, digits * 8);
+    reverse(subarray(this.bytes, this.position, this.position + digits * 8));
+    this.position += digits * 8;
+  }
+
+  /** @param {Uint8Array} source */
+  raw(source) {
+    this.require(source.length);
+    this.reserve(source.length);
+    setBytes(this.bytes, source, this.position);
+    this.position += source.length;
+  }
+}
+
+module.exports = { Sink };

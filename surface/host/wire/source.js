@@ -1,0 +1,226 @@
+'use strict';
+// Where the reader's bytes come from: the encodings of what has no parts. Nothing is read beyond the end, and nothing is
+// allocated for a length that the bytes left cannot fill.
+
+const { Buffer } = require('node:buffer');
+const { uncurryThis } = require('../../primordials.js');
+const { malformed } = require('./refusal.js');
+const { TAG, VERSION } = require('./tags.js');
+
+const { fromCharCode } = String;
+const latin1Slice = uncurryThis(Buffer.prototype.latin1Slice);
+const ucs2Slice = uncurryThis(Buffer.prototype.ucs2Slice);
+const hexSlice = uncurryThis(Buffer.prototype.hexSlice);
+const copyOf = uncurryThis(Uint8Array.prototype.slice);
+const subarray = uncurryThis(Uint8Array.prototype.subarray);
+const reverse = uncurryThis(Uint8Array.prototype.reverse);
+const decode = uncurryThis(TextDecoder.prototype.decode);
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Up to this length JavaScript makes a string faster than a call into the host. */
+const SHORT = 12;
+/** Property names up to this length are looked for among the last ones, which saves making and hashing them. */
+const LONGEST_NAME = 32;
+const NAMES = 1024;
+/** Names seen, by hash; a miss replaces. @type {string[]} */
+const names = Array.from({ length: NAMES }, () => '');
+
+class Source {
+  /** @param {Uint8Array} bytes */
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.position = 0;
+    this.end = bytes.length;
+    this.version = 0;
+    /** @type {DataView | undefined} */
+    this.data = undefined;
+  }
+
+  header() {
+    if (this.end < 2 || this.bytes[0] !== TAG.VERSION) throw malformed('no header');
+    this.position = 1;
+    this.version = this.varint();
+    if (this.version < VERSION.OLDEST || this.version > VERSION.WRITTEN) throw malformed('unknown version');
+  }
+
+  /** @param {number} count of bytes that must be left */
+  require(count) {
+    if (count > this.end - this.position) throw malformed('unexpected end');
+  }
+
+  byte() {
+    if (this.position >= this.end) throw malformed('unexpected end');
+    return this.bytes[this.position++];
+  }
+
+  /** The next byte that is not padding, without taking it. */
+  peek() {
+    while (this.position < this.end) {
+      const tag = this.bytes[this.position];
+      if (tag !== TAG.PADDING) return tag;
+      this.position++;
+    }
+    throw malformed('unexpected end');
+  }
+
+  /** An unsigned integer of 32 bits. */
+  varint() {
+    let byte = this.byte();
+    if (byte < 128) return byte;
+    let value = byte & 127;
+    for (let shift = 7; shift < 28; shift += 7) {
+      byte = this.byte();
+      value |= (byte & 127) << shift;
+      if (byte < 128) return value;
+    }
+    byte = this.byte();
+    if (byte > 15) throw malformed('number out of range');
+    return value + byte * 0x10000000;
+  }
+
+  /** A size: an unsigned integer of up to 53 bits. */
+  size() {
+    let value = 0;
+    for (let factor = 1; factor <= 2 ** 49; factor *= 128) {
+      const byte = this.byte();
+      value += (byte & 127) * factor;
+      if (byte < 128) {
+        if (value > Number.MAX_SAFE_INTEGER) break;
+        return value;
+      }
+    }
+    throw malformed('number out of range');
+  }
+
+  int32() {
+    const value = this.varint();
+    return (value >>> 1) ^ -(value & 1);
+  }
+
+  double() {
+    this.require(8);
+    this.data ??= new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength);
+    const value = this.data.getFloat64(this.position, true);
+    this.position += 8;
+    return value;
+  }
+
+  bigint() {
+    const bitfield = this.varint();
+    const length = Math.floor(bitfield / 2);
+    this.require(length);
+    const start = this.position;
+    this.position += length;
+    if (length === 0) {
+      if (bitfield !== 0) throw malformed('a negative zero BigInt');
+      return 0n;
+    }
+    const digits = copyOf(this.bytes, start, this.position);
+    reverse(digits);
+    let magnitude;
+    try {
+      magnitude = BigInt(`0x${hexSlice(digits, 0, length)}`);
+    } catch {
+      throw malformed('a BigInt that is too large');
+    }
+    return bitfield & 1 ? -magnitude : magnitude;
+  }
+
+  /** A string with its tag. */
+  string() {
+    const tag = this.peek();
+    this.position++;
+    if (tag === TAG.ONE_BYTE_STRING) return this.oneByteString();
+    if (tag === TAG.TWO_BYTE_STRING) return this.twoByteString();
+    if (tag === TAG.UTF8_STRING) return this.utf8String();
+    throw malformed('no string where one must be');
+  }
+
+  oneByteString() {
+    const length = this.varint();
+    this.require(length);
+    const start = this.position;
+    this.position += length;
+    return length > SHORT ? latin1Slice(this.bytes, start, this.position) : this.shortString(start, length);
+  }
+
+  /**
+   * @param {number} at
+   * @param {number} length up to SHORT
+   */
+  shortString(at, length) {
+    const { bytes: b } = this;
+    switch (length) {
+      case 0: return '';
+      case 1: return fromCharCode(b[at]);
+      case 2: return fromCharCode(b[at], b[at + 1]);
+      case 3: return fromCharCode(b[at], b[at + 1], b[at + 2]);
+      case 4: return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3]);
+      case 5: return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4]);
+      case 6: return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5]);
+      case 7: return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6]);
+      case 8:
+        return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7]);
+      case 9:
+        return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7], b[at + 8]);
+      case 10:
+        return fromCharCode(
+          b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7], b[at + 8], b[at + 9],
+        );
+      case 11:
+        return fromCharCode(
+          b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7], b[at + 8], b[at + 9],
+          b[at + 10],
+        );
+      default:
+        return fromCharCode(
+          b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7], b[at + 8], b[at + 9],
+          b[at + 10], b[at + 11],
+        );
+    }
+  }
+
+  twoByteString() {
+    const length = this.varint();
+    if (length & 1) throw malformed('half a character');
+    this.require(length);
+    const start = this.position;
+    this.position += length;
+    return ucs2Slice(this.bytes, start, this.position);
+  }
+
+  utf8String() {
+    const length = this.varint();
+    this.require(length);
+    const start = this.position;
+    this.position += length;
+    try {
+      return decode(utf8, subarray(this.bytes, start, this.position));
+    } catch {
+      throw malformed('invalid UTF-8');
+    }
+  }
+
+  /** A one-byte string, after its tag, that is a property's name and was probably seen before. */
+  name() {
+    const length = this.varint();
+    this.require(length);
+    const { bytes, position: start } = this;
+    this.position = start + length;
+    if (length > LONGEST_NAME) return latin1Slice(bytes, start, this.position);
+    let hash = length;
+    for (let index = 0; index < length; index++) hash = (hash * 31 + bytes[start + index]) | 0;
+    hash &= NAMES - 1;
+    const known = names[hash];
+    if (known.length === length) {
+      let index = 0;
+      while (index < length && known.charCodeAt(index) === bytes[start + index]) index++;
+      if (index === length) return known;
+    }
+    const name = length > SHORT ? latin1Slice(bytes, start, this.position) : this.shortString(start, length);
+    names[hash] = name;
+    return name;
+  }
+}
+
+module.exports = { Source };

@@ -1,0 +1,386 @@
+'use strict';
+// Writes a value as V8 would: the same tags, the same order of reads, the same object numbers, so that V8 reads it. Getters
+// run once; what they throw passes through; what they change is looked at again before it is written. What V8 decides by its
+// hidden state is decided by what can be seen: an array without holes is dense, an int32 is an integer.
+//
+// Nothing recurses deeper than RECURSION_LEVELS: a container that would is put aside, and so are, innermost first, those
+// around it; `run` takes them up again from a stack of its own.
+
+const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../primordials.js');
+const { BRAND, brandOf, domExceptionMessage, isOrdinary, isProxy, isView, ObjectPrototype } = require('./brand.js');
+const { LeafWriter } = require('./leaf-writer.js');
+const { tooDeep, uncloneable } = require('./refusal.js');
+const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
+
+/**
+ * @typedef {object} Frame a container that was put aside
+ * @property {number} kind one of `KIND`: what is left to do
+ * @property {any} object
+ * @property {any[]} parts keys, or the entries of a map or set
+ * @property {number} index of the next part
+ * @property {number} count of the properties written
+ * @property {number} end tag
+ * @property {number} length of an array, else -1
+ */
+
+const KIND = Object.freeze({
+  // Not begun:
+  ORDINARY: 0,
+  INSTANCE: 1,
+  ARRAY: 2,
+  MAP: 3,
+  SET: 4,
+  ERROR: 5,
+  // In the middle:
+  ELEMENTS: 6,
+  PROPERTIES: 7,
+  ENTRIES: 8,
+  CAUSE: 9,
+});
+
+const ArrayPrototype = Array.prototype;
+const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
+const { hasOwnProperty } = Object.prototype;
+const forEachInMap = uncurryThis(Map.prototype.forEach);
+const forEachInSet = uncurryThis(Set.prototype.forEach);
+
+const LARGEST_INDEX = 4_294_967_294;
+const ZERO = 48;
+const NINE = 57;
+
+/**
+ * The array index that a key is, or -1.
+ * @param {string} key
+ */
+function indexOf(key) {
+  const first = key.charCodeAt(0);
+  if (!(first >= ZERO && first <= NINE) || key.length > 10) return -1;
+  const number = +key;
+  return Number.isInteger(number) && number <= LARGEST_INDEX && `${number}` === key ? number : -1;
+}
+
+/**
+ * Whether an index is an array's own. `in` is many times faster than asking for an own property, and the same where the
+ * prototypes have no such index.
+ * @param {unknown[]} array
+ * @param {number} index
+ * @param {boolean} plain whether the array's prototype is Array.prototype
+ */
+const hasIndex = (array, index, plain) => (plain && !(index in ArrayPrototype) ? index in array : isOwn(array, index));
+
+class Writer extends LeafWriter {
+  /** @param {import('./leaf-writer.js').WriteHooks} hooks */
+  constructor(hooks) {
+    super(hooks);
+    this.maxDepth = hooks.maxDepth ?? DEFAULT_MAX_DEPTH;
+    /** Containers around those that the native stack holds. */
+    this.outside = 0;
+    /** Levels left to recursion: fewer where the depth limit is near. */
+    this.room = Math.min(RECURSION_LEVELS, this.maxDepth);
+    /** @type {Frame[]} what the current run put aside, innermost first */
+    this.aside = [];
+  }
+
+  /** @param {unknown} root */
+  run(root) {
+    this.header();
+    if (this.value(root, 0)) return;
+    /** @type {Frame[]} */
+    const stack = [];
+    for (;;) {
+      for (let index = this.aside.length - 1; index >= 0; index--) stack.push(this.aside[index]);
+      this.aside.length = 0;
+      const frame = stack.pop();
+      if (frame === undefined) return;
+      this.outside = stack.length;
+      this.room = Math.min(RECURSION_LEVELS, this.maxDepth - this.outside);
+      this.resume(frame);
+    }
+  }
+
+  /** @param {Frame} frame */
+  resume({ kind, object, parts, index, count, end, length }) {
+    switch (kind) {
+      case KIND.ELEMENTS: return this.elements(object, index, length, 0);
+      case KIND.PROPERTIES: return this.properties(object, parts, index, count, end, length, 0);
+      case KIND.ENTRIES: return this.entries(parts, index, end, 0);
+      case KIND.CAUSE: return this.errorEnd();
+      default: return this.container(kind, object, 0);
+    }
+  }
+
+  /**
+   * Remembers a container whose rest is written later.
+   * @param {number} kind
+   * @param {object} object
+   * @param {any[]} parts
+   * @param {number} index
+   * @param {number} count
+   * @param {number} end
+   * @param {number} length
+   */
+  putAside(kind, object, parts, index, count, end, length) {
+    this.aside.push({ kind, object, parts, index, count, end, length });
+    return false;
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {number} level of recursion
+   * @returns {boolean} whether all of it is written; false means that it was put aside, and the caller must be too
+   */
+  value(value, level) {
+    switch (typeof value) {
+      case 'string': this.string(value); return true;
+      case 'number': this.number(value); return true;
+      case 'object':
+        if (value !== null) return this.object(value, level);
+        this.byte(TAG.NULL);
+        return true;
+      case 'boolean': this.byte(value ? TAG.TRUE : TAG.FALSE); return true;
+      case 'undefined': this.byte(TAG.UNDEFINED); return true;
+      case 'bigint':
+        this.byte(TAG.BIGINT);
+        this.bigint(value);
+        return true;
+      case 'function':
+        if (!this.reference(value) && !this.handle(value)) throw uncloneable(value);
+        return true;
+      default: throw uncloneable(value);
+    }
+  }
+
+  /**
+   * @param {object} object
+   * @param {number} level
+   * @returns {boolean}
+   */
+  object(object, level) {
+    if (this.reference(object)) return true;
+    if (isProxy(object)) throw uncloneable(object);
+    if (isArray(object)) {
+      this.register(object);
+      return this.container(KIND.ARRAY, object, level);
+    }
+    if (isView(object)) {
+      this.view(object);
+      return true;
+    }
+    const prototype = getPrototypeOf(object);
+    const plain = prototype === ObjectPrototype || prototype === null;
+    if (!plain && this.handle(object)) return true;
+    const brand = isOrdinary(object, prototype) ? BRAND.ORDINARY : brandOf(object);
+    if (brand === BRAND.REFUSED) throw uncloneable(object);
+    this.register(object);
+    switch (brand) {
+      case BRAND.ORDINARY: return this.container(plain ? KIND.ORDINARY : KIND.INSTANCE, object, level);
+      case BRAND.MAP: return this.container(KIND.MAP, object, level);
+      case BRAND.SET: return this.container(KIND.SET, object, level);
+      case BRAND.ERROR:
+      case BRAND.DOM_EXCEPTION: return this.container(KIND.ERROR, object, level);
+      default:
+        this.leaf(brand, object);
+        return true;
+    }
+  }
+
+  /**
+   * @param {number} kind
+   * @param {any} object registered already
+   * @param {number} level
+   * @returns {boolean}
+   */
+  container(kind, object, level) {
+    if (level >= this.room) {
+      if (this.outside + level >= this.maxDepth) throw tooDeep(this.maxDepth);
+      return this.putAside(kind, object, [], 0, 0, 0, -1);
+    }
+    switch (kind) {
+      case KIND.ORDINARY: return this.ordinary(object, level);
+      case KIND.INSTANCE:
+        this.byte(TAG.BEGIN_OBJECT);
+        return this.properties(object, ownEnumerableKeys(object), 0, 0, TAG.END_OBJECT, -1, level);
+      case KIND.ARRAY: return this.array(object, level);
+      case KIND.ERROR: return this.error(object, level);
+      case KIND.MAP: return this.map(object, level);
+      default: return this.set(object, level);
+    }
+  }
+
+  /**
+   * A plain object, whose keys `for in` delivers fastest: nothing above it can be a proxy, and what is inherited is left out.
+   * @param {any} object
+   * @param {number} level
+   */
+  ordinary(object, level) {
+    this.byte(TAG.BEGIN_OBJECT);
+    let count = 0;
+    /** @type {string[] | undefined} the keys after the value that was put aside */
+    let rest;
+    for (const key in object) {
+      if (rest !== undefined) {
+        rest.push(key);
+      } else if (hasOwnProperty.call(object, key)) {
+        const value = object[key];
+        this.key(key);
+        count++;
+        if (!this.value(value, level + 1)) rest = [];
+      }
+    }
+    if (rest !== undefined) return this.putAside(KIND.PROPERTIES, object, rest, 0, count, TAG.END_OBJECT, -1);
+    this.byte(TAG.END_OBJECT);
+    this.varint(count);
+    return true;
+  }
+
+  /**
+   * The properties of these keys that are still there, and the end of the object or array.
+   * @param {any} object
+   * @param {string[]} keys
+   * @param {number} index
+   * @param {number} count
+   * @param {number} end
+   * @param {number} length of an array, else -1
+   * @param {number} level
+   */
+  properties(object, keys, index, count, end, length, level) {
+    while (index < keys.length) {
+      const key = keys[index++];
+      if (!isOwn(object, key)) continue;
+      const value = object[key];
+      this.key(key);
+      count++;
+      if (!this.value(value, level + 1)) return this.putAside(KIND.PROPERTIES, object, keys, index, count, end, length);
+    }
+    this.byte(end);
+    this.varint(count);
+    if (length >= 0) this.varint(length);
+    return true;
+  }
+
+  /** @param {string} key array indices are written as numbers */
+  key(key) {
+    const first = key.charCodeAt(0);
+    const index = first >= ZERO && first <= NINE ? indexOf(key) : -1;
+    if (index < 0) this.string(key);
+    else this.number(index);
+  }
+
+  /**
+   * @param {unknown[]} array
+   * @param {number} level
+   */
+  array(array, level) {
+    const { length } = array;
+    const plain = getPrototypeOf(array) === ArrayPrototype;
+    for (let index = 0; index < length; index++) {
+      if (hasIndex(array, index, plain)) continue;
+      this.byte(TAG.BEGIN_SPARSE_ARRAY);
+      this.varint(length);
+      return this.properties(array, ownEnumerableKeys(array), 0, 0, TAG.END_SPARSE_ARRAY, length, level);
+    }
+    this.byte(TAG.BEGIN_DENSE_ARRAY);
+    this.varint(length);
+    return this.elements(array, 0, length, level);
+  }
+
+  /**
+   * @param {any[]} array
+   * @param {number} index
+   * @param {number} length as it was when the array was begun
+   * @param {number} level
+   */
+  elements(array, index, length, level) {
+    const plain = getPrototypeOf(array) === ArrayPrototype;
+    for (; index < length; index++) {
+      // A getter may have taken elements away. It is too late to be sparse, but V8 marks holes here, too.
+      if (!hasIndex(array, index, plain)) {
+        this.byte(TAG.THE_HOLE);
+      } else if (!this.value(array[index], level + 1)) {
+        return this.putAside(KIND.ELEMENTS, array, [], index + 1, 0, 0, length);
+      }
+    }
+    const keys = ownEnumerableKeys(array);
+    let named = keys.length;
+    while (named > 0 && indexOf(keys[named - 1]) < 0) named--;
+    return this.properties(array, keys, named, 0, TAG.END_DENSE_ARRAY, length, level);
+  }
+
+  /**
+   * @param {Map<unknown, unknown>} map copied first, for getters could change it
+   * @param {number} level
+   */
+  map(map, level) {
+    /** @type {unknown[]} */
+    const entries = [];
+    forEachInMap(map, (/** @type {unknown} */ value, /** @type {unknown} */ key) => { entries.push(key, value); });
+    this.byte(TAG.BEGIN_MAP);
+    return this.entries(entries, 0, TAG.END_MAP, level);
+  }
+
+  /**
+   * @param {Set<unknown>} set
+   * @param {number} level
+   */
+  set(set, level) {
+    /** @type {unknown[]} */
+    const entries = [];
+    forEachInSet(set, (/** @type {unknown} */ value) => { entries.push(value); });
+    this.byte(TAG.BEGIN_SET);
+    return this.entries(entries, 0, TAG.END_SET, level);
+  }
+
+  /**
+   * @param {unknown[]} entries
+   * @param {number} index
+   * @param {number} end
+   * @param {number} level
+   */
+  entries(entries, index, end, level) {
+    while (index < entries.length) {
+      if (!this.value(entries[index++], level + 1)) return this.putAside(KIND.ENTRIES, entries, entries, index, 0, end, -1);
+    }
+    this.byte(end);
+    this.varint(entries.length);
+    return true;
+  }
+
+  /**
+   * @param {any} error
+   * @param {number} level
+   */
+  error(error, level) {
+    // The message of a DOMException is behind a getter of its prototype on some hosts and its own on others.
+    const isException = brandOf(error) === BRAND.DOM_EXCEPTION;
+    const message = isException
+      ? { value: /** @type {any} */ (domExceptionMessage)(error) }
+      : getOwnPropertyDescriptor(error, 'message');
+    const cause = getOwnPropertyDescriptor(error, 'cause');
+    this.byte(TAG.ERROR);
+    const name = `${error.name}`;
+    if (isOwn(ERROR_PROTOTYPES, name)) this.byte(/** @type {any} */ (ERROR_PROTOTYPES)[name]);
+    if (message !== undefined && isOwn(message, 'value')) {
+      const text = `${message.value}`;
+      this.byte(ERROR_TAG.MESSAGE);
+      this.string(text);
+    }
+    const { stack } = error;
+    if (typeof stack === 'string') {
+      this.byte(ERROR_TAG.STACK);
+      this.string(stack);
+    }
+    // Last, for it may lead back to the error itself.
+    if (cause !== undefined && isOwn(cause, 'value')) {
+      this.byte(ERROR_TAG.CAUSE);
+      if (!this.value(cause.value, level + 1)) return this.putAside(KIND.CAUSE, error, [], 0, 0, 0, -1);
+    }
+    return this.errorEnd();
+  }
+
+  errorEnd() {
+    this.byte(ERROR_TAG.END);
+    return true;
+  }
+}
+
+module.exports = { Writer };

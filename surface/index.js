@@ -1,0 +1,221 @@
+'use strict';
+// The API, once: everything that users of `ivm` see, over a small binding that a host or an isolate supplies. The files of
+// this folder run on both sides. They use ECMAScript's own built-ins as they were at load and nothing else: no module of a
+// host, no console, no timers. What only a host needs is in `host/`.
+
+const { create, define, Error, freeze } = require('./primordials.js');
+const { createEntries, kindOf, recordOf, stamp } = require('./handle.js');
+const { KIND, MODE, TAG } = require('./protocol.js');
+const { CODE, coded, errorOf } = require('./error.js');
+const { createCalls } = require('./calls.js');
+const { addMembers, defineClass, instance, privateConstructor } = require('./classes.js');
+const { createCallback } = require('./callback.js');
+const { createLib, createNativeModule } = require('./library.js');
+const createContext = require('./context.js');
+const createExternalCopy = require('./external-copy.js');
+const createIsolate = require('./isolate.js');
+const createReference = require('./reference.js');
+const createScript = require('./script.js');
+
+/**
+ * A value on its way: a primitive is its own carrier, everything else is what the binding's `pack` made of it. Only the
+ * binding looks inside.
+ * @typedef {any} Carrier
+ */
+
+/**
+ * What a side supplies. `method` is always the public method that was called: its callers' frames go into stacks.
+ * @typedef {object} Binding
+ * @property {'host' | 'guest'} side
+ * @property {(op: number, mode: number, request: number, handle: number, ...args: Carrier[]) => Carrier} invoke runs an
+ *   operation on the native side. MODE.SYNC returns the outcome's carrier; MODE.ASYNC settles `request` later
+ * @property {(value: unknown, bits: number) => Carrier} pack throws for what is not transferable
+ * @property {(value: unknown, transferOut: boolean, transferList: ArrayLike<unknown> | undefined) => Carrier} packMoving
+ *   packs a copy whose buffers are moved
+ * @property {(carrier: Carrier, method?: Function) => any} unpack throws when the carrier is a fault
+ * @property {(carrier: Carrier, method?: Function) => number} idOf the id in a handle's carrier; throws when it is a fault
+ * @property {(id: number) => void} release nobody in this realm names the handle any more
+ * @property {(slot: number) => unknown} owned the value of this realm that a slot keeps
+ * @property {(value: unknown) => boolean} isArrayBuffer
+ * @property {() => bigint} now nanoseconds of a monotonic clock
+ * @property {Local} local
+ */
+
+/**
+ * Operations on values of this very realm, with the rules of the boundary. Values go in and come out as they are.
+ * @typedef {object} Local
+ * @property {(value: unknown, bits: number) => any} cross what `value` would be on the other side
+ * @property {(target: any, key: string | number, bits: number) => any} get
+ * @property {(target: any, key: string | number, value: unknown) => void} set
+ * @property {(target: any, key: string | number) => void} delete
+ * @property {(target: any, parameters: ArrayLike<any>) => any} apply the parameters of `invoke` for OP.REF_APPLY, receiver and
+ *   arguments having crossed already
+ */
+
+/**
+ * What the classes share.
+ * @typedef {object} Core
+ * @property {Binding} binding
+ * @property {ReturnType<typeof createCalls>} calls
+ * @property {ReturnType<typeof createEntries>} entries
+ * @property {(mode: number, method: Function) => import('./calls.js').Waiting | undefined} begin
+ * @property {(mode: number, call: import('./calls.js').Waiting | undefined, carrier: Carrier, method: Function) => any} conclude
+ * @property {(mode: number, error: unknown) => any} refuse
+ * @property {(value: unknown) => object} externalCopyOf
+ * @property {(reference: unknown) => void} releaseReference
+ */
+
+/**
+ * @param {Binding} binding
+ * @param {(core: Core) => object} [more] members that this side's `ivm` has beside the classes
+ */
+function createSurface(binding, more) {
+  const calls = createCalls();
+  const entries = createEntries(binding.release);
+
+  /** @type {Core} */
+  const core = freeze({
+    binding,
+    calls,
+    entries,
+    /** The call to wait for, where the mode is one to wait in. */
+    begin: (mode, method) => (mode === MODE.ASYNC ? calls.begin(method) : undefined),
+    /** What a method returns after `invoke`. */
+    conclude(mode, call, carrier, method) {
+      if (call !== undefined) {
+        return call.promise;
+      }
+      return mode === MODE.SYNC ? binding.unpack(carrier, method) : undefined;
+    },
+    /** Bad options and the like: asynchronous methods reject, all others throw. */
+    refuse(mode, error) {
+      if (mode === MODE.ASYNC) {
+        return calls.rejected(error);
+      }
+      throw error;
+    },
+    externalCopyOf: (value) => (kindOf(value) === KIND.EXTERNAL_COPY ? /** @type {object} */ (value) : externalCopy.make(value)),
+    releaseReference: (reference) => classes.reference.release(reference),
+  });
+
+  const callback = createCallback();
+  const context = createContext(core);
+  const externalCopy = createExternalCopy(core);
+  const isolate = createIsolate(core);
+  const reference = createReference(core);
+  const script = createScript(core);
+  const classes = { reference };
+  const lib = createLib(binding);
+
+  function isolated_vm() {
+    throw privateConstructor('isolated_vm');
+  }
+  // The order is that of the original's prototype.
+  const members = {
+    Callback: callback.Constructor,
+    Context: context.Constructor,
+    ExternalCopy: externalCopy.Constructor,
+    Isolate: isolate.Constructor,
+    NativeModule: createNativeModule().Constructor,
+    Reference: reference.Constructor,
+    Script: script.Constructor,
+  };
+  if (more !== undefined) {
+    addMembers(members, more(core), true);
+  }
+  defineClass(isolated_vm, members);
+  const ivm = instanceOfModule(isolated_vm);
+  define(ivm, 'lib', lib, false, true);
+  freeze(ivm);
+
+  /**
+   * The object for a handle that arrived.
+   * @param {number} kind
+   * @param {number} id
+   * @param {number} slot of this realm's own value where the handle is a Reference to one, else negative
+   * @param {string} typeOf of a Reference
+   * @param {number} flags of a Reference
+   * @returns {object}
+   */
+  function adopt(kind, id, slot, typeOf, flags) {
+    switch (kind) {
+      case KIND.IVM:
+        return ivm;
+      case KIND.REFERENCE:
+        return instance(reference.Constructor, kind, reference.adopt(entries.enter(id), slot, typeOf, flags));
+      default:
+        return wrap(kind, entries.enter(id));
+    }
+  }
+
+  /**
+   * @param {number} kind
+   * @param {import('./handle.js').Row} entry
+   * @returns {object}
+   */
+  function wrap(kind, entry) {
+    switch (kind) {
+      case KIND.ISOLATE:
+        return instance(isolate.Constructor, kind, isolate.adopt(entry));
+      case KIND.CONTEXT:
+        return instance(context.Constructor, kind, context.adopt(entry));
+      case KIND.EXTERNAL_COPY:
+        return instance(externalCopy.Constructor, kind, externalCopy.adopt(entry));
+      case KIND.SCRIPT:
+        return scriptOf(entry);
+      default:
+        throw coded(Error, `A handle of unknown kind ${kind} arrived`, CODE.UNSUPPORTED);
+    }
+  }
+
+  /**
+   * Scripts stay open for their compilation cache.
+   * @param {import('./handle.js').Row} entry
+   */
+  const scriptOf = (entry) => stamp(bare(script.Constructor), KIND.SCRIPT, script.adopt(entry));
+
+  /**
+   * A second object for what a handle names, as if it had been sent somewhere and had come back.
+   * @param {object} handle of a kind that is an entry's wrapper
+   * @returns {object}
+   */
+  function twin(handle) {
+    const kind = kindOf(handle);
+    const record = recordOf(handle, kind);
+    return kind === KIND.REFERENCE ? reference.twin(record) : wrap(kind, entries.share(record.entry));
+  }
+
+  /**
+   * The outcome of an asynchronous call, or of a promise made elsewhere, has arrived.
+   * @param {number} request
+   * @param {Carrier} carrier
+   */
+  function settle(request, carrier) {
+    const call = calls.finish(request);
+    if (call === undefined) {
+      return;
+    }
+    try {
+      if (typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.FAULT) {
+        call.reject(errorOf(carrier, call.site));
+      } else {
+        call.resolve(binding.unpack(carrier));
+      }
+    } catch (error) {
+      call.reject(error);
+    }
+  }
+
+  return freeze({ ivm, core, adopt, twin, settle, referenceTo: reference.make, copyOf: externalCopy.make });
+}
+
+/**
+ * @param {Function} Constructor
+ * @returns {object}
+ */
+const bare = (Constructor) => create(Constructor.prototype);
+
+/** @param {Function} Constructor */
+const instanceOfModule = (Constructor) => stamp(bare(Constructor), KIND.IVM, {});
+
+module.exports = createSurface;

@@ -1,0 +1,260 @@
+'use strict';
+// `Isolate`: a heap with its own limits. A handle on it is all that lives here; limits, clocks and threads are native.
+
+const { define, Error, freeze } = require('./primordials.js');
+const { recordOf, stamp } = require('./handle.js');
+const { KIND, MODE, OP } = require('./protocol.js');
+const { CODE, coded, unsupported } = require('./error.js');
+const { defineClass, needsNew } = require('./classes.js');
+const {
+  illegalInvocation, optionsArgument, Origin, readBoolean, readCopyOfBuffer, readFunction, readNumber, tooFew, wrongParameter,
+} = require('./options.js');
+
+/** What the native side's figures are, in its order. */
+const HEAP_STATISTICS = freeze([
+  'total_heap_size', 'total_heap_size_executable', 'total_physical_size', 'total_available_size', 'used_heap_size',
+  'heap_size_limit', 'malloced_memory', 'peak_malloced_memory', 'does_zap_garbage', 'externally_allocated_size',
+  'total_global_handles_size', 'used_global_handles_size', 'number_of_native_contexts', 'number_of_detached_contexts',
+]);
+
+/**
+ * @param {ArrayLike<number>} figures
+ * @returns {Record<string, number>}
+ */
+function named(figures) {
+  const statistics = {};
+  for (let index = 0; index < HEAP_STATISTICS.length; index += 1) {
+    define(statistics, /** @type {string} */ (HEAP_STATISTICS[index]), figures[index], true, true);
+  }
+  return statistics;
+}
+
+/** @param {Promise<ArrayLike<number>>} figures */
+async function laterNamed(figures) {
+  return named(await figures);
+}
+
+const DEFAULT_MEMORY = 128;
+const LEAST_MEMORY = 8;
+const MOST_MEMORY = 0x7fff_ffff;
+
+/** @param {import('./index.js').Core} core */
+module.exports = function createIsolate(core) {
+  const { binding, calls, entries } = core;
+  const { idOf, invoke, pack, unpack } = binding;
+
+  /**
+   * @this {object}
+   * @param {any} [options]
+   */
+  function Isolate(options) {
+    if (new.target === undefined) {
+      throw needsNew('Isolate');
+    }
+    options = optionsArgument(options, 1, 'Isolate');
+    let memory = DEFAULT_MEMORY;
+    let onCatastrophicError;
+    if (options !== undefined) {
+      memory = readNumber(options, 'memoryLimit', DEFAULT_MEMORY);
+      // Written so that NaN fails as well. Fractions are cut off, so 7.9 fails and 8.9 is 8.
+      if (!(memory >= LEAST_MEMORY)) {
+        throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY}`, CODE.INVALID_ARG);
+      }
+      memory = memory > MOST_MEMORY ? MOST_MEMORY : memory | 0;
+      if (readCopyOfBuffer(options, 'snapshot') !== undefined) {
+        throw unsupported('`snapshot`');
+      }
+      if (readBoolean(options, 'inspector')) {
+        throw unsupported('`inspector`');
+      }
+      onCatastrophicError = readFunction(options, 'onCatastrophicError');
+    }
+    const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, undefined, false,
+      onCatastrophicError === undefined ? undefined : pack(onCatastrophicError, 0));
+    stamp(this, KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate))));
+    freeze(this);
+  }
+
+  /**
+   * @param {import('./handle.js').Row} entry
+   * @returns {{ entry: import('./handle.js').Row }}
+   */
+  const adopt = (entry) => ({ entry });
+
+  /**
+   * The id of `this`.
+   * @param {unknown} self
+   * @returns {number}
+   */
+  function idOfThis(self) {
+    const record = recordOf(self, KIND.ISOLATE);
+    if (record === undefined) {
+      throw illegalInvocation();
+    }
+    return record.entry.id;
+  }
+
+  /**
+   * A getter's answer, which never waits.
+   * @param {unknown} self
+   * @param {number} op
+   * @param {Function} Class
+   */
+  const ask = (self, op, Class) => unpack(invoke(op, MODE.SYNC, 0, idOfThis(self)), Class);
+
+  /**
+   * @param {number} id
+   * @param {any} options undefined for none
+   * @param {number} mode
+   * @param {Function} method
+   */
+  function createContext(id, options, mode, method) {
+    try {
+      if (options !== undefined && readBoolean(options, 'inspector')) {
+        // No isolate has one yet, so the original's refusal is the right one.
+        throw coded(Error, 'Inspector is not enabled for this isolate', CODE.UNSUPPORTED);
+      }
+    } catch (error) {
+      return core.refuse(mode, error);
+    }
+    const call = core.begin(mode, method);
+    return core.conclude(mode, call, invoke(OP.CREATE_CONTEXT, mode, call === undefined ? 0 : call.request, id, false), method);
+  }
+
+  /**
+   * @param {unknown} self
+   * @param {unknown} code
+   * @param {any} options
+   * @param {number} mode
+   * @param {Function} method
+   * @param {number} count of arguments
+   */
+  function compileScript(self, code, options, mode, method, count) {
+    const id = idOfThis(self);
+    if (typeof code !== 'string') {
+      throw count < 1 ? tooFew(1) : wrongParameter(1, 'a string');
+    }
+    options = optionsArgument(options, 2);
+    let origin;
+    try {
+      origin = options === undefined ? undefined : new Origin(options);
+    } catch (error) {
+      return core.refuse(mode, error);
+    }
+    const call = core.begin(mode, method);
+    const request = call === undefined ? 0 : call.request;
+    if (origin === undefined) {
+      return core.conclude(mode, call, invoke(OP.COMPILE_SCRIPT, mode, request, id, code), method);
+    }
+    const cached = origin.cachedData === undefined ? undefined : pack(origin.cachedData, 0);
+    const script = core.conclude(mode, call, invoke(OP.COMPILE_SCRIPT, mode, request, id, code,
+      origin.filename, origin.lineOffset, origin.columnOffset, cached, origin.produceCachedData), method);
+    if (cached === undefined && !origin.produceCachedData) {
+      return script;
+    }
+    return mode === MODE.SYNC ? withCache(script) : laterWithCache(script);
+  }
+
+  /**
+   * Writes the compilation cache onto a script, the one kind of instance that is not frozen.
+   * @param {object} script
+   */
+  function withCache(script) {
+    const id = recordOf(script, KIND.SCRIPT).entry.id;
+    const cache = unpack(invoke(OP.SCRIPT_CACHED_DATA, MODE.SYNC, 0, id), withCache);
+    if (cache !== undefined) {
+      if (cache.cachedDataRejected !== undefined) {
+        define(script, 'cachedDataRejected', cache.cachedDataRejected, true, true);
+      }
+      if (cache.cachedData !== undefined) {
+        define(script, 'cachedData', core.externalCopyOf(cache.cachedData), true, true);
+      }
+    }
+    return script;
+  }
+
+  /** @param {Promise<object>} promise */
+  async function laterWithCache(promise) {
+    return withCache(await promise);
+  }
+
+  const methods = {
+    /**
+     * @param {string} code
+     * @param {any} [options]
+     */
+    compileScript(code, options) {
+      return compileScript(this, code, options, MODE.ASYNC, methods.compileScript, arguments.length);
+    },
+    /**
+     * @param {string} code
+     * @param {any} [options]
+     */
+    compileScriptSync(code, options) {
+      return compileScript(this, code, options, MODE.SYNC, methods.compileScriptSync, arguments.length);
+    },
+    /** @type {(code: string, options?: any) => any} */
+    compileModule(_code, _options) {
+      throw unsupported('compileModule');
+    },
+    /** @type {(code: string, options?: any) => any} */
+    compileModuleSync(_code, _options) {
+      throw unsupported('compileModuleSync');
+    },
+    get cpuTime() {
+      return ask(this, OP.CPU_TIME, Isolate);
+    },
+    /** @param {any} options */
+    createContext(options) {
+      return createContext(idOfThis(this), optionsArgument(options, 1), MODE.ASYNC, methods.createContext);
+    },
+    /** @param {any} options */
+    createContextSync(options) {
+      return createContext(idOfThis(this), optionsArgument(options, 1), MODE.SYNC, methods.createContextSync);
+    },
+    /** @type {() => any} */
+    createInspectorSession() {
+      throw unsupported('createInspectorSession');
+    },
+    dispose() {
+      return unpack(invoke(OP.DISPOSE, MODE.SYNC, 0, idOfThis(this)), methods.dispose);
+    },
+    getHeapStatistics() {
+      const id = idOfThis(this);
+      const call = calls.begin(methods.getHeapStatistics);
+      invoke(OP.HEAP_STATISTICS, MODE.ASYNC, call.request, id);
+      return laterNamed(call.promise);
+    },
+    getHeapStatisticsSync() {
+      return named(unpack(invoke(OP.HEAP_STATISTICS, MODE.SYNC, 0, idOfThis(this)), methods.getHeapStatisticsSync));
+    },
+    get isDisposed() {
+      return ask(this, OP.IS_DISPOSED, Isolate);
+    },
+    get referenceCount() {
+      return ask(this, OP.REFERENCE_COUNT, Isolate);
+    },
+    get wallTime() {
+      return ask(this, OP.WALL_TIME, Isolate);
+    },
+    /** @type {(title: string) => any} */
+    startCpuProfiler(_title) {
+      throw unsupported('startCpuProfiler');
+    },
+    /** @type {(title: string) => any} */
+    stopCpuProfiler(_title) {
+      throw unsupported('stopCpuProfiler');
+    },
+  };
+
+  const statics = {
+    /** @type {(scripts: any, warmup?: any) => any} */
+    createSnapshot(_scripts, _warmup) {
+      throw unsupported('createSnapshot');
+    },
+  };
+
+  defineClass(Isolate, methods);
+  define(Isolate, 'createSnapshot', statics.createSnapshot, true, true);
+  return { Constructor: Isolate, adopt };
+};

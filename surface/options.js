@@ -1,0 +1,292 @@
+'use strict';
+// Checks of arguments and options, with isolated-vm's messages. Positional arguments are checked before anything else and
+// throw in every mode; options are read inside the call, so that asynchronous methods reject. An option that is `null` or
+// `undefined` is at its default; everything else must have exactly the right type: nothing is coerced.
+
+const { freeze, isArray, sameValue } = require('./primordials.js');
+const { kindOf, recordOf } = require('./handle.js');
+const { KIND, TRANSFER } = require('./protocol.js');
+const { invalid } = require('./error.js');
+
+/** The resource name of code without one. */
+const FILENAME = '<isolated-vm>';
+
+/**
+ * @param {number} count arguments required
+ * @param {string} [callee] methods go by `undefined`, as in the original; constructors have their name
+ */
+const tooFew = (count, callee = 'undefined') =>
+  invalid(`\`${callee}\` requires at least ${count} parameter${count === 1 ? '' : 's'}`);
+
+/**
+ * @param {number} index from 1
+ * @param {string} type
+ * @param {string} [callee]
+ */
+const wrongParameter = (index, type, callee = 'undefined') =>
+  invalid(`\`${callee}\` requires parameter ${index} to be ${type}`);
+
+/** A method was called on something that is not of its class. */
+const illegalInvocation = () => invalid('Illegal invocation');
+
+/**
+ * @param {string} key
+ * @param {string} type
+ */
+const wrongOption = (key, type) => invalid(`\`${key}\` must be ${type}`);
+
+/**
+ * @param {unknown} value
+ * @returns {value is object}
+ */
+function isObject(value) {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+/**
+ * The options argument: an object, or `undefined` for none.
+ * @param {unknown} options
+ * @param {number} index of the parameter, from 1
+ * @param {string} [callee]
+ * @returns {any}
+ */
+function optionsArgument(options, index, callee) {
+  if (options === undefined || options === null) {
+    return undefined;
+  }
+  if (!isObject(options)) {
+    throw wrongParameter(index, 'an object', callee);
+  }
+  return options;
+}
+
+/**
+ * @param {unknown} list
+ * @param {number} index of the parameter, from 1
+ * @returns {ArrayLike<unknown> | undefined}
+ */
+function arrayArgument(list, index) {
+  if (list === undefined || list === null) {
+    return undefined;
+  }
+  if (!isArray(list)) {
+    throw wrongParameter(index, 'an array');
+  }
+  return list;
+}
+
+/**
+ * The private record of an argument that must be a handle.
+ * @param {unknown} value
+ * @param {number} kind
+ * @param {number} index of the parameter, from 1
+ * @returns {any}
+ */
+function handleArgument(value, kind, index) {
+  const record = recordOf(value, kind);
+  if (record === undefined) {
+    throw wrongParameter(index, isObject(value) ? 'something else' : 'an object');
+  }
+  return record;
+}
+
+/**
+ * @param {any} options
+ * @param {string} key
+ * @returns {boolean} false by default
+ */
+function readBoolean(options, key) {
+  const value = options[key];
+  if (typeof value === 'boolean') {
+    return value;
+  }
+  if (value === undefined || value === null) {
+    return false;
+  }
+  throw wrongOption(key, 'a boolean');
+}
+
+/**
+ * @param {any} options
+ * @param {string} key
+ * @returns {number} 0 by default
+ */
+function readInt32(options, key) {
+  const value = options[key];
+  if (value === undefined || value === null) {
+    return 0;
+  }
+  // -0 is no 32-bit number to V8, and so not here either.
+  if (typeof value === 'number' && sameValue(value | 0, value)) {
+    return value;
+  }
+  throw wrongOption(key, 'a 32-bit number');
+}
+
+/**
+ * @template T
+ * @param {any} options
+ * @param {string} key
+ * @param {T} otherwise
+ * @returns {string | T}
+ */
+function readString(options, key, otherwise) {
+  const value = options[key];
+  if (typeof value === 'string') {
+    return value;
+  }
+  if (value === undefined || value === null) {
+    return otherwise;
+  }
+  throw wrongOption(key, 'a string');
+}
+
+/**
+ * @param {any} options
+ * @param {string} key
+ * @param {number} otherwise
+ * @returns {number}
+ */
+function readNumber(options, key, otherwise) {
+  const value = options[key];
+  if (typeof value === 'number') {
+    return value;
+  }
+  if (value === undefined || value === null) {
+    return otherwise;
+  }
+  throw wrongOption(key, 'a number');
+}
+
+/**
+ * @param {any} options
+ * @param {string} key
+ * @returns {any} undefined by default
+ */
+function readObject(options, key) {
+  const value = options[key];
+  if (value === undefined || value === null) {
+    return undefined;
+  }
+  if (!isObject(value)) {
+    throw wrongOption(key, 'an object');
+  }
+  return value;
+}
+
+/**
+ * @param {any} options
+ * @param {string} key
+ * @returns {((...args: any[]) => any) | undefined}
+ */
+function readFunction(options, key) {
+  const value = options[key];
+  if (value === undefined || value === null) {
+    return undefined;
+  }
+  if (typeof value !== 'function') {
+    throw wrongOption(key, 'a function');
+  }
+  return value;
+}
+
+/**
+ * @param {any} options
+ * @param {string} key
+ * @returns {ArrayLike<unknown> | undefined}
+ */
+function readArray(options, key) {
+  const value = options[key];
+  if (value === undefined || value === null) {
+    return undefined;
+  }
+  if (!isArray(value)) {
+    throw wrongOption(key, 'an array');
+  }
+  return value;
+}
+
+/**
+ * Milliseconds that guest code may run, 0 for no limit. Negative numbers are accepted and limit nothing, as in the original.
+ * @param {any} options
+ * @returns {number}
+ */
+function readTimeout(options) {
+  const timeout = readInt32(options, 'timeout');
+  return timeout > 0 ? timeout : 0;
+}
+
+/**
+ * Milliseconds by the wall clock until the call ends, 0 for no limit. Ours; waiting on the host counts too.
+ * @param {any} options
+ * @returns {number}
+ */
+function readDeadline(options) {
+  const deadline = readInt32(options, 'deadline');
+  if (deadline < 0) {
+    throw wrongOption('deadline', 'at least 0');
+  }
+  return deadline;
+}
+
+/**
+ * The transfer options as `TRANSFER` bits.
+ * @param {any} options undefined for none
+ * @param {number} fallback the bits for what is not transferable
+ * @returns {number}
+ */
+function readTransfer(options, fallback) {
+  if (options === undefined) {
+    return fallback;
+  }
+  const copy = readBoolean(options, 'copy');
+  const externalCopy = readBoolean(options, 'externalCopy');
+  const reference = readBoolean(options, 'reference');
+  let bits = fallback;
+  if (copy) {
+    bits |= TRANSFER.COPY;
+  }
+  if (externalCopy) {
+    bits |= TRANSFER.EXTERNAL_COPY;
+  }
+  if (reference) {
+    bits |= TRANSFER.REFERENCE;
+  }
+  // Reference has both bits of the other two, so a sum tells what the bits cannot.
+  if ((copy ? 1 : 0) + (externalCopy ? 1 : 0) + (reference ? 1 : 0) > 1) {
+    throw invalid('Only one of `copy`, `externalCopy`, or `reference` may be set');
+  }
+  return readBoolean(options, 'promise') ? bits | TRANSFER.PROMISE : bits;
+}
+
+/** Where code comes from, and its compilation cache. */
+class Origin {
+  /** @param {any} options */
+  constructor(options) {
+    this.filename = readString(options, 'filename', FILENAME);
+    this.columnOffset = readInt32(options, 'columnOffset');
+    this.lineOffset = readInt32(options, 'lineOffset');
+    this.produceCachedData = readBoolean(options, 'produceCachedData');
+    this.cachedData = readCopyOfBuffer(options, 'cachedData');
+  }
+}
+
+/**
+ * An `ExternalCopy`, which the native side requires to hold an ArrayBuffer.
+ * @param {any} options
+ * @param {string} key
+ * @returns {object | undefined}
+ */
+function readCopyOfBuffer(options, key) {
+  const value = readObject(options, key);
+  if (value !== undefined && (kindOf(value) !== KIND.EXTERNAL_COPY || recordOf(value, KIND.EXTERNAL_COPY).type === 'other')) {
+    throw invalid(`\`${key}\` must be an ExternalCopy to ArrayBuffer`);
+  }
+  return value;
+}
+
+module.exports = freeze({
+  arrayArgument, FILENAME, handleArgument, illegalInvocation, isObject, optionsArgument, Origin, readArray, readBoolean,
+  readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readString, readTimeout, readTransfer,
+  tooFew, wrongOption, wrongParameter,
+});

@@ -1,0 +1,67 @@
+'use strict';
+// Built-ins as they were when this file was loaded. The shared files of the surface use these and nothing that can be
+// looked up later: inside an isolate, code that replaces `Map.prototype.get` or `Object.defineProperty` afterwards reaches
+// nothing here. For the same reason shared files avoid what consults prototypes on its own: array spread and
+// destructuring, `for … of`, `push`, and plain objects as property descriptors.
+
+const { freeze, create, getOwnPropertyDescriptor, defineProperty, is: sameValue } = Object;
+const { apply, ownKeys, getPrototypeOf } = Reflect;
+const { isArray } = Array;
+const { call, bind } = Function.prototype;
+
+/**
+ * `uncurryThis(Map.prototype.get)(map, key)` is `map.get(key)`, whatever becomes of `Map.prototype` and `Function.prototype`.
+ * @type {(method: (this: any, ...args: any[]) => any) => (self: any, ...args: any[]) => any}
+ */
+const uncurryThis = bind.bind(call);
+
+/**
+ * Defines a data property without consulting `Object.prototype`.
+ * @param {object} object
+ * @param {PropertyKey} key
+ * @param {unknown} value
+ * @param {boolean} writable also configurable: both or neither are wanted here
+ * @param {boolean} enumerable
+ */
+function define(object, key, value, writable, enumerable) {
+  defineProperty(object, key, /** @type {any} */ ({ __proto__: null, value, writable, enumerable, configurable: writable }));
+}
+
+/** @type {((holder: object, above?: Function) => void) | undefined} absent in engines that have no such thing */
+const captureStackTrace = /** @type {any} */ (Error).captureStackTrace;
+
+module.exports = freeze({
+  apply,
+  BigInt,
+  captureStackTrace,
+  create,
+  define,
+  defineProperty,
+  Error,
+  FinalizationRegistry,
+  finalizationRegister: uncurryThis(FinalizationRegistry.prototype.register),
+  finalizationUnregister: uncurryThis(FinalizationRegistry.prototype.unregister),
+  freeze,
+  getOwnPropertyDescriptor,
+  getPrototypeOf,
+  isArray,
+  Map,
+  mapDelete: uncurryThis(Map.prototype.delete),
+  mapGet: uncurryThis(Map.prototype.get),
+  mapSet: uncurryThis(Map.prototype.set),
+  Number,
+  ownKeys,
+  Promise,
+  RangeError,
+  ReferenceError,
+  sameValue,
+  String,
+  stringIncludes: uncurryThis(String.prototype.includes),
+  stringIndexOf: uncurryThis(String.prototype.indexOf),
+  stringSlice: uncurryThis(String.prototype.slice),
+  stringStartsWith: uncurryThis(String.prototype.startsWith),
+  Symbol,
+  SyntaxError,
+  TypeError,
+  uncurryThis,
+});

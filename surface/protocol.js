@@ -1,0 +1,113 @@
+'use strict';
+// The numbers that the surface and the native binding exchange. The native side has the same table; whoever changes one
+// changes both. Frozen: nothing that runs later can turn one operation into another.
+
+const { freeze } = Object;
+
+/** How a call waits. */
+const MODE = freeze({
+  /** The caller's thread waits; the result is returned. */
+  SYNC: 0,
+  /** The result settles a promise later. */
+  ASYNC: 1,
+  /** Nobody hears of the result. */
+  IGNORED: 2,
+});
+
+/** What a handle is. The last three exist in the surface only and never cross as a handle's kind. */
+const KIND = freeze({
+  ISOLATE: 0,
+  CONTEXT: 1,
+  SCRIPT: 2,
+  MODULE: 3,
+  REFERENCE: 4,
+  EXTERNAL_COPY: 5,
+  CALLBACK: 6,
+  IVM: 7,
+  LIB: 8,
+  DEREFERENCE: 9,
+  COPY_INTO: 10,
+});
+
+/** How a value crosses, as bits. */
+const TRANSFER = freeze({
+  // The two lowest bits: what the caller asked for.
+  DEFAULT: 0,
+  COPY: 1,
+  EXTERNAL_COPY: 2,
+  REFERENCE: 3,
+  TYPE_MASK: 3,
+  /** The value, or what its promise resolves to, arrives as a promise. */
+  PROMISE: 4,
+  // What becomes of a value that is not transferable, where the caller asked for nothing.
+  OR_THROW: 0,
+  OR_UNDEFINED: 8,
+  OR_REFERENCE: 16,
+  OR_COPY: 24,
+  FALLBACK_MASK: 24,
+  // Properties of References, and of what `get` does.
+  ACCESSORS: 32,
+  UNSAFE_INHERIT: 64,
+});
+
+/** First element of every carrier that is not a primitive. */
+const TAG = freeze({
+  HANDLE: 1,
+  WIRE: 2,
+  FUNCTION: 3,
+  REFERENCE: 4,
+  COPY: 5,
+  PROMISE: 6,
+  FAULT: 7,
+  THROWN: 8,
+  DEREF: 9,
+  COPY_INTO: 10,
+  BUFFER: 11,
+  MOVE: 12,
+  SHARED: 13,
+  /** Several carriers, for the surface's own use. */
+  LIST: 14,
+});
+
+/** How a function that lives elsewhere is called. */
+const CALLBACK = freeze({
+  SYNC: 0,
+  ASYNC: 1,
+  IGNORED: 2,
+  /** The caller waits until the promise that the function returns has settled. */
+  AWAITED: 3,
+});
+
+/** Operations. The comment names target and arguments; what is left out at the end is `undefined`. */
+const OP = freeze({
+  CREATE_ISOLATE: 1, // - memoryLimit, snapshot, inspector, onCatastrophicError
+  CREATE_CONTEXT: 2, // isolate: inspector
+  COMPILE_SCRIPT: 3, // isolate: code, filename, lineOffset, columnOffset, cachedData, produceCachedData
+  COMPILE_MODULE: 4,
+  DISPOSE: 5, // isolate
+  HEAP_STATISTICS: 6, // isolate
+  CPU_TIME: 7, // isolate
+  WALL_TIME: 8, // isolate
+  IS_DISPOSED: 9, // isolate
+  REFERENCE_COUNT: 10, // isolate
+  SCRIPT_CACHED_DATA: 12, // script
+  EVAL: 13, // context: code, filename, lineOffset, columnOffset, bits, timeout, deadline
+  EVAL_CLOSURE: 14, // context: code, filename, lineOffset, columnOffset, bits, timeout, deadline, ...arguments
+  GLOBAL: 15, // context
+  RUN: 17, // script: context, bits, timeout, deadline, release
+  REF_COPY: 20, // reference
+  REF_GET: 22, // reference: key, bits
+  REF_SET: 23, // reference: key, value
+  REF_DELETE: 24, // reference: key
+  REF_APPLY: 25, // reference: bits, timeout, deadline, receiver, ...arguments
+  REF_APPLY_SYNC_PROMISE: 26, // as REF_APPLY
+  REF_RELEASE: 27, // served only: the last holder of a slot is gone
+  COPY_NEW: 30, // - value, size
+  COPY_COPY: 31, // copy: transferIn
+  COPY_TOTAL_SIZE: 33, // -
+  CALL: 35, // function: ...arguments
+  CALL_AWAITED: 36, // served only: as CALL, and the promise it returns is awaited
+  CALL_AWAITED: 36, // served only: as CALL, and the promise it returns is awaited
+});
+
+module.exports = freeze({ MODE, KIND, TRANSFER, TAG, CALLBACK, OP });

@@ -1,0 +1,243 @@
+'use strict';
+// `Reference`: names a value where it lives. What can be done with the value is in reference-access.js; here are the class,
+// what its instances are made of, and how they end.
+
+const { freeze } = require('./primordials.js');
+const { recordOf, stamp, typeNameOf } = require('./handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
+const { invalid } = require('./error.js');
+const { defineClass, instance, needsNew, privateConstructor } = require('./classes.js');
+const { illegalInvocation, optionsArgument, readBoolean, tooFew } = require('./options.js');
+const { checkLive, createAccess, ReferenceRecord } = require('./reference-access.js');
+
+/** What the return value of `derefInto()` hides: a Reference to use up. */
+class DereferenceRecord {
+  /** @param {import('./reference-access.js').Target} source */
+  constructor(source) {
+    /** @type {import('./reference-access.js').Target | undefined} undefined once used */
+    this.source = source;
+  }
+}
+
+/** @param {import('./index.js').Core} core */
+function createReference(core) {
+  const { binding, entries } = core;
+  const { applyTo, copy, get, remove, set } = createAccess(core);
+
+  /**
+   * @this {object}
+   * @param {any} value
+   * @param {any} [options]
+   */
+  function Reference(value, options) {
+    if (new.target === undefined) {
+      throw needsNew('Reference');
+    }
+    if (arguments.length < 1) {
+      throw tooFew(1, 'Reference');
+    }
+    options = optionsArgument(options, 2, 'Reference');
+    const flags = options !== undefined && readBoolean(options, 'unsafeInherit') ? TRANSFER.UNSAFE_INHERIT : 0;
+    stamp(this, KIND.REFERENCE, new ReferenceRecord(undefined, true, value, typeNameOf(value), flags));
+    freeze(this);
+  }
+
+  function Dereference() {
+    throw privateConstructor('Dereference');
+  }
+
+  /**
+   * A Reference that arrived.
+   * @param {import('./handle.js').Row} entry
+   * @param {number} slot of this realm's own value, or negative
+   * @param {string} typeOf
+   * @param {number} flags
+   * @returns {import('./reference-access.js').Target}
+   */
+  function adopt(entry, slot, typeOf, flags) {
+    const own = slot >= 0;
+    return new ReferenceRecord(entry, own, own ? binding.owned(slot) : undefined, typeOf, flags);
+  }
+
+  /**
+   * @param {unknown} self
+   * @returns {import('./reference-access.js').Target}
+   */
+  function recordOfThis(self) {
+    const record = recordOf(self, KIND.REFERENCE);
+    if (record === undefined) {
+      throw illegalInvocation();
+    }
+    return record;
+  }
+
+  /** @param {import('./reference-access.js').Target} record */
+  function release(record) {
+    checkLive(record);
+    record.released = true;
+    record.value = undefined;
+    if (record.entry !== undefined) {
+      entries.leave(record.entry);
+      record.entry = undefined;
+    }
+  }
+
+  /**
+   * A second wrapper's view of the same value.
+   * @param {import('./reference-access.js').Target} record
+   * @returns {import('./reference-access.js').Target}
+   */
+  function share(record) {
+    const entry = record.entry === undefined ? undefined : entries.share(record.entry);
+    return new ReferenceRecord(entry, record.local, record.value, record.typeOf, record.flags);
+  }
+
+  const methods = {
+    /** @param {any} options */
+    deref(options) {
+      const record = recordOfThis(this);
+      options = optionsArgument(options, 1);
+      checkLive(record);
+      if (!record.local) {
+        throw invalid('Cannot dereference this from current isolate');
+      }
+      const value = record.value;
+      if (options !== undefined && readBoolean(options, 'release')) {
+        release(record);
+      }
+      return value;
+    },
+    /** @param {any} options */
+    derefInto(options) {
+      const record = recordOfThis(this);
+      options = optionsArgument(options, 1);
+      checkLive(record);
+      const source = share(record);
+      if (options !== undefined && readBoolean(options, 'release')) {
+        release(record);
+      }
+      return instance(Dereference, KIND.DEREFERENCE, new DereferenceRecord(source));
+    },
+    release() {
+      release(recordOfThis(this));
+    },
+    copy() {
+      return copy(recordOfThis(this), MODE.ASYNC, methods.copy);
+    },
+    copySync() {
+      return copy(recordOfThis(this), MODE.SYNC, methods.copySync);
+    },
+    /** @param {string | number} key */
+    delete(key) {
+      return remove(needs(this, arguments.length, 1), key, MODE.ASYNC, methods.delete);
+    },
+    /** @param {string | number} key */
+    deleteIgnored(key) {
+      return remove(needs(this, arguments.length, 1), key, MODE.IGNORED, methods.deleteIgnored);
+    },
+    /** @param {string | number} key */
+    deleteSync(key) {
+      return remove(needs(this, arguments.length, 1), key, MODE.SYNC, methods.deleteSync);
+    },
+    /**
+     * @param {string | number} key
+     * @param {any} options
+     */
+    get(key, options) {
+      return get(needs(this, arguments.length, 1), key, optionsArgument(options, 2), MODE.ASYNC, methods.get);
+    },
+    /**
+     * @param {string | number} key
+     * @param {any} options
+     */
+    getSync(key, options) {
+      return get(needs(this, arguments.length, 1), key, optionsArgument(options, 2), MODE.SYNC, methods.getSync);
+    },
+    /**
+     * @param {string | number} key
+     * @param {any} value
+     * @param {any} options
+     */
+    set(key, value, options) {
+      return set(needs(this, arguments.length, 2), key, value, optionsArgument(options, 3), MODE.ASYNC, methods.set);
+    },
+    /**
+     * @param {string | number} key
+     * @param {any} value
+     * @param {any} options
+     */
+    setIgnored(key, value, options) {
+      return set(needs(this, arguments.length, 2), key, value, optionsArgument(options, 3), MODE.IGNORED, methods.setIgnored);
+    },
+    /**
+     * @param {string | number} key
+     * @param {any} value
+     * @param {any} options
+     */
+    setSync(key, value, options) {
+      return set(needs(this, arguments.length, 2), key, value, optionsArgument(options, 3), MODE.SYNC, methods.setSync);
+    },
+    /** @type {(receiver: any, list: any, options: any) => any} */
+    apply(receiver, list, options) {
+      return applyTo(recordOfThis(this), receiver, list, options, OP.REF_APPLY, MODE.ASYNC, methods.apply);
+    },
+    /** @type {(receiver: any, list: any, options: any) => any} */
+    applyIgnored(receiver, list, options) {
+      return applyTo(recordOfThis(this), receiver, list, options, OP.REF_APPLY, MODE.IGNORED, methods.applyIgnored);
+    },
+    /** @type {(receiver: any, list: any, options: any) => any} */
+    applySync(receiver, list, options) {
+      return applyTo(recordOfThis(this), receiver, list, options, OP.REF_APPLY, MODE.SYNC, methods.applySync);
+    },
+    /** @type {(receiver: any, list: any, options: any) => any} */
+    applySyncPromise(receiver, list, options) {
+      return applyTo(recordOfThis(this), receiver, list, options, OP.REF_APPLY_SYNC_PROMISE, MODE.SYNC, methods.applySyncPromise);
+    },
+    get typeof() {
+      const record = recordOfThis(this);
+      checkLive(record);
+      return record.typeOf;
+    },
+  };
+
+  /**
+   * @param {unknown} self
+   * @param {number} count of arguments given
+   * @param {number} required
+   * @returns {import('./reference-access.js').Target}
+   */
+  function needs(self, count, required) {
+    const record = recordOfThis(self);
+    if (count < required) {
+      throw tooFew(required);
+    }
+    return record;
+  }
+
+  defineClass(Reference, methods, {
+    /** The name `release` had in older versions. */
+    dispose() {
+      release(recordOfThis(this));
+    },
+  });
+  defineClass(Dereference, {});
+
+  return {
+    Constructor: Reference,
+    adopt,
+    /** @param {unknown} value @param {number} flags */
+    make: (value, flags) =>
+      instance(Reference, KIND.REFERENCE, new ReferenceRecord(undefined, true, value, typeNameOf(value), flags)),
+    /** @param {unknown} reference */
+    release(reference) {
+      const record = recordOf(reference, KIND.REFERENCE);
+      if (record !== undefined && !record.released) {
+        release(record);
+      }
+    },
+    /** @param {import('./reference-access.js').Target} record */
+    twin: (record) => instance(Reference, KIND.REFERENCE, share(record)),
+  };
+}
+
+module.exports = createReference;

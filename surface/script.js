@@ -1,0 +1,139 @@
+'use strict';
+// `Script`: compiled code that runs in any context of its isolate. Instances are not frozen, because the compilation cache
+// is written onto them.
+
+const { recordOf } = require('./handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
+const { released } = require('./error.js');
+const { defineClass, privateConstructor } = require('./classes.js');
+const {
+  handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readTimeout, readTransfer, tooFew,
+} = require('./options.js');
+
+/** What a `Script` instance hides. */
+class ScriptRecord {
+  /** @param {import('./handle.js').Row} entry */
+  constructor(entry) {
+    /** @type {import('./handle.js').Row | undefined} undefined once released */
+    this.entry = entry;
+  }
+}
+
+/** @param {import('./index.js').Core} core */
+module.exports = function createScript(core) {
+  const { binding, entries } = core;
+  const { invoke, unpack } = binding;
+
+  function Script() {
+    throw privateConstructor('Script');
+  }
+
+  /**
+   * @param {import('./handle.js').Row} entry
+   * @returns {ScriptRecord}
+   */
+  const adopt = (entry) => new ScriptRecord(entry);
+
+  /**
+   * @param {unknown} self
+   * @returns {ScriptRecord}
+   */
+  function recordOfThis(self) {
+    const record = recordOf(self, KIND.SCRIPT);
+    if (record === undefined) {
+      throw illegalInvocation();
+    }
+    return record;
+  }
+
+  /**
+   * @param {unknown} self
+   * @param {unknown} context
+   * @param {any} options
+   * @param {number} mode
+   * @param {Function} method
+   * @param {number} count of arguments
+   */
+  function run(self, context, options, mode, method, count) {
+    const record = recordOfThis(self);
+    if (count < 1) {
+      throw tooFew(1);
+    }
+    const target = handleArgument(context, KIND.CONTEXT, 1);
+    options = optionsArgument(options, 2);
+    /** @type {number} */
+    let bits = TRANSFER.OR_UNDEFINED;
+    let timeout = 0;
+    let deadline = 0;
+    let release = false;
+    const entry = record.entry;
+    try {
+      if (target.entry === undefined) {
+        throw released('Context is released');
+      }
+      if (entry === undefined) {
+        throw released('Script has been released');
+      }
+      if (options !== undefined) {
+        release = readBoolean(options, 'release');
+        timeout = readTimeout(options);
+        deadline = readDeadline(options);
+        bits = readTransfer(options, TRANSFER.OR_UNDEFINED);
+      }
+    } catch (error) {
+      return core.refuse(mode, error);
+    }
+    const call = core.begin(mode, method);
+    const request = call === undefined ? 0 : call.request;
+    const carrier = options === undefined
+      ? invoke(OP.RUN, mode, request, entry.id, target.entry.id, bits)
+      : invoke(OP.RUN, mode, request, entry.id, target.entry.id, bits, timeout, deadline);
+    if (release && record.entry !== undefined) {
+      // The call has the script by now; guest code may have released it too, through another call.
+      entries.leave(entry);
+      record.entry = undefined;
+    }
+    return core.conclude(mode, call, carrier, method);
+  }
+
+  const methods = {
+    /** Repeating it does nothing. */
+    release() {
+      const record = recordOfThis(this);
+      if (record.entry !== undefined) {
+        entries.leave(record.entry);
+        record.entry = undefined;
+      }
+    },
+    /**
+     * @param {object} context
+     * @param {any} [options]
+     */
+    run(context, options) {
+      return run(this, context, options, MODE.ASYNC, methods.run, arguments.length);
+    },
+    /**
+     * @param {object} context
+     * @param {any} [options]
+     */
+    runIgnored(context, options) {
+      return run(this, context, options, MODE.IGNORED, methods.runIgnored, arguments.length);
+    },
+    /**
+     * @param {object} context
+     * @param {any} [options]
+     */
+    runSync(context, options) {
+      const record = recordOf(this, KIND.SCRIPT);
+      const target = recordOf(context, KIND.CONTEXT);
+      if (options === undefined && record !== undefined && target !== undefined && record.entry !== undefined && target.entry !== undefined) {
+        const carrier = invoke(OP.RUN, MODE.SYNC, 0, record.entry.id, target.entry.id, TRANSFER.OR_UNDEFINED);
+        return typeof carrier === 'object' && carrier !== null ? unpack(carrier, methods.runSync) : carrier;
+      }
+      return run(this, context, options, MODE.SYNC, methods.runSync, arguments.length);
+    },
+  };
+
+  defineClass(Script, methods);
+  return { Constructor: Script, adopt };
+};
