@@ -6,10 +6,14 @@ export default ivm;
 export const {
   Callback,
   Context,
+  createIsolatedVMSandbox,
+  createSandbox,
   ExternalCopy,
   Isolate,
+  IsolatedVMSandbox,
   lib,
   NativeModule,
+  normalizeCode,
   Reference,
   Script,
 } = ivm;

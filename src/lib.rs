@@ -2,7 +2,7 @@
 //!
 //! Layers, each using only those above it: `value` (what travels between engines), `convert` (V8 values to and from it),
 //! `engine` (V8 for the process), `isolate` (one isolate, its thread, limits and realms), `ops` (what each call of the API
-//! does), then the two bindings `guest` (V8) and `host` (Node-API).
+//! does), then the two bindings `guest` (V8) and `host` (Node-API), and the ready-made sandboxes (`sandbox`).
 //!
 //! A call walks surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs
 //! on a host's thread.
@@ -17,6 +17,7 @@ mod guest;
 mod host;
 mod isolate;
 mod ops;
+mod sandbox;
 mod value;
 
 use engine::Engine;

@@ -8,9 +8,13 @@ const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
 const { released } = require('./error.js');
 const { defineClass, privateConstructor } = require('./classes.js');
 const {
-  arrayArgument, FILENAME, illegalInvocation, optionsArgument, Origin, readDeadline, readObject, readTimeout, readTransfer,
+  arrayArgument, illegalInvocation, optionsArgument, Origin, readDeadline, readObject, readTimeout, readTransfer,
   tooFew, wrongParameter,
 } = require('./options.js');
+const { FEW, transferAll } = require('./reference-access.js');
+
+/** Parameters of `invoke` before the arguments of a closure: op to handle, code, origin, bits, timeout, deadline. */
+const CLOSURE_HEAD = 11;
 
 /** What a `Context` instance hides. */
 class ContextRecord {
@@ -118,54 +122,86 @@ module.exports = function createContext(core) {
     }
     list = arrayArgument(list, 2);
     options = optionsArgument(options, 3);
-    // The argument list of `invoke`. It has no prototype, so that nobody's setter on `Array.prototype` sees it.
-    /** @type {any} */
-    const parameters = {
-      __proto__: null,
-      length: 11,
-      0: OP.EVAL_CLOSURE,
-      1: mode,
-      2: 0,
-      3: 0,
-      4: code,
-      5: FILENAME,
-      6: 0,
-      7: 0,
-      8: TRANSFER.OR_THROW,
-      9: 0,
-      10: 0,
-    };
+    let origin;
+    /** @type {number} */
+    let bits = TRANSFER.OR_THROW;
+    /** @type {number} */
+    let argumentBits = TRANSFER.OR_THROW;
+    let timeout = 0;
+    let deadline = 0;
+    let size = 0;
+    /** @type {any} the arguments, where they are many */
+    let carriers;
+    let id;
+    let first;
+    let second;
+    let third;
     try {
-      /** @type {number} */
-      let argumentBits = TRANSFER.OR_THROW;
       if (options !== undefined) {
-        const origin = new Origin(options);
-        parameters[5] = origin.filename;
-        parameters[6] = origin.lineOffset;
-        parameters[7] = origin.columnOffset;
-        parameters[8] = readTransfer(readObject(options, 'result'), TRANSFER.OR_THROW);
+        origin = new Origin(options);
+        bits = readTransfer(readObject(options, 'result'), TRANSFER.OR_THROW);
         argumentBits = readTransfer(readObject(options, 'arguments'), TRANSFER.OR_THROW);
       }
       if (list !== undefined) {
-        const size = list.length;
-        for (let index = 0; index < size; index += 1) {
-          parameters[11 + index] = pack(list[index], argumentBits);
+        size = list.length;
+        if (size > FEW) {
+          carriers = transferAll(pack, list, size, argumentBits, CLOSURE_HEAD);
+        } else {
+          first = size > 0 ? pack(list[0], argumentBits) : undefined;
+          second = size > 1 ? pack(list[1], argumentBits) : undefined;
+          third = size > 2 ? pack(list[2], argumentBits) : undefined;
         }
-        parameters.length = 11 + size;
       }
-      parameters[3] = idOfLive(record);
+      id = idOfLive(record);
       if (options !== undefined) {
-        parameters[9] = readTimeout(options);
-        parameters[10] = readDeadline(options);
+        timeout = readTimeout(options);
+        deadline = readDeadline(options);
       }
     } catch (error) {
       return core.refuse(mode, error);
     }
     const call = core.begin(mode, method);
-    if (call !== undefined) {
-      parameters[2] = call.request;
+    const request = call === undefined ? 0 : call.request;
+    let filename;
+    let line = 0;
+    let column = 0;
+    if (origin !== undefined) {
+      filename = origin.filename;
+      line = origin.lineOffset;
+      column = origin.columnOffset;
     }
-    return core.conclude(mode, call, apply(invoke, undefined, parameters), method);
+    let carrier;
+    // Written out for the numbers of arguments that calls usually have.
+    switch (size) {
+      case 0:
+        carrier = invoke(OP.EVAL_CLOSURE, mode, request, id, code, filename, line, column, bits, timeout, deadline);
+        break;
+      case 1:
+        carrier = invoke(OP.EVAL_CLOSURE, mode, request, id, code, filename, line, column, bits, timeout, deadline, first);
+        break;
+      case 2:
+        carrier = invoke(OP.EVAL_CLOSURE, mode, request, id, code, filename, line, column, bits, timeout, deadline, first, second);
+        break;
+      case 3:
+        carrier = invoke(
+          OP.EVAL_CLOSURE, mode, request, id, code, filename, line, column, bits, timeout, deadline, first, second, third,
+        );
+        break;
+      default:
+        carriers[0] = OP.EVAL_CLOSURE;
+        carriers[1] = mode;
+        carriers[2] = request;
+        carriers[3] = id;
+        carriers[4] = code;
+        carriers[5] = filename;
+        carriers[6] = line;
+        carriers[7] = column;
+        carriers[8] = bits;
+        carriers[9] = timeout;
+        carriers[10] = deadline;
+        carrier = apply(invoke, undefined, carriers);
+    }
+    return core.conclude(mode, call, carrier, method);
   }
 
   /** @param {unknown} self */

@@ -44,20 +44,6 @@ const refused = (message) => coded(/** @type {ErrorConstructor} */ (TypeError), 
 const unsupported = (what) => coded(Error, `${what} is not available yet`, CODE.UNSUPPORTED);
 
 /**
- * Where the caller of `method` stands. Cheap: engines capture now and format when `framesOf` asks.
- * @param {Function} method the public method; its own frame and those below it are left out
- * @returns {{ stack?: unknown }}
- */
-function callSite(method) {
-  if (captureStackTrace === undefined) {
-    return new Error();
-  }
-  const site = {};
-  captureStackTrace(site, method);
-  return site;
-}
-
-/**
  * The frames of a rendered stack, without its header: either empty or starting with a newline.
  * @param {unknown} stack
  * @returns {string}
@@ -71,6 +57,93 @@ function framesOf(stack) {
   }
   const start = stringIndexOf(stack, `\n${FRAME}`);
   return start === -1 ? '' : stringSlice(stack, start);
+}
+
+/**
+ * Where calls of the surface come from, as seen by an engine whose strict code makes tail calls: a method that ends in
+ * `return other()` is no longer on the stack when `other` runs, so there is nothing to cut at. There all frames are captured
+ * and those of these files are dropped when the stack is shown.
+ * @returns {string | undefined} what the places of these files start with; undefined where methods stay on the stack
+ */
+function findTailCalls() {
+  const capture = captureStackTrace;
+  if (capture === undefined) {
+    return undefined;
+  }
+  /** @type {{ stack?: unknown }} */
+  const cut = {};
+  /** @type {{ stack?: unknown }} */
+  const whole = {};
+  const inner = () => {
+    capture(cut, outer);
+    capture(whole);
+    return cut;
+  };
+  const outer = () => inner();
+  const above = () => {
+    const seen = outer();
+    return seen;
+  };
+  above();
+  const frames = framesOf(whole.stack);
+  const end = stringIndexOf(frames, 'error.js');
+  if (framesOf(cut.stack) !== '' || end === -1) {
+    return undefined;
+  }
+  const start = stringIndexOf(frames, '(');
+  return start === -1 || start > end ? undefined : stringSlice(frames, start, end);
+}
+
+const surfacePlace = findTailCalls();
+
+/**
+ * Where the caller of `method` stands. Cheap: engines capture now and format when `callerFrames` asks.
+ * @param {Function} method the public method; its own frame and those below it are left out
+ * @returns {{ stack?: unknown }}
+ */
+function callSite(method) {
+  if (captureStackTrace === undefined) {
+    return new Error();
+  }
+  const site = {};
+  if (surfacePlace === undefined) {
+    captureStackTrace(site, method);
+  } else {
+    captureStackTrace(site);
+  }
+  return site;
+}
+
+/**
+ * @param {{ stack?: unknown }} site
+ * @returns {string}
+ */
+function callerFrames(site) {
+  const frames = framesOf(site.stack);
+  if (surfacePlace === undefined) {
+    return frames;
+  }
+  let kept = '';
+  eachLine(frames, (line) => {
+    if (!stringIncludes(line, surfacePlace)) {
+      kept += line;
+    }
+  });
+  return kept;
+}
+
+/**
+ * @param {string} frames
+ * @param {(line: string) => void} visit each line starts with its newline
+ */
+function eachLine(frames, visit) {
+  let start = 0;
+  while (start < frames.length) {
+    const next = stringIndexOf(frames, '\n', start + 1);
+    const end = next === -1 ? frames.length : next;
+    visit(stringSlice(frames, start, end));
+    start = end;
+  }
 }
 
 /**
@@ -109,7 +182,7 @@ function errorOf(fault, site) {
     define(error, 'code', code, true, true);
   }
   const inner = framesOf(fault[4]);
-  const outer = site === undefined ? '' : framesOf(site.stack);
+  const outer = site === undefined ? '' : callerFrames(site);
   const boundary = inner !== '' && site !== undefined ? BOUNDARY : '';
   define(error, 'stack', `${header}: ${message}${inner}${boundary}${outer}`, true, false);
   return error;
@@ -194,14 +267,10 @@ function isOurCode(code) {
  */
 function withoutPaths(frames) {
   let kept = '';
-  let start = 0;
-  while (start < frames.length) {
-    const next = stringIndexOf(frames, '\n', start + 1);
-    const line = stringSlice(frames, start, next === -1 ? frames.length : next);
-    start = next === -1 ? frames.length : next;
+  eachLine(frames, (line) => {
     if (stringStartsWith(line, BOUNDARY)) {
       kept += line;
-      continue;
+      return;
     }
     const place = stringIndexOf(line, ' (');
     const called = place === -1 ? '' : stringSlice(line, FRAME.length + 1, place);
@@ -209,7 +278,7 @@ function withoutPaths(frames) {
     kept += called === '' || stringIncludes(called, '/') || stringIncludes(called, '\\')
       ? `\n${FRAME}<host>`
       : `\n${FRAME}${called} (<host>)`;
-  }
+  });
   return kept;
 }
 

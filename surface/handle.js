@@ -6,7 +6,7 @@
 // returned); when the last of them is released, or all were collected, the native side is told once and the id is never
 // named again.
 
-const { FinalizationRegistry, finalizationRegister, finalizationUnregister, freeze } = require('./primordials.js');
+const { FinalizationRegistry, finalizationRegister, freeze } = require('./primordials.js');
 const { KIND } = require('./protocol.js');
 
 /** Lets private fields be put on an object that exists already. */
@@ -86,12 +86,22 @@ function typeNameOf(value) {
   return name === 'symbol' || name === 'bigint' ? 'object' : name;
 }
 
+/** What remains of an entry when it was collected. */
+class Remains {
+  /** @param {number} id */
+  constructor(id) {
+    /** 0 once the row is free */
+    this.id = id;
+  }
+}
+
 /** One row of the native table. */
 class Entry {
   /** @param {number} id */
   constructor(id) {
     this.id = id;
     this.shares = 1;
+    this.remains = new Remains(id);
   }
 }
 
@@ -103,17 +113,25 @@ class Entry {
  */
 function createEntries(release) {
   // Made on first use: a realm that never held a handle has no registry, and can be part of a startup snapshot.
-  /** @type {FinalizationRegistry<number> | undefined} */
+  /** @type {FinalizationRegistry<Remains> | undefined} */
   let registry;
+
+  /** @param {Remains} remains */
+  function collected(remains) {
+    if (remains.id !== 0) {
+      release(remains.id);
+    }
+  }
 
   /**
    * @param {number} id
    * @returns {Entry}
    */
   function enter(id) {
-    registry ??= new FinalizationRegistry(release);
+    registry ??= new FinalizationRegistry(collected);
     const entry = new Entry(id);
-    finalizationRegister(registry, entry, id, entry);
+    // Without a token to unregister by, which costs more than all of this: a released entry is known by its remains.
+    finalizationRegister(registry, entry, entry.remains);
     return entry;
   }
 
@@ -130,7 +148,7 @@ function createEntries(release) {
   function leave(entry) {
     entry.shares -= 1;
     if (entry.shares === 0) {
-      finalizationUnregister(registry, entry);
+      entry.remains.id = 0;
       release(entry.id);
     }
   }
@@ -144,15 +162,7 @@ function createEntries(release) {
     leave(entry);
   }
 
-  /**
-   * The native side has freed the row itself.
-   * @param {Entry} entry
-   */
-  function forget(entry) {
-    finalizationUnregister(registry, entry);
-  }
-
-  return freeze({ enter, share, leave, leaveLater, forget });
+  return freeze({ enter, share, leave, leaveLater });
 }
 
 module.exports = freeze({ kindOf, recordOf, stamp, Entry, createEntries, typeNameOf });

@@ -48,8 +48,8 @@ const createScript = require('./script.js');
  * @property {(target: any, key: string | number, bits: number) => any} get
  * @property {(target: any, key: string | number, value: unknown) => void} set
  * @property {(target: any, key: string | number) => void} delete
- * @property {(target: any, parameters: ArrayLike<any>) => any} apply the parameters of `invoke` for OP.REF_APPLY, receiver and
- *   arguments having crossed already
+ * @property {(target: any, receiver: unknown, args: ArrayLike<any> | undefined, bits: number) => any} apply receiver and
+ *   arguments have crossed already; the latter start at index 8
  */
 
 /**

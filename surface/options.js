@@ -256,7 +256,14 @@ function readTransfer(options, fallback) {
   if ((copy ? 1 : 0) + (externalCopy ? 1 : 0) + (reference ? 1 : 0) > 1) {
     throw invalid('Only one of `copy`, `externalCopy`, or `reference` may be set');
   }
-  return readBoolean(options, 'promise') ? bits | TRANSFER.PROMISE : bits;
+  if (readBoolean(options, 'promise')) {
+    bits |= TRANSFER.PROMISE;
+    // A promise for nothing would hide the refusal.
+    if (fallback === TRANSFER.OR_UNDEFINED) {
+      bits &= ~TRANSFER.OR_UNDEFINED;
+    }
+  }
+  return bits;
 }
 
 /** Where code comes from, and its compilation cache. */

@@ -40,7 +40,6 @@ module.exports = freeze({
   Error,
   FinalizationRegistry,
   finalizationRegister: uncurryThis(FinalizationRegistry.prototype.register),
-  finalizationUnregister: uncurryThis(FinalizationRegistry.prototype.unregister),
   freeze,
   getOwnPropertyDescriptor,
   getPrototypeOf,

@@ -90,11 +90,12 @@ const OP = freeze({
   WALL_TIME: 8, // isolate
   IS_DISPOSED: 9, // isolate
   REFERENCE_COUNT: 10, // isolate
+  HEAP_FIGURES: 11, // isolate: as HEAP_STATISTICS, at the last garbage collection; never waits
   SCRIPT_CACHED_DATA: 12, // script
   EVAL: 13, // context: code, filename, lineOffset, columnOffset, bits, timeout, deadline
   EVAL_CLOSURE: 14, // context: code, filename, lineOffset, columnOffset, bits, timeout, deadline, ...arguments
   GLOBAL: 15, // context
-  RUN: 17, // script: context, bits, timeout, deadline, release
+  RUN: 17, // script: context, bits, timeout, deadline
   REF_COPY: 20, // reference
   REF_GET: 22, // reference: key, bits
   REF_SET: 23, // reference: key, value
@@ -102,11 +103,10 @@ const OP = freeze({
   REF_APPLY: 25, // reference: bits, timeout, deadline, receiver, ...arguments
   REF_APPLY_SYNC_PROMISE: 26, // as REF_APPLY
   REF_RELEASE: 27, // served only: the last holder of a slot is gone
-  COPY_NEW: 30, // - value, size
+  COPY_NEW: 30, // - value
   COPY_COPY: 31, // copy: transferIn
   COPY_TOTAL_SIZE: 33, // -
   CALL: 35, // function: ...arguments
-  CALL_AWAITED: 36, // served only: as CALL, and the promise it returns is awaited
   CALL_AWAITED: 36, // served only: as CALL, and the promise it returns is awaited
 });
 

@@ -115,8 +115,7 @@ function createAccess(core) {
         }
       }
       if (record.local) {
-        const value = record.value;
-        return perform(mode, () => local.get(value, key, bits));
+        return getLocal(record.value, key, bits, mode);
       }
     } catch (error) {
       return core.refuse(mode, error);
@@ -138,9 +137,7 @@ function createAccess(core) {
       checkAccess(record, key);
       const bits = readTransfer(options, TRANSFER.OR_THROW);
       if (record.local) {
-        const target = record.value;
-        const arrived = local.cross(value, bits);
-        return perform(mode, () => local.set(target, key, arrived));
+        return setLocal(record.value, key, local.cross(value, bits), mode);
       }
       carrier = pack(value, bits);
     } catch (error) {
@@ -159,8 +156,7 @@ function createAccess(core) {
     try {
       checkAccess(record, key);
       if (record.local) {
-        const target = record.value;
-        return perform(mode, () => local.delete(target, key));
+        return removeLocal(record.value, key, mode);
       }
     } catch (error) {
       return core.refuse(mode, error);
@@ -177,8 +173,7 @@ function createAccess(core) {
     try {
       checkLive(record);
       if (record.local) {
-        const value = record.value;
-        return perform(mode, () => local.cross(value, TRANSFER.COPY));
+        return copyLocal(record.value, mode);
       }
     } catch (error) {
       return core.refuse(mode, error);
@@ -198,56 +193,162 @@ function createAccess(core) {
   function applyTo(record, receiver, list, options, op, mode, method) {
     list = arrayArgument(list, 2);
     options = optionsArgument(options, 3);
-    // The argument list of `invoke`. It has no prototype, so that nobody's setter on `Array.prototype` sees it.
-    /** @type {any} */
-    const parameters = { __proto__: null, length: 8, 0: op, 1: mode, 2: 0, 3: 0, 4: TRANSFER.OR_REFERENCE, 5: 0, 6: 0, 7: undefined };
+    /** @type {number} */
+    let bits = TRANSFER.OR_REFERENCE;
+    /** @type {number} */
+    let argumentBits = TRANSFER.OR_THROW;
+    let timeout = 0;
+    let deadline = 0;
+    let size = 0;
+    /** @type {any} the arguments, where they are many or stay here */
+    let carriers;
+    let self;
+    let first;
+    let second;
+    let third;
     try {
       checkLive(record);
-      const { cross } = local;
-      const transfer = record.local ? cross : pack;
+      const transfer = record.local ? local.cross : pack;
       // The receiver never has options of its own.
-      parameters[7] = transfer(receiver, TRANSFER.OR_THROW);
-      /** @type {number} */
-      let argumentBits = TRANSFER.OR_THROW;
-      let result;
+      self = receiver === undefined ? undefined : transfer(receiver, TRANSFER.OR_THROW);
       if (options !== undefined) {
-        parameters[5] = readTimeout(options);
-        parameters[6] = readDeadline(options);
+        timeout = readTimeout(options);
+        deadline = readDeadline(options);
         argumentBits = readTransfer(readObject(options, 'arguments'), TRANSFER.OR_THROW);
-        result = readObject(options, 'result');
-        parameters[4] = readTransfer(result, TRANSFER.OR_REFERENCE);
-      }
-      if (list !== undefined) {
-        const size = list.length;
-        for (let index = 0; index < size; index += 1) {
-          parameters[8 + index] = transfer(list[index], argumentBits);
-        }
-        parameters.length = 8 + size;
+        bits = readTransfer(readObject(options, 'result'), TRANSFER.OR_REFERENCE);
       }
       if (op === OP.REF_APPLY_SYNC_PROMISE) {
-        if (record.local || binding.side === 'host') {
-          throw coded(Error, 'This function may not be called from the default thread', CODE.UNSUPPORTED);
-        }
-        if (parameters[4] !== TRANSFER.OR_REFERENCE) {
-          throw invalid('`result` options are not available for `applySyncPromise`');
+        checkSyncPromise(record, bits);
+      }
+      if (list !== undefined) {
+        size = list.length;
+        if (size > FEW || record.local) {
+          carriers = transferAll(transfer, list, size, argumentBits, APPLY_HEAD);
+        } else {
+          first = size > 0 ? pack(list[0], argumentBits) : undefined;
+          second = size > 1 ? pack(list[1], argumentBits) : undefined;
+          third = size > 2 ? pack(list[2], argumentBits) : undefined;
         }
       }
       if (record.local) {
-        const value = record.value;
-        return perform(mode, () => local.apply(value, parameters));
+        return applyLocal(record.value, self, carriers, bits, mode);
       }
     } catch (error) {
       return core.refuse(mode, error);
     }
-    parameters[3] = idOf(record);
     const call = core.begin(mode, method);
-    if (call !== undefined) {
-      parameters[2] = call.request;
+    const request = call === undefined ? 0 : call.request;
+    const id = idOf(record);
+    let carrier;
+    // Written out for the numbers of arguments that calls usually have.
+    switch (size) {
+      case 0:
+        carrier = options === undefined && self === undefined
+          ? invoke(op, mode, request, id, bits)
+          : invoke(op, mode, request, id, bits, timeout, deadline, self);
+        break;
+      case 1:
+        carrier = invoke(op, mode, request, id, bits, timeout, deadline, self, first);
+        break;
+      case 2:
+        carrier = invoke(op, mode, request, id, bits, timeout, deadline, self, first, second);
+        break;
+      case 3:
+        carrier = invoke(op, mode, request, id, bits, timeout, deadline, self, first, second, third);
+        break;
+      default:
+        carriers[0] = op;
+        carriers[1] = mode;
+        carriers[2] = request;
+        carriers[3] = id;
+        carriers[4] = bits;
+        carriers[5] = timeout;
+        carriers[6] = deadline;
+        carriers[7] = self;
+        carrier = apply(invoke, undefined, carriers);
     }
-    return core.conclude(mode, call, apply(invoke, undefined, parameters), method);
+    return core.conclude(mode, call, carrier, method);
   }
 
+  /**
+   * @param {ReferenceRecord} record
+   * @param {number} bits of the result
+   */
+  function checkSyncPromise(record, bits) {
+    if (record.local || binding.side === 'host') {
+      throw coded(Error, 'This function may not be called from the default thread', CODE.UNSUPPORTED);
+    }
+    if (bits !== TRANSFER.OR_REFERENCE) {
+      throw invalid('`result` options are not available for `applySyncPromise`');
+    }
+  }
+
+  // Apart from the callers, which would pay for the closures even where they are not made.
+
+  /**
+   * @param {any} target
+   * @param {string | number} key
+   * @param {number} bits
+   * @param {number} mode
+   */
+  const getLocal = (target, key, bits, mode) => perform(mode, () => local.get(target, key, bits));
+
+  /**
+   * @param {any} target
+   * @param {string | number} key
+   * @param {unknown} value
+   * @param {number} mode
+   */
+  const setLocal = (target, key, value, mode) => perform(mode, () => local.set(target, key, value));
+
+  /**
+   * @param {any} target
+   * @param {string | number} key
+   * @param {number} mode
+   */
+  const removeLocal = (target, key, mode) => perform(mode, () => local.delete(target, key));
+
+  /**
+   * @param {any} value
+   * @param {number} mode
+   */
+  const copyLocal = (value, mode) => perform(mode, () => local.cross(value, TRANSFER.COPY));
+
+  /**
+   * @param {any} target
+   * @param {unknown} self
+   * @param {any} args from `transferAll`, or undefined
+   * @param {number} bits
+   * @param {number} mode
+   */
+  const applyLocal = (target, self, args, bits, mode) => perform(mode, () => local.apply(target, self, args, bits));
+
   return freeze({ applyTo, copy, get, remove, set });
+}
+
+/** Up to this many arguments, no list of parameters is made. */
+const FEW = 3;
+
+/** Parameters of `invoke` before the arguments of an application: op to handle, bits, timeout, deadline, receiver. */
+const APPLY_HEAD = 8;
+
+/**
+ * Sends a list of values across. The result leaves room at its start for the other parameters of a call, and has no
+ * prototype, so that nobody's setter on `Array.prototype` sees it.
+ * @param {(value: unknown, bits: number) => unknown} transfer
+ * @param {ArrayLike<unknown>} list
+ * @param {number} size
+ * @param {number} bits
+ * @param {number} head
+ * @returns {any} an array-like
+ */
+function transferAll(transfer, list, size, bits, head) {
+  /** @type {any} */
+  const carriers = { __proto__: null, length: head + size };
+  for (let index = 0; index < size; index += 1) {
+    carriers[head + index] = transfer(list[index], bits);
+  }
+  return carriers;
 }
 
 /** @param {() => unknown} operation */
@@ -265,4 +366,4 @@ async function swallow(promise) {
   }
 }
 
-module.exports = freeze({ checkLive, createAccess, ReferenceRecord });
+module.exports = freeze({ checkLive, createAccess, FEW, ReferenceRecord, transferAll });

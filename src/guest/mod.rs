@@ -3,7 +3,7 @@
 
 mod carrier;
 mod invoke;
-mod outgoing;
+pub mod outgoing;
 
 use std::sync::Arc;
 
@@ -34,6 +34,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "external-copy.js",
     "guest.js",
     "handle.js",
+    "heap.js",
     "index.js",
     "isolate.js",
     "library.js",

@@ -12,8 +12,9 @@ use super::carrier;
 use super::environment::{Local, Shared};
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use crate::isolate::Job;
-use crate::ops::{self, Prepared};
-use crate::value::{Answer, Chain, Fault, Nobody, Outcome, Request, Value};
+use crate::ops::{self, Args, Prepared};
+use crate::sandbox::{self, LogStyle, Spec, Tool};
+use crate::value::{Answer, Chain, Fault, Handle, IsolateHandle, Nobody, Outcome, Request, Value};
 
 const SYNC: u32 = 0;
 const ASYNC: u32 = 1;
@@ -210,6 +211,79 @@ fn spin(shared: &Shared, version: u32) -> bool {
     }
 }
 
+/// `execute(request, code, fallback, prefixes, flags, memoryLimit, timeout, maxOutput, globals, tools)`: an execution in a
+/// sandbox. Returns its isolate's handle; the outcome settles `request`.
+pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, rest @ ..] = args else {
+            return Err(super::js::Refused);
+        };
+        let request = js.read_number(*request)? as i64;
+        let mut values = Vec::with_capacity(rest.len());
+        for carrier in rest {
+            match carrier::read(js, local, *carrier)? {
+                Ok(value) => values.push(value),
+                Err(_) => return Err(super::js::Refused),
+            }
+        }
+        let spec = execution(values, local.async_answer(js, request)).map_err(|_| super::js::Refused)?;
+        let remote = sandbox::start(spec, &local.settings);
+        let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
+        js.number(id as f64)
+    })
+}
+
+/// Bits of `flags`.
+const CALL_RESULT: u32 = 1;
+const SHADOW_GLOBAL: u32 = 2;
+const TIMERS: u32 = 4;
+const MARKED_LOGS: u32 = 8;
+
+fn execution(values: Vec<Value>, answer: Arc<dyn Answer>) -> Result<Spec, Fault> {
+    let mut args = Args::new(values);
+    let code = args.text()?;
+    let fallback = args.optional_text()?;
+    let prefix = (args.number()? as i32, args.number()? as i32);
+    let flags = args.number()? as u32;
+    let memory_limit = (args.number()? as usize).saturating_mul(1 << 20);
+    let timeout = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
+    let max_output = args.number()? as usize;
+    let globals = args.value();
+    let mut tools = Vec::new();
+    let mut rest = args.rest().into_iter();
+    while let (Some(namespace), Some(method), Some(function)) = (rest.next(), rest.next(), rest.next()) {
+        let (Value::String(namespace), Value::String(method), Value::Function(function)) =
+            (namespace, method, function)
+        else {
+            return Err(ops::malformed());
+        };
+        tools.push(Tool {
+            namespace,
+            method,
+            function,
+        });
+    }
+    Ok(Spec {
+        code,
+        fallback,
+        prefix,
+        call_result: flags & CALL_RESULT != 0,
+        shadow_global: flags & SHADOW_GLOBAL != 0,
+        memory_limit,
+        timeout,
+        max_output,
+        log_style: if flags & MARKED_LOGS != 0 {
+            LogStyle::Marked
+        } else {
+            LogStyle::Plain
+        },
+        timers: flags & TIMERS != 0,
+        globals,
+        tools,
+        answer,
+    })
+}
+
 /// `release(handle)`: the surface has no wrapper for it any more.
 pub unsafe extern "C" fn release(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
@@ -234,7 +308,7 @@ pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `new Environment(settle, serve)`: opens this environment; the result has the functions above.
+/// `open(settle, serve)`: opens this environment; the result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
@@ -246,6 +320,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
         js.object(&[
             (c"invoke", js.function("invoke", Some(invoke), data)?),
+            (c"execute", js.function("execute", Some(execute), data)?),
             (c"release", js.function("release", Some(release), data)?),
             (c"reply", js.function("reply", Some(reply), data)?),
         ])

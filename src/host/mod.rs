@@ -17,7 +17,7 @@ pub fn exports(exports: Object, env: Env) -> Result<()> {
     // SAFETY: the host calls this with the environment that loads the addon, on its thread.
     let js = unsafe { Js::new(env.raw()) };
     let open = js
-        .function("Environment", Some(call::open), std::ptr::null_mut())
-        .and_then(|open| js.set(exports.raw(), c"Environment", open));
+        .function("open", Some(call::open), std::ptr::null_mut())
+        .and_then(|open| js.set(exports.raw(), c"open", open));
     open.map_err(|_| napi::Error::new(Status::GenericFailure, "isolated-v8: the addon could not be set up"))
 }

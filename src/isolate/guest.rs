@@ -208,13 +208,18 @@ impl Guest {
         self.realms.borrow().values().find_map(Weak::upgrade)
     }
 
+    /// Keeps a realm that no handle keeps.
+    pub fn keep_realm(&self, realm: Arc<Realm>) {
+        *self.spare_realm.borrow_mut() = Some(realm);
+    }
+
     /// Some realm, to do in what depends on none.
     pub fn spare_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
         if let Some(realm) = self.any_realm() {
             return realm;
         }
         let realm = Realm::create(scope, self);
-        *self.spare_realm.borrow_mut() = Some(Arc::clone(&realm));
+        self.keep_realm(Arc::clone(&realm));
         realm
     }
 

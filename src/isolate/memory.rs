@@ -3,7 +3,9 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::remote::Stop;
+use std::sync::PoisonError;
+
+use super::remote::{Remote, Stop};
 use super::run;
 
 /// The largest single allocation V8 makes for one object (128 Mi slots), and room to unwind.
@@ -12,6 +14,56 @@ const LOAN: usize = 1_150 << 20;
 pub fn install(isolate: &mut v8::OwnedIsolate) {
     isolate.add_near_heap_limit_callback(on_near_heap_limit, std::ptr::null_mut());
     isolate.set_oom_error_handler(on_out_of_memory);
+    isolate.add_gc_epilogue_callback(on_collected, std::ptr::null_mut(), v8::GCType::kGCTypeAll);
+}
+
+/// Figures of a heap: total, executable, physical, available, used, limit, malloced, peak malloced, zapped, external,
+/// global handles total and used, contexts, detached contexts; all but the last two and the flag in bytes.
+pub type HeapFigures = [usize; 14];
+
+impl Remote {
+    /// Measures the heap and remembers the figures.
+    pub fn measure(&self, isolate: &mut v8::Isolate) -> HeapFigures {
+        let heap = isolate.get_heap_statistics();
+        // The limit that was asked for, whatever is lent beyond it at the moment.
+        let limit = self.settings.memory_limit.min(heap.heap_size_limit());
+        let figures = [
+            heap.total_heap_size(),
+            heap.total_heap_size_executable(),
+            heap.total_physical_size(),
+            heap.total_available_size().min(limit),
+            heap.used_heap_size(),
+            limit,
+            heap.malloced_memory(),
+            heap.peak_malloced_memory(),
+            usize::from(heap.does_zap_garbage()),
+            self.budget.used(),
+            heap.total_global_handles_size(),
+            heap.used_global_handles_size(),
+            heap.number_of_native_contexts(),
+            heap.number_of_detached_contexts(),
+        ];
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
+        figures
+    }
+
+    /// What was measured last.
+    pub fn measured(&self) -> Option<HeapFigures> {
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+unsafe extern "C" fn on_collected(
+    isolate: v8::UnsafeRawIsolatePtr,
+    _kind: v8::GCType,
+    _flags: v8::GCCallbackFlags,
+    _data: *mut c_void,
+) {
+    // SAFETY: V8 passes the isolate that has just collected, on its thread, for the time of this call.
+    let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
+    if let Some(remote) = run::current() {
+        remote.measure(&mut isolate);
+    }
 }
 
 unsafe extern "C" fn on_near_heap_limit(_data: *mut c_void, current: usize, initial: usize) -> usize {

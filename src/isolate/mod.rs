@@ -12,5 +12,6 @@ mod run;
 
 pub use guest::{Guest, Held, Reply};
 pub use job::{IsolateScope, Job, Limits, Work};
+pub use memory::HeapFigures;
 pub use realm::{Binding, Place, Realm};
 pub use remote::{Remote, Settings, Stop, next_owner_id};

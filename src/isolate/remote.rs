@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::entry::Entries;
 use super::run::{self, Body};
-use super::{Binding, Job, clock};
+use super::{Binding, HeapFigures, Job, clock};
 use crate::engine::{Engine, TaskSink};
-use crate::value::{Budget, Fault, Owner};
+use crate::value::{Answer, Budget, Fault, Owner};
 
 /// How long a guest that was told to stop may take before it is given up.
 pub const TERMINATION_GRACE: Duration = Duration::from_millis(1_000);
@@ -96,6 +96,9 @@ pub struct Remote {
     pub(super) released: Mutex<Vec<u32>>,
     pub(super) has_released: AtomicBool,
     pub budget: Arc<Budget>,
+    /// Hears of the isolate's end, for whoever waits for more than a call.
+    ending: Mutex<Option<Arc<dyn Answer>>>,
+    pub(super) figures: Mutex<Option<HeapFigures>>,
     pub(super) cpu_time: AtomicU64,
     pub(super) wall_time: AtomicU64,
     /// Handles on values of this isolate that are alive.
@@ -131,6 +134,8 @@ impl Remote {
             released: Mutex::default(),
             has_released: AtomicBool::new(false),
             budget,
+            ending: Mutex::default(),
+            figures: Mutex::default(),
             cpu_time: AtomicU64::new(0),
             wall_time: AtomicU64::new(0),
             handles: AtomicU32::new(0),
@@ -226,12 +231,28 @@ impl Remote {
             v8.terminate_execution();
         }
         let fault = reason.fault().unwrap_or(Fault::Stopped);
-        self.entries.answer_all(&fault);
+        self.answer_end(&fault);
         if self.entries.is_running() {
             self.give_up_after(TERMINATION_GRACE);
         }
         self.signal(self.lock());
         true
+    }
+
+    /// `answer` hears of the isolate's end, at once if that has come.
+    pub fn when_ended(&self, answer: Arc<dyn Answer>) {
+        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        if let Some(fault) = self.stop_reason().fault() {
+            self.answer_end(&fault);
+        }
+    }
+
+    fn answer_end(&self, fault: &Fault) {
+        self.entries.answer_all(fault);
+        let ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(ending) = ending {
+            ending.answer(Err(fault.clone()));
+        }
     }
 
     /// Unless the thread has come back by then, the isolate counts as lost.
@@ -252,7 +273,7 @@ impl Remote {
             Stop::None | Stop::Lost => Fault::unresponsive(),
             reason => reason.fault().unwrap_or(Fault::Stopped),
         };
-        self.entries.answer_all(&fault);
+        self.answer_end(&fault);
         self.fail_queued(&fault);
         if previous != Stop::Lost
             && let Some(callback) = &self.settings.on_catastrophe

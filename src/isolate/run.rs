@@ -72,7 +72,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     }
 }
 
-fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
+fn serve(remote: &Arc<Remote>, body: Box<Body>) {
     loop {
         let ended = {
             let mut locker = body.shared.lock();

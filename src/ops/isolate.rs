@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Args, Prepared, malformed};
-use crate::isolate::{Held, Limits, Realm, Remote, Settings, Stop};
+use crate::isolate::{HeapFigures, Held, Limits, Realm, Remote, Settings, Stop};
 use crate::value::{
     BigInt, Chain, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Reference, Request, Text,
     TypeOf, Value,
@@ -81,7 +81,7 @@ pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {
     ))
 }
 
-/// Figures of V8's heap in the order that `surface/isolate.js` names them.
+/// Figures of V8's heap in the order that `surface/heap.js` names them.
 pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
     if remote.is_disposed() {
@@ -92,30 +92,22 @@ pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
         limits: Limits::default(),
         work: Box::new(|scope, guest| {
             let remote = guest.remote()?;
-            let heap = scope.get_heap_statistics();
-            // The limit that was asked for, whatever is lent beyond it at the moment.
-            let limit = remote.settings.memory_limit.min(heap.heap_size_limit());
-            let figures = [
-                heap.total_heap_size(),
-                heap.total_heap_size_executable(),
-                heap.total_physical_size(),
-                heap.total_available_size().min(limit),
-                heap.used_heap_size(),
-                limit,
-                heap.malloced_memory(),
-                heap.peak_malloced_memory(),
-                usize::from(heap.does_zap_garbage()),
-                remote.budget.used(),
-                heap.total_global_handles_size(),
-                heap.used_global_handles_size(),
-                heap.number_of_native_contexts(),
-                heap.number_of_detached_contexts(),
-            ];
-            Ok(Value::List(
-                figures.iter().map(|figure| Value::Number(*figure as f64)).collect(),
-            ))
+            Ok(figures(&remote.measure(scope)))
         }),
     })
+}
+
+/// The same as they were when they were measured last; `undefined` before that and after the isolate's end.
+pub fn heap_figures(target: Option<Value>) -> Result<Prepared, Fault> {
+    let remote = remote_of(target)?;
+    let measured = if remote.is_disposed() { None } else { remote.measured() };
+    Ok(Prepared::Done(Ok(
+        measured.map_or(Value::Undefined, |heap| figures(&heap))
+    )))
+}
+
+fn figures(heap: &HeapFigures) -> Value {
+    Value::List(heap.iter().map(|figure| Value::Number(*figure as f64)).collect())
 }
 
 pub fn counter(op: u32, target: Option<Value>) -> Result<Prepared, Fault> {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 pub use args::{Args, malformed};
 pub use function::{call_callable, call_function};
-pub use script::{compile, run_unbound};
-pub use transfer::{Transfer, await_promise, function_out, transfer_out};
+pub use script::{Origin, compile, run_unbound};
+pub use transfer::{Transfer, transfer_out};
 
 use crate::isolate::{Guest, Held, IsolateScope, Limits, Place, Realm, Remote, Settings, Work};
 use crate::value::{Fault, Host, Outcome, Slot, Value};
@@ -31,12 +31,12 @@ pub mod op {
     pub const WALL_TIME: u32 = 8;
     pub const IS_DISPOSED: u32 = 9;
     pub const REFERENCE_COUNT: u32 = 10;
+    pub const HEAP_FIGURES: u32 = 11;
     pub const EVAL: u32 = 13;
     pub const EVAL_CLOSURE: u32 = 14;
     pub const GLOBAL: u32 = 15;
     pub const RUN: u32 = 17;
     pub const REF_COPY: u32 = 20;
-    pub const REF_DEREF: u32 = 21;
     pub const REF_GET: u32 = 22;
     pub const REF_SET: u32 = 23;
     pub const REF_DELETE: u32 = 24;
@@ -85,6 +85,7 @@ pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Sett
         op::COMPILE_SCRIPT => script::compile_script(target, args),
         op::DISPOSE => isolate::dispose(target),
         op::HEAP_STATISTICS => isolate::heap_statistics(target),
+        op::HEAP_FIGURES => isolate::heap_figures(target),
         op::CPU_TIME | op::WALL_TIME | op::IS_DISPOSED | op::REFERENCE_COUNT => isolate::counter(op, target),
         op::EVAL => context::eval(target, args),
         op::EVAL_CLOSURE => context::eval_closure(target, args),

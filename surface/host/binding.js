@@ -12,7 +12,7 @@ const { createUnpack } = require('./unpack.js');
 const { bigint: now } = process.hrtime;
 
 /**
- * @param {any} native the addon: `new native.Environment(settle, serve)`
+ * @param {any} native the addon: `open(settle, serve)`
  * @param {{ hostStacks?: boolean }} [options] `hostStacks` lets guests see the host's file paths in the stacks of errors that
  *   host functions throw
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
@@ -40,7 +40,7 @@ function createHostBinding(native, options) {
   });
   const { delegateTo, local } = createLocal({ native: bound, surface: theSurface, unpack });
 
-  const environment = new native.Environment(
+  const environment = native.open(
     /** @param {number} request @param {any} carrier */
     (request, carrier) => surface.settle(request, carrier),
     createServe({ owned, reply, pack, packThrown, answerWith, unpack }),

@@ -1,24 +1,19 @@
 'use strict';
-// Puts the host's `ivm` together. What hosts have beside isolated-vm's classes is added here, in `more`.
+// Puts the host's `ivm` together. Beside isolated-vm's classes hosts have the ready-made sandboxes.
 
 const createSurface = require('../index.js');
 const { createHostBinding } = require('./binding.js');
+const { createSandboxes } = require('./sandbox/index.js');
 
 /**
  * @param {any} native the addon
  * @returns {object} `ivm`, frozen
  */
 function createHost(native) {
-  const { binding, connect } = createHostBinding(native);
-  const surface = createSurface(binding, more);
+  const { binding, connect, environment } = createHostBinding(native);
+  const surface = createSurface(binding, (core) => createSandboxes(core, environment));
   connect(surface);
   return surface.ivm;
 }
-
-/**
- * Members of the host's `ivm` beside the classes; guests have none of them.
- * @returns {object}
- */
-const more = () => ({});
 
 module.exports = { createHost };

@@ -212,18 +212,21 @@ function createLocal({ native, surface, unpack }) {
     get: (target, key, bits) => cross(read(target, key, bits), bits),
     set: (target, key, value) => write(target, key, () => value),
     delete: remove,
-    apply(target, parameters) {
+    apply(target, receiver, args, bits) {
       const callable = functionOf(target);
       if (typeof callable !== 'function') {
         throw invalid('Reference is not a function');
       }
-      const args = Array.prototype.slice.call(parameters, 8);
-      return cross(Reflect.apply(callable, parameters[7], args), parameters[4]);
+      const list = args === undefined ? [] : Array.prototype.slice.call(args, FIRST_ARGUMENT);
+      return cross(Reflect.apply(callable, receiver, list), bits);
     },
   };
 
   return { delegateTo, local };
 }
+
+/** Where the arguments start in what the surface hands over. */
+const FIRST_ARGUMENT = 8;
 
 function nothing() {}
 

@@ -1,0 +1,109 @@
+// Times one scenario on several libraries in one process. Samples alternate, so that what else the machine does falls on
+// all of them alike, and each library's share of a round is compared with the others' share of the same round.
+
+import { deepStrictEqual } from 'node:assert/strict';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+
+/** `sampleMs` is what one sample should take, `warmupMs` what runs before the first. */
+export const plans = {
+  full: { rounds: 25, sampleMs: 20, warmupMs: 250 },
+  quick: { rounds: 7, sampleMs: 8, warmupMs: 60 },
+};
+
+const SETTLE_MS = 2;
+
+export function quantile(values, at) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const place = (sorted.length - 1) * at;
+  const below = Math.floor(place);
+  const above = Math.ceil(place);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
+}
+
+export const median = (values) => quantile(values, 0.5);
+
+/** Lets the event loop and other threads finish what an earlier sample has left, and drops its garbage. */
+async function settle() {
+  await sleep(SETTLE_MS);
+  globalThis.gc({ type: 'minor' });
+  await turn();
+}
+
+function loop(run, times) {
+  for (let i = 0; i < times; i += 1) run();
+}
+
+async function asyncLoop(run, times) {
+  for (let i = 0; i < times; i += 1) await run(); // oxlint-disable-line no-await-in-loop -- one at a time is the point
+}
+
+/** @returns {Promise<{ wall: number, cpu: number }>} milliseconds in all; processor time is that of the whole process */
+async function sample({ run, isAsync }, times) {
+  const cpuBefore = process.cpuUsage();
+  const start = performance.now();
+  if (isAsync) await asyncLoop(run, times);
+  else loop(run, times);
+  const wall = performance.now() - start;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { wall, cpu: (user + system) / 1000 };
+}
+
+/** Checks the result, then warms up; tells how many runs make a sample. */
+async function warmUp(subject, expected, plan) {
+  deepStrictEqual(await subject.run(), expected);
+  const end = performance.now() + plan.warmupMs;
+  let times = 1;
+  let wall;
+  do {
+    ({ wall } = await sample(subject, times));
+    if (wall < plan.sampleMs / 2) times *= 2;
+  } while (performance.now() < end || wall < plan.sampleMs / 2);
+  return Math.max(1, Math.round((times * plan.sampleMs) / wall));
+}
+
+function summary(samples) {
+  const wall = samples.map((each) => each.wall);
+  return {
+    median: median(wall),
+    quartiles: [quantile(wall, 0.25), quantile(wall, 0.75)],
+    cpu: median(samples.map((each) => each.cpu)),
+  };
+}
+
+/**
+ * @param {Map<string, object>} libraries by name; ratios are the first one's to each other one's
+ * @returns {Promise<object>} by library: milliseconds per call, and ratios of wall and processor time
+ */
+export async function compare(scenario, libraries, plan) {
+  const subjects = [];
+  for (const [name, ivm] of libraries) {
+    const { run, end } = scenario.prepare(ivm);
+    const first = run();
+    const isAsync = typeof first?.then === 'function';
+    await first;
+    subjects.push({ name, run, end, isAsync, samples: [] });
+  }
+  for (const subject of subjects) subject.times = await warmUp(subject, scenario.expected, plan);
+  globalThis.gc();
+  for (let round = 0; round < plan.rounds; round += 1) {
+    const order = round % 2 === 0 ? subjects : subjects.toReversed();
+    for (const subject of order) {
+      await settle();
+      const { wall, cpu } = await sample(subject, subject.times);
+      const calls = subject.times * (scenario.calls ?? 1);
+      subject.samples.push({ wall: wall / calls, cpu: cpu / calls });
+    }
+  }
+  for (const { end } of subjects) end();
+  const [ours, ...others] = subjects;
+  const ratio = (other, of) => median(ours.samples.map((each, round) => each[of] / other.samples[round][of]));
+  return {
+    [ours.name]: summary(ours.samples),
+    ...Object.fromEntries(
+      others.map((other) => [
+        other.name,
+        { ...summary(other.samples), ratio: ratio(other, 'wall'), cpuRatio: ratio(other, 'cpu') },
+      ]),
+    ),
+  };
+}

@@ -1,0 +1,48 @@
+// Results for people, as a Markdown table between the host's markers in BENCHMARKS.md, and for programs, in BENCHMARKS.json.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../scripts/process.mjs';
+import { OURS, PEER } from './libraries.mjs';
+
+const markdownFile = join(root, 'BENCHMARKS.md');
+const dataFile = join(root, 'BENCHMARKS.json');
+const SIGNIFICANT_DIGITS = 3;
+
+const time = (ms) =>
+  ms < 1
+    ? `${Number((ms * 1000).toPrecision(SIGNIFICANT_DIGITS))} µs`
+    : `${Number(ms.toPrecision(SIGNIFICANT_DIGITS))} ms`;
+
+export const line = ({ title, times }) =>
+  [title, time(times[OURS].median), time(times[PEER].median), times[PEER].ratio.toFixed(2), times[PEER].cpuRatio.toFixed(2)];
+
+const row = (cells) => `| ${cells.join(' | ')} |`;
+
+function table({ host, versions, cpus, platform, rounds, rows }) {
+  return [
+    `${OURS} ${versions[OURS]} and ${PEER} ${versions[PEER]} on ${host}, ${platform}, ${cpus} CPUs, ${rounds} rounds:`,
+    '',
+    row(['one call of', OURS, PEER, 'ratio', 'CPU ratio']),
+    row(['---', '---:', '---:', '---:', '---:']),
+    ...rows.map((each) => row(line(each))),
+  ].join('\n');
+}
+
+/** Replaces what stands between the markers of `key`, or adds it at the end. */
+function replaceBetweenMarkers(text, key, content) {
+  const [begin, end] = [`<!-- bench:${key} -->`, `<!-- /bench:${key} -->`];
+  const block = `${begin}\n${content}\n${end}`;
+  const from = text.indexOf(begin);
+  const to = text.indexOf(end);
+  if (from < 0 || to < from) return `${text.trimEnd()}\n\n${block}\n`;
+  return text.slice(0, from) + block + text.slice(to + end.length);
+}
+
+export function write(key, results) {
+  const data = existsSync(dataFile) ? JSON.parse(readFileSync(dataFile, 'utf8')) : {};
+  data[key] = results;
+  writeFileSync(dataFile, `${JSON.stringify(data, null, 2)}\n`);
+  const text = existsSync(markdownFile) ? readFileSync(markdownFile, 'utf8') : '# Benchmarks\n';
+  writeFileSync(markdownFile, replaceBetweenMarkers(text, key, table(results)));
+}

@@ -1,0 +1,58 @@
+//! The ready-made sandboxes, native: one call in, one completion out. Each execution has an isolate of its own, made for
+//! it and disposed with it.
+
+mod console;
+mod session;
+mod timers;
+mod tools;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use session::start;
+
+use crate::value::{Answer, Callable, Text, Value};
+
+/// How console calls become log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogStyle {
+    /// As they are; few and short (`createSandbox`).
+    Plain,
+    /// Errors and warnings marked `[ERROR] ` and `[WARN] ` (`IsolatedVMSandbox`).
+    Marked,
+}
+
+/// One execution.
+pub struct Spec {
+    /// What is evaluated: an expression that gives the result, a promise of it, or, with `call_result`, a function to call.
+    pub code: Text,
+    /// Evaluated instead where `code` has a syntax error.
+    pub fallback: Option<Text>,
+    /// How many characters of `code` and `fallback` come before the user's own.
+    pub prefix: (i32, i32),
+    /// A function that `code` evaluates to is called, and its result is the result.
+    pub call_result: bool,
+    /// `globalThis` is undefined for the code.
+    pub shadow_global: bool,
+    /// Bytes of heap, and again as many of buffers.
+    pub memory_limit: usize,
+    /// Wall-clock time for everything, host functions included.
+    pub timeout: Duration,
+    /// Bytes of UTF-8 that the result may take as JSON.
+    pub max_output: usize,
+    pub log_style: LogStyle,
+    pub timers: bool,
+    /// An object whose properties become globals.
+    pub globals: Value,
+    /// Functions of the host by their names inside.
+    pub tools: Vec<Tool>,
+    /// Gets `[ok, result or error message, log, log, …]` as a list.
+    pub answer: Arc<dyn Answer>,
+}
+
+/// A function of the host under `namespace.method`.
+pub struct Tool {
+    pub namespace: Text,
+    pub method: Text,
+    pub function: Arc<Callable>,
+}

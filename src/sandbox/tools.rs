@@ -1,0 +1,103 @@
+//! Tools of an agent: `namespace.method(params)` inside is an async call of a host function with JSON.
+
+use std::sync::Arc;
+
+use super::Tool;
+use crate::convert;
+use crate::guest::outgoing;
+use crate::isolate::Place;
+use crate::ops::{self, Prepared, op};
+use crate::value::{Fault, Text, Value};
+
+/// Puts the tools on the global object.
+pub fn install(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    global: v8::Local<'_, v8::Object>,
+    tools: &[Tool],
+) -> Result<(), Fault> {
+    for tool in tools {
+        let namespace = convert::text_to_v8(scope, &tool.namespace)?;
+        let own = global.has_own_property(scope, namespace.into()).ok_or(Fault::Stopped)?;
+        let existing = if own { global.get(scope, namespace.into()) } else { None };
+        let object = match existing.map(v8::Local::<v8::Object>::try_from) {
+            Some(Ok(object)) => object,
+            _ => {
+                let object = v8::Object::new(scope);
+                global
+                    .create_data_property(scope, namespace.into(), object.into())
+                    .ok_or(Fault::Stopped)?;
+                object
+            }
+        };
+        let id = at.guest.carry(Value::Function(Arc::clone(&tool.function)));
+        let data = v8::Number::new(scope, id as f64).into();
+        let function = v8::Function::builder(call)
+            .data(data)
+            .length(1)
+            .constructor_behavior(v8::ConstructorBehavior::Throw)
+            .build(scope)
+            .ok_or(Fault::Stopped)?;
+        let method = convert::text_to_v8(scope, &tool.method)?;
+        function.set_name(method);
+        object
+            .create_data_property(scope, method.into(), function.into())
+            .ok_or(Fault::Stopped)?;
+    }
+    Ok(())
+}
+
+/// Guest code calls a tool. Always a promise, also for params that have no JSON.
+fn call<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    let (Ok(at), Some(resolver)) = (Place::current(scope), v8::PromiseResolver::new(scope)) else {
+        return;
+    };
+    let promise = resolver.get_promise(scope);
+    result.set(promise.into());
+    let id = args.data().number_value(scope).unwrap_or(-1.0);
+    let started = params(scope, &args).and_then(|params| {
+        let Some(Value::Function(tool)) = at.guest.carried(id as usize) else {
+            return Err(ops::malformed());
+        };
+        let host = Arc::clone(tool.slot.owner())
+            .as_host()
+            .ok_or_else(Fault::environment_gone)?;
+        let answer = outgoing::resolution(scope, &at, resolver)?;
+        let slot = Arc::clone(&tool.slot);
+        outgoing::dispatch(
+            &at,
+            Prepared::Ask {
+                host,
+                op: op::CALL_AWAITED,
+                slot,
+                args: vec![params],
+            },
+            answer,
+            false,
+        )
+    });
+    if let Err(fault) = started {
+        let exception = convert::exception_from_fault(scope, &fault, |_, _| None);
+        if let Some(exception) = exception {
+            // Fails only where the guest is being stopped.
+            let _ = resolver.reject(scope, exception);
+        }
+    }
+}
+
+/// The params as JSON text; `{}` where there are none.
+fn params<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArguments<'s>) -> Result<Value, Fault> {
+    let params = args.get(0);
+    if params.is_null_or_undefined() {
+        return Ok(Value::String(Text::from("{}")));
+    }
+    v8::tc_scope!(let scope, scope);
+    match v8::json::stringify(scope, params) {
+        Some(json) => Ok(Value::String(convert::text_from_v8(scope, json))),
+        None => Err(convert::fault_from_caught(scope).unwrap_or_else(|| Fault::type_error("Invalid tool parameters"))),
+    }
+}
