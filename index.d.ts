@@ -11,6 +11,9 @@
  *
  * Errors of this library have a stable `code`: `ERR_INVALID_ARG` or one that starts with `ERR_ISOLATE_`. What a guest throws
  * has none; of an error only class, message, stack and name survive.
+ *
+ * The classes are those of isolated-vm 7, with its names, defaults and messages. Beside them are ready-made sandboxes:
+ * `createSandbox` and `IsolatedVMSandbox`.
  */
 declare namespace ivm {
   /** What crosses without any option. */
@@ -24,6 +27,7 @@ declare namespace ivm {
     | Isolate
     | Context
     | Script
+    | Module
     | Callback<any>
     | ExternalCopy<any>
     | Copy<any>
@@ -67,7 +71,10 @@ declare namespace ivm {
     /** Handles on things in this isolate that are alive. Throws once the isolate is disposed. */
     readonly referenceCount: number;
 
-    /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
+    /**
+     * Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`.
+     * @param warmup_script run in the snapshot so that functions are compiled in it
+     */
     static createSnapshot(scripts: SnapshotScriptInfo[], warmup_script?: string): ExternalCopy<ArrayBuffer>;
 
     /**
@@ -75,19 +82,21 @@ declare namespace ivm {
      * @throws {SyntaxError} whose message ends in ` [file:line:column]`
      */
     compileScript(code: string, options?: ScriptInfo): Promise<Script>;
+    /** As `compileScript`; the calling thread waits. */
     compileScriptSync(code: string, options?: ScriptInfo): Script;
 
     /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
-    compileModule(code: string, options?: ScriptInfo): Promise<never>;
+    compileModule(code: string, options?: CompileModuleOptions): Promise<Module>;
     /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
-    compileModuleSync(code: string, options?: ScriptInfo): never;
+    compileModuleSync(code: string, options?: CompileModuleOptions): Module;
 
     /** Makes a context: a global object with its own built-ins. */
     createContext(options?: ContextOptions): Promise<Context>;
+    /** As `createContext`; the calling thread waits. */
     createContextSync(options?: ContextOptions): Context;
 
     /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
-    createInspectorSession(): never;
+    createInspectorSession(): InspectorSession;
 
     /**
      * Ends the isolate and frees its memory. Code that runs in it is terminated; everything that names something in it
@@ -98,22 +107,30 @@ declare namespace ivm {
 
     /** Figures of the isolate's heap, in bytes. */
     getHeapStatistics(): Promise<HeapStatistics>;
+    /** As `getHeapStatistics`; the calling thread waits. */
     getHeapStatisticsSync(): HeapStatistics;
 
     /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
     startCpuProfiler(title: string): void;
     /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
-    stopCpuProfiler(title: string): Promise<never>;
+    stopCpuProfiler(title: string): Promise<ThreadCpuProfile[]>;
   }
 
   interface IsolateOptions {
-    /** What the isolate may use, in MB; at least 8, fractions are cut off. Beyond it the isolate is disposed. Default 128. */
+    /**
+     * What the isolate may use, in MB (2^20 bytes); at least 8, fractions are cut off. Default 128. It bounds V8's heap: beyond
+     * it the isolate is disposed and what runs fails with `ERR_ISOLATE_MEMORY`. `ArrayBuffer`s have a budget of the same
+     * size beside it. While an isolate is being stopped it may use more for a moment.
+     */
     memoryLimit?: number | null;
     /** Not available yet: `true` throws `ERR_ISOLATE_UNSUPPORTED`. Default false. */
     inspector?: boolean | null;
     /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
     snapshot?: ExternalCopy<ArrayBuffer> | null;
-    /** Called when the isolate had to be given up: it did not stop when it was told to. The process is not at risk. */
+    /**
+     * Called when the isolate had to be given up: it did not stop within a second of being told to, or V8 ran out of memory in
+     * the middle of an operation. Its thread is lost until the process ends, and its memory with it.
+     */
     onCatastrophicError?: ((message: string) => void) | null;
   }
 
@@ -159,7 +176,9 @@ declare namespace ivm {
      * @throws what the code throws; `ERR_ISOLATE_TIMEOUT` (`Script execution timed out.`) and `ERR_ISOLATE_DEADLINE`
      */
     eval<Options extends ContextEvalOptions = {}>(code: string, options?: Options): Promise<Awaited<ResultTypeSync<Options>>>;
+    /** As `eval`; nobody hears of the result, nor of what the code throws. */
     evalIgnored(code: string, options?: ContextEvalOptions): void;
+    /** As `eval`; the calling thread waits. With `promise: true` the result is a promise all the same. */
     evalSync<Options extends ContextEvalOptions = {}>(code: string, options?: Options): ResultTypeSync<Options>;
 
     /**
@@ -170,9 +189,11 @@ declare namespace ivm {
     evalClosure<Options extends ContextEvalClosureOptions = {}>(
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
     ): Promise<Awaited<ResultTypeBidirectionalSync<Options>>>;
+    /** As `evalClosure`; nobody hears of the result, nor of what the code throws. */
     evalClosureIgnored<Options extends ContextEvalClosureOptions = {}>(
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
     ): void;
+    /** As `evalClosure`; the calling thread waits. */
     evalClosureSync<Options extends ContextEvalClosureOptions = {}>(
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
     ): ResultTypeBidirectionalSync<Options>;
@@ -205,11 +226,64 @@ declare namespace ivm {
      * @throws {Error} `Invalid context` for a context of another isolate
      */
     run<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeAsync<Options>;
+    /** As `run`; nobody hears of the result, nor of what the script throws. */
     runIgnored(context: Context, options?: ScriptRunOptions): void;
+    /** As `run`; the calling thread waits. */
     runSync<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeSync<Options>;
   }
 
   type ScriptRunOptions = RunOptions & ReleaseOptions & TransferOptions;
+
+  /** What `Isolate.compileModule` will give: a type only, there is no such class at run time. Not available yet. */
+  interface Module {
+    readonly dependencySpecifiers: string[];
+    readonly namespace: Reference<any>;
+    instantiate(
+      context: Context, resolveCallback: (specifier: string, referrer: Module) => Module | Promise<Module>,
+    ): Promise<void>;
+    instantiateSync(context: Context, resolveCallback: (specifier: string, referrer: Module) => Module): void;
+    evaluate(options?: ScriptRunOptions): Promise<Transferable>;
+    evaluateSync(options?: ScriptRunOptions): Transferable;
+    release(): void;
+  }
+
+  type CompileModuleOptions = ScriptInfo & {
+    meta?: ((meta: any) => void) | null;
+  };
+
+  /** What `Isolate.createInspectorSession` will give. Not available yet. */
+  interface InspectorSession {
+    dispatchProtocolMessage(message: string): void;
+    dispose(): void;
+    onNotification: (message: string) => void;
+    onResponse: (callId: number, message: string) => void;
+  }
+
+  /** What `Isolate.stopCpuProfiler` will give. Not available yet. */
+  interface ThreadCpuProfile {
+    threadId: number;
+    profile: CpuProfile;
+  }
+
+  interface CpuProfile {
+    startTime: number;
+    endTime: number;
+    samples: number[];
+    timeDeltas: number[];
+    nodes: {
+      id: number;
+      hitCount: number;
+      children: number[];
+      callFrame: {
+        functionName: string;
+        url: string;
+        scriptId: number;
+        lineNumber: number;
+        columnNumber: number;
+        bailoutReason?: string;
+      };
+    }[];
+  }
 
   /** Names a value where it lives. */
   class Reference<T = any> {
@@ -224,6 +298,7 @@ declare namespace ivm {
 
     /** A structured clone of the value. */
     copy(): Promise<T>;
+    /** As `copy`; the calling thread waits. */
     copySync(): T;
 
     /**
@@ -248,7 +323,9 @@ declare namespace ivm {
      * @throws {TypeError} `Delete failed`, `Object is or has proxy`, `Reference is not an object`
      */
     delete(property: PropertyOf<T>): Promise<void>;
+    /** As `delete`; nobody hears whether it worked. */
     deleteIgnored(property: PropertyOf<T>): void;
+    /** As `delete`; the calling thread waits. */
     deleteSync(property: PropertyOf<T>): void;
 
     /**
@@ -258,6 +335,7 @@ declare namespace ivm {
     get<Options extends ReferenceGetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, options?: Options,
     ): ResultTypeAsync<Options & FallbackReference, T[Key]>;
+    /** As `get`; the calling thread waits. */
     getSync<Options extends ReferenceGetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, options?: Options,
     ): ResultTypeSync<Options & FallbackReference, T[Key]>;
@@ -269,9 +347,11 @@ declare namespace ivm {
     set<Options extends TransferOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): Promise<void>;
+    /** As `set`; nobody hears whether it worked. */
     setIgnored<Options extends TransferOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): void;
+    /** As `set`; the calling thread waits. */
     setSync<Options extends TransferOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): void;
@@ -284,9 +364,11 @@ declare namespace ivm {
     apply<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): Promise<Awaited<ResultTypeBidirectionalSync<Options & FallbackReference, ApplyResult<T>>>>;
+    /** As `apply`; nobody hears of the result, nor of what the function throws. */
     applyIgnored<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): void;
+    /** As `apply`; the calling thread waits. */
     applySync<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): ResultTypeBidirectionalSync<Options & FallbackReference, ApplyResult<T>>;
@@ -382,8 +464,8 @@ declare namespace ivm {
    */
   class NativeModule {
     constructor(filename: string);
-    create(context: Context): Promise<never>;
-    createSync(context: Context): never;
+    create(context: Context): Promise<Reference<any>>;
+    createSync(context: Context): Reference<any>;
   }
 
   /** What isolated-vm has for its own tests. */
@@ -398,6 +480,136 @@ declare namespace ivm {
     testOOM(): never;
   }
   const lib: Lib;
+
+  /** Options of `createSandbox`. */
+  interface SandboxOptions {
+    /** Milliseconds until an execution ends, at least 1. Everything counts, waiting for host functions too. Default 30,000. */
+    timeout?: number;
+    /** Bytes of UTF-8 that the result may take as JSON. A larger result is an error that names both sizes. Default 1,048,576. */
+    maxOutputSize?: number;
+    /** How often one execution may call `api.request`; a further call throws in the guest. Default 50. */
+    maxApiCalls?: number;
+    /**
+     * MB that the guest may use, at least 8; see `IsolateOptions.memoryLimit`. Default: the environment variable
+     * `SANDBOX_MEMORY_MB` where it is at least 8, else 32.
+     */
+    memoryLimit?: number;
+    /** Gives the code `setTimeout`, `setInterval`, `setImmediate`, what clears them, and `queueMicrotask`. Default false. */
+    timers?: boolean;
+  }
+
+  /** What `Sandbox.execute` resolves with. */
+  interface SandboxResult {
+    /** A structured clone of what the code gave; null where it failed. */
+    result: unknown;
+    /** Why it failed; absent where it did not. */
+    error?: string;
+    /**
+     * What the code wrote with `console.log`, `info`, `warn`, `error` and `debug`: strings as they are, others as JSON, joined
+     * by a space. At most 100 entries; of each 1,000 characters, then `...`.
+     */
+    logs: string[];
+    /** Milliseconds, rounded. */
+    durationMs: number;
+    /** Calls of `api.request`; absent where the globals have no such function. */
+    apiCallCount?: number;
+  }
+
+  interface Sandbox {
+    /**
+     * Runs code in an isolate of its own, made for it and disposed after it.
+     *
+     * Code that as a whole is one function expression is called. Everything else runs as `normalizeCode` wraps it. A result
+     * that is a promise is awaited. Failures do not reject: they are in `error`.
+     */
+    execute(code: string): Promise<SandboxResult>;
+  }
+
+  /**
+   * A sandbox for code that a model wrote.
+   *
+   * Globals are copied in. Functions in them, at any depth of plain objects and arrays, become functions that look synchronous
+   * to the guest: it waits until what the host's function returns has settled, and gets a structured clone of the result or an
+   * `Error` with the message. The host's event loop is free meanwhile. The code sees ECMAScript's built-ins, `console`,
+   * `WebAssembly` and the globals given; `globalThis` is undefined, and there is no `require`, `process` or `fetch`.
+   * @throws {TypeError} `ERR_INVALID_ARG` where `globals` is no object, or an option is of a wrong type or too small
+   */
+  function createSandbox(globals: Record<string, unknown>, options?: SandboxOptions): Sandbox;
+
+  /**
+   * Makes an async arrow function of what a model wrote. Blanks and a Markdown fence are taken off. Code that starts with
+   * `async (` stays as it is. Code that starts with `const`, `let`, `var`, `for`, `while`, `if`, `try`, `switch`, `return`,
+   * `throw`, `class` or `function` becomes `async () => { CODE }`, anything else `async () => { return CODE }`.
+   */
+  function normalizeCode(code: string): string;
+
+  /** A tool that code may call. A host reads `name` only. */
+  interface IsolatedVMTool {
+    /**
+     * `a:b`, or `a.b`, is called as `a.b(params)`; more parts are joined by `_`. A name of one part is called as
+     * `name.call(params)`. Characters that are not of `[A-Za-z0-9_$]` become `_`.
+     */
+    name: string;
+    description: string;
+    inputSchema?: Record<string, unknown>;
+  }
+
+  /** What `IsolatedVMSandbox.execute` resolves with. */
+  interface IsolatedVMExecutionResult {
+    /** A structured clone of what the code returned; null where it failed. */
+    result: unknown;
+    /**
+     * What the code wrote with `console`: strings as they are, others as JSON, joined by a space; `[ERROR] ` and `[WARN] ` come
+     * before errors and warnings. At most 10,000 entries; of each 10,000 characters, then `...`.
+     */
+    logs: string[];
+    /** Why it failed; absent where it did not. */
+    error?: string;
+    /** Milliseconds, rounded. */
+    duration: number;
+  }
+
+  interface IsolatedVMSandboxConfig {
+    /** Milliseconds until an execution ends, at least 1. Everything counts, pending tools too. Default 30,000. */
+    timeout: number;
+    /** MB that an execution may use, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+    memoryLimit: number;
+    /** Not available yet: `true` throws `ERR_ISOLATE_UNSUPPORTED`. Default false. */
+    inspector: boolean;
+  }
+
+  /** A sandbox for an agent's code, which calls tools. */
+  class IsolatedVMSandbox {
+    /**
+     * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type or too small
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `inspector`
+     */
+    constructor(config?: Partial<IsolatedVMSandboxConfig> | null);
+
+    /** False when the environment variable `NCP_DISABLE_ISOLATED_VM` is `true`. Constructing works all the same. */
+    static isAvailable(): boolean;
+
+    /**
+     * Runs code as the body of an async function, in an isolate of its own, made for it and disposed after it. Failures of the
+     * code, of its tools and of its limits do not reject: they are in `error`. Executions may overlap.
+     * @param toolExecutor called with the tool's `name` and with params that went through JSON, `{}` where there are none. The
+     *   call in the guest resolves with a structured clone of its result (with what JSON makes of it where it cannot be cloned),
+     *   or rejects with an `Error` of its message.
+     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types
+     */
+    execute(
+      code: string, tools: IsolatedVMTool[], toolExecutor: (toolName: string, params: any) => Promise<unknown>,
+    ): Promise<IsolatedVMExecutionResult>;
+
+    /** Ends what runs. Its executions resolve with the error `Sandbox has been disposed`, and so do later ones. */
+    dispose(): void;
+
+    /** Figures of the heap of the execution that started last, as of its last garbage collection; null when nothing runs. */
+    getHeapStatistics(): HeapStatistics | null;
+  }
+
+  /** The same as `new IsolatedVMSandbox(config)`. */
+  function createIsolatedVMSandbox(config?: Partial<IsolatedVMSandboxConfig> | null): IsolatedVMSandbox;
 
   interface CachedDataOptions {
     /** A compilation cache from an earlier `produceCachedData`. */
@@ -428,6 +640,12 @@ declare namespace ivm {
     columnOffset?: number | null;
     /** Added to line numbers. Default 0. */
     lineOffset?: number | null;
+  }
+
+  /** What produced or consumed a compilation cache. */
+  interface CachedDataResult {
+    cachedData?: ExternalCopy<ArrayBuffer>;
+    producedCacheData?: boolean;
   }
 
   type ScriptInfo = CachedDataOptions & ScriptOrigin;

@@ -8,23 +8,32 @@ import { hosts } from '../scripts/hosts.mjs';
 import { root, show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
 import { fetchPeer } from './libraries.mjs';
+import { choose } from './scenarios.mjs';
 
 /** isolated-vm 7.0.1 has binaries for these. */
 const SUPPORTED = ['node24', 'node26'];
 
-const { values } = parseArgs({
-  options: {
-    host: { type: 'string', default: 'node24' },
-    filter: { type: 'string' },
-    quick: { type: 'boolean', default: false },
-  },
-});
-if (!SUPPORTED.includes(values.host)) throw new Error(`--host is one of ${SUPPORTED.join(', ')}`);
+const options = {
+  host: { type: 'string', default: 'node24' },
+  filter: { type: 'string' },
+  quick: { type: 'boolean', default: false },
+};
 
-const { executable } = hosts.find(({ name }) => name === values.host);
-if (!existsSync(executable)) await setup('hosts');
-await fetchPeer();
+async function bench() {
+  const { values } = parseArgs({ options });
+  if (!SUPPORTED.includes(values.host)) throw new Error(`--host is one of ${SUPPORTED.join(', ')}`);
+  if (choose(values.filter).length === 0) throw new Error(`no scenario has '${values.filter}' in its name`);
+  const { executable } = hosts.find(({ name }) => name === values.host);
+  if (!existsSync(executable)) await setup('hosts');
+  await fetchPeer();
+  // isolated-vm asks for --no-node-snapshot; --expose-gc lets garbage be dropped between samples.
+  const flags = ['--no-node-snapshot', '--expose-gc'];
+  return show(executable, [...flags, join(root, 'bench/run.mjs'), JSON.stringify(values)]);
+}
 
-// isolated-vm asks for --no-node-snapshot; --expose-gc lets garbage be dropped between samples.
-const flags = ['--no-node-snapshot', '--expose-gc'];
-process.exitCode = await show(executable, [...flags, join(root, 'bench/run.mjs'), JSON.stringify(values)]);
+try {
+  process.exitCode = await bench();
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
+}

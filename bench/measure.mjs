@@ -3,6 +3,7 @@
 
 import { deepStrictEqual } from 'node:assert/strict';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { isPromise } from 'node:util/types';
 
 /** `sampleMs` is what one sample should take, `warmupMs` what runs before the first. */
 export const plans = {
@@ -12,7 +13,7 @@ export const plans = {
 
 const SETTLE_MS = 2;
 
-export function quantile(values, at) {
+function quantile(values, at) {
   const sorted = values.toSorted((a, b) => a - b);
   const place = (sorted.length - 1) * at;
   const below = Math.floor(place);
@@ -20,7 +21,7 @@ export function quantile(values, at) {
   return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
 }
 
-export const median = (values) => quantile(values, 0.5);
+const median = (values) => quantile(values, 0.5);
 
 /** Lets the event loop and other threads finish what an earlier sample has left, and drops its garbage. */
 async function settle() {
@@ -33,8 +34,9 @@ function loop(run, times) {
   for (let i = 0; i < times; i += 1) run();
 }
 
+/** One at a time. */
 async function asyncLoop(run, times) {
-  for (let i = 0; i < times; i += 1) await run(); // oxlint-disable-line no-await-in-loop -- one at a time is the point
+  for (let i = 0; i < times; i += 1) await run();
 }
 
 /** @returns {Promise<{ wall: number, cpu: number }>} milliseconds in all; processor time is that of the whole process */
@@ -48,9 +50,11 @@ async function sample({ run, isAsync }, times) {
   return { wall, cpu: (user + system) / 1000 };
 }
 
-/** Checks the result, then warms up; tells how many runs make a sample. */
+/** Checks the result, then warms up; finds out how many runs make a sample. */
 async function warmUp(subject, expected, plan) {
-  deepStrictEqual(await subject.run(), expected);
+  const first = subject.run();
+  subject.isAsync = isPromise(first);
+  deepStrictEqual(await first, expected);
   const end = performance.now() + plan.warmupMs;
   let times = 1;
   let wall;
@@ -58,7 +62,16 @@ async function warmUp(subject, expected, plan) {
     ({ wall } = await sample(subject, times));
     if (wall < plan.sampleMs / 2) times *= 2;
   } while (performance.now() < end || wall < plan.sampleMs / 2);
-  return Math.max(1, Math.round((times * plan.sampleMs) / wall));
+  subject.times = Math.max(1, Math.round((times * plan.sampleMs) / wall));
+}
+
+/** Fails with the name of the library that failed. */
+async function blaming({ name }, work) {
+  try {
+    return await work();
+  } catch (cause) {
+    throw new Error(`${name}: ${cause.message}`, { cause });
+  }
 }
 
 function summary(samples) {
@@ -75,35 +88,26 @@ function summary(samples) {
  * @returns {Promise<object>} by library: milliseconds per call, and ratios of wall and processor time
  */
 export async function compare(scenario, libraries, plan) {
-  const subjects = [];
-  for (const [name, ivm] of libraries) {
-    const { run, end } = scenario.prepare(ivm);
-    const first = run();
-    const isAsync = typeof first?.then === 'function';
-    await first;
-    subjects.push({ name, run, end, isAsync, samples: [] });
-  }
-  for (const subject of subjects) subject.times = await warmUp(subject, scenario.expected, plan);
-  globalThis.gc();
-  for (let round = 0; round < plan.rounds; round += 1) {
-    const order = round % 2 === 0 ? subjects : subjects.toReversed();
-    for (const subject of order) {
-      await settle();
-      const { wall, cpu } = await sample(subject, subject.times);
-      const calls = subject.times * (scenario.calls ?? 1);
-      subject.samples.push({ wall: wall / calls, cpu: cpu / calls });
+  const subjects = Array.from(libraries, ([name, ivm]) => ({ name, ...scenario.prepare(ivm), samples: [] }));
+  try {
+    for (const subject of subjects) await blaming(subject, () => warmUp(subject, scenario.expected, plan));
+    globalThis.gc();
+    for (let round = 0; round < plan.rounds; round += 1) {
+      for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
+        await settle();
+        const { wall, cpu } = await blaming(subject, () => sample(subject, subject.times));
+        const calls = subject.times * (scenario.calls ?? 1);
+        subject.samples.push({ wall: wall / calls, cpu: cpu / calls });
+      }
     }
+  } finally {
+    for (const { end } of subjects) end();
   }
-  for (const { end } of subjects) end();
   const [ours, ...others] = subjects;
   const ratio = (other, of) => median(ours.samples.map((each, round) => each[of] / other.samples[round][of]));
-  return {
-    [ours.name]: summary(ours.samples),
-    ...Object.fromEntries(
-      others.map((other) => [
-        other.name,
-        { ...summary(other.samples), ratio: ratio(other, 'wall'), cpuRatio: ratio(other, 'cpu') },
-      ]),
-    ),
-  };
+  const times = { [ours.name]: summary(ours.samples) };
+  for (const other of others) {
+    times[other.name] = { ...summary(other.samples), ratio: ratio(other, 'wall'), cpuRatio: ratio(other, 'cpu') };
+  }
+  return times;
 }

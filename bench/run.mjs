@@ -4,9 +4,9 @@ import { arch, availableParallelism, platform } from 'node:os';
 import { compare, plans } from './measure.mjs';
 import { load, OURS, PEER, PEER_VERSION, version } from './libraries.mjs';
 import { line, write } from './report.mjs';
-import { scenarios } from './scenarios.mjs';
+import { choose, scenarios } from './scenarios.mjs';
 
-const WIDTHS = [62, 10, 10, 7, 7];
+const WIDTHS = [46, 11, 11, 7, 7];
 
 const { host, filter, quick } = JSON.parse(process.argv[2]);
 const plan = quick ? plans.quick : plans.full;
@@ -14,8 +14,7 @@ const libraries = load();
 const print = (cells) =>
   console.log(cells.map((cell, i) => (i === 0 ? cell.padEnd(WIDTHS[i]) : cell.padStart(WIDTHS[i]))).join(' '));
 
-const chosen = scenarios.filter(({ id, title }) => filter === undefined || id.includes(filter) || title.includes(filter));
-if (chosen.length === 0) throw new Error(`no scenario has '${filter}' in its name`);
+const chosen = choose(filter);
 
 const rows = [];
 let complete = chosen.length === scenarios.length;

@@ -233,9 +233,12 @@ export const scenarios = [
   },
   {
     id: 'createSandbox',
-    title: '`createSandbox`, one `1 + 1` (isolated-vm: the same steps by hand)',
+    title: "`createSandbox`, `execute('1 + 1')`",
     needs: 'createSandbox',
     expected: 2,
     prepare: withoutEnd((ivm) => (ivm.createSandbox ? oneShotSandbox(ivm) : oneShotByHand(ivm))),
   },
 ];
+
+/** The scenarios with `filter` in their names, or all. */
+export const choose = (filter = '') => scenarios.filter(({ id, title }) => id.includes(filter) || title.includes(filter));

@@ -144,13 +144,13 @@ module.exports = function createIsolate(core) {
   function withCache(script) {
     const id = recordOf(script, KIND.SCRIPT).entry.id;
     const cache = unpack(invoke(OP.SCRIPT_CACHED_DATA, MODE.SYNC, 0, id), withCache);
-    if (cache !== undefined) {
-      if (cache.cachedDataRejected !== undefined) {
-        define(script, 'cachedDataRejected', cache.cachedDataRejected, true, true);
-      }
-      if (cache.cachedData !== undefined) {
-        define(script, 'cachedData', core.externalCopyOf(cache.cachedData), true, true);
-      }
+    const rejected = cache[0];
+    const data = cache[1];
+    if (rejected !== undefined) {
+      define(script, 'cachedDataRejected', rejected, true, true);
+    }
+    if (data !== undefined) {
+      define(script, 'cachedData', core.externalCopyOf(data), true, true);
     }
     return script;
   }

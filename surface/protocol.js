@@ -67,6 +67,8 @@ const TAG = freeze({
   SHARED: 13,
   /** Several carriers, for the surface's own use. */
   LIST: 14,
+  /** Inside an isolate: a value of its realm as it is, which the native side reads and writes itself. */
+  VALUE: 15,
 });
 
 /** How a function that lives elsewhere is called. */

@@ -122,10 +122,14 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
             throw(scope, "Unable to deserialize cloned data.");
             return None;
         };
-        let adopted = match value {
-            // Cannot happen for what our own codecs write: only handles are host objects.
-            Value::Payload(_) => Err(Fault::error("Unable to deserialize cloned data.")),
-            value => self.exchange.adopt(scope, value),
+        // V8 forbids running JavaScript while it reads; making a handle's object takes some.
+        let adopted = {
+            v8::allow_javascript_execution_scope!(let scope, scope);
+            match value {
+                // Cannot happen for what our own codecs write: only handles are host objects.
+                Value::Payload(_) => Err(Fault::error("Unable to deserialize cloned data.")),
+                value => self.exchange.adopt(scope, value),
+            }
         };
         match adopted.map(v8::Local::<v8::Object>::try_from) {
             Ok(Ok(object)) => Some(object),

@@ -10,19 +10,24 @@ const BOUNDARY: &str = "\n    at (<isolated-vm boundary>)";
 const NOT_AN_ERROR: &str =
     "An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.";
 
+type Caught<'a, 'scope, 'obj, 'iso> = v8::PinnedRef<'a, v8::TryCatch<'scope, 'obj, v8::HandleScope<'iso>>>;
+
 /// The fault for what a try-catch scope has caught, [`Fault::Stopped`] for a termination, `None` if nothing was.
-pub fn fault_from_caught<'obj, 'iso: 'obj>(
-    scope: &mut v8::PinnedRef<'_, v8::TryCatch<'_, 'obj, v8::HandleScope<'iso>>>,
-) -> Option<Fault> {
+pub fn fault_from_caught<'obj, 'iso: 'obj>(scope: &mut Caught<'_, '_, 'obj, 'iso>) -> Option<Fault> {
     if scope.has_terminated() {
         return Some(Fault::Stopped);
     }
     let exception = scope.exception()?;
-    let message = scope.message();
     scope.reset();
-    let fault = fault_from_exception(scope, exception);
+    Some(fault_from_exception(scope, exception))
+}
+
+/// As [`fault_from_caught`], for code that did not compile: V8 keeps the position out of message and stack.
+pub fn fault_from_compilation<'obj, 'iso: 'obj>(scope: &mut Caught<'_, '_, 'obj, 'iso>) -> Option<Fault> {
+    let message = scope.message();
+    let fault = fault_from_caught(scope)?;
     Some(match (fault, message) {
-        (Fault::Error(mut error), Some(message)) if error.class == ErrorClass::SyntaxError => {
+        (Fault::Error(mut error), Some(message)) => {
             locate_syntax_error(scope, &mut error, message);
             Fault::Error(error)
         }
@@ -30,7 +35,6 @@ pub fn fault_from_caught<'obj, 'iso: 'obj>(
     })
 }
 
-/// V8 keeps a syntax error's position out of its message and stack; a caller needs it.
 fn locate_syntax_error(scope: &mut v8::PinScope<'_, '_>, error: &mut ErrorFault, message: v8::Local<'_, v8::Message>) {
     let (Some(file), Some(line)) = (message.get_script_resource_name(scope), message.get_line_number(scope)) else {
         return;
@@ -49,43 +53,47 @@ pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Loc
     if let Some(primitive) = primitive_from_v8(scope, exception) {
         return Fault::Thrown(primitive);
     }
-    v8::tc_scope!(let scope, scope);
-    let fault = match v8::Local::<v8::Object>::try_from(exception) {
-        Ok(error) if error.is_native_error() => describe_error(scope, error),
-        _ => Some(Fault::error(NOT_AN_ERROR)),
-    };
-    if scope.has_terminated() {
-        return Fault::Stopped;
+    match v8::Local::<v8::Object>::try_from(exception) {
+        Ok(object) => describe(scope, object).unwrap_or(Fault::Stopped),
+        Err(_) => Fault::error(NOT_AN_ERROR),
     }
-    // A getter of the error threw: what is left is that an error was thrown.
-    fault.unwrap_or_else(|| Fault::error(NOT_AN_ERROR))
 }
 
-fn describe_error(scope: &mut v8::PinScope<'_, '_>, error: v8::Local<'_, v8::Object>) -> Option<Fault> {
-    let message = read_text(scope, error, "message")?;
-    let name = read_text(scope, error, "name")?;
-    let stack = read_text(scope, error, "stack")?;
-    let class = ErrorClass::named(&error.get_constructor_name().to_rust_string_lossy(scope));
-    let name = name.filter(|name| name.to_string() != class.name());
-    let stack = stack.map_or_else(|| Text::from(""), |stack| frames_of(&stack));
+/// What survives of a thrown object: standard errors are known by their constructor's name, others by having a message
+/// or a stack. `None` when the guest is being stopped.
+fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Fault> {
+    let made_by = object.get_constructor_name().to_rust_string_lossy(scope);
+    let class = ErrorClass::named(&made_by);
+    let standard = class.name() == made_by;
+    let message = read_text(scope, object, "message")?;
+    let stack = read_text(scope, object, "stack")?;
+    if !standard && message.is_none() && stack.is_none() {
+        return Some(Fault::error(NOT_AN_ERROR));
+    }
+    let name = if standard {
+        None
+    } else {
+        read_text(scope, object, "name")?
+    };
     Some(Fault::Error(Box::new(ErrorFault {
         class,
-        name,
+        name: name.filter(|name| name.to_string() != class.name()),
         message: message.unwrap_or_else(|| Text::from("")),
-        stack,
+        stack: stack.map_or_else(|| Text::from(""), |stack| frames_of(&stack)),
         code: None,
     })))
 }
 
-/// A property where it is a string; `None` when reading it threw.
+/// A property as text, as far as reading it succeeds; `None` when the guest is being stopped.
 fn read_text(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, key: &str) -> Option<Option<Text>> {
+    v8::tc_scope!(let scope, scope);
     let key = v8::String::new(scope, key)?;
-    let value = object.get(scope, key.into())?;
-    Some(
-        v8::Local::<v8::String>::try_from(value)
-            .ok()
-            .map(|string| text_from_v8(scope, string)),
-    )
+    let value = object.get(scope, key.into()).filter(|value| !value.is_undefined());
+    let text = value.and_then(|value| value.to_string(scope));
+    if scope.has_terminated() {
+        return None;
+    }
+    Some(text.map(|text| text_from_v8(scope, text)))
 }
 
 /// The frames of a stack, from the line break before the first one.

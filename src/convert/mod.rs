@@ -8,7 +8,9 @@ mod serialize;
 use std::sync::Arc;
 
 pub use deserialize::payload_to_v8;
-pub use fault::{current_frames, exception_from_fault, fault_from_caught, fault_from_exception};
+pub use fault::{
+    current_frames, exception_from_fault, fault_from_caught, fault_from_compilation, fault_from_exception,
+};
 pub use serialize::clone_from_v8;
 
 use crate::value::{BigInt, Budget, Fault, SharedMemory, Text, TypeOf, Value};
@@ -17,6 +19,8 @@ use crate::value::{BigInt, Budget, Fault, SharedMemory, Text, TypeOf, Value};
 pub trait Exchange {
     /// A handle, function or promise as this realm sees it.
     fn adopt<'s>(&self, scope: &mut v8::PinScope<'s, '_>, value: Value) -> Result<v8::Local<'s, v8::Value>, Fault>;
+    /// Whether `object` stands for a handle. Must not run JavaScript: V8's serializer asks in the middle of its work.
+    fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool;
     /// The handle that `object` stands for, if it is one.
     fn identify(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Value>;
     /// What buffers of this isolate are charged to.

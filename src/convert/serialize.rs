@@ -16,6 +16,9 @@ pub fn clone_from_v8<'s>(
     if let Some(primitive) = primitive_from_v8(scope, value) {
         return Ok(primitive);
     }
+    if value.is_symbol() {
+        return Err(Fault::type_error("Unsupported type"));
+    }
     v8::tc_scope!(let scope, scope);
     let context = scope.get_current_context();
     let table = RefCell::default();
@@ -113,7 +116,7 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
     }
 
     fn is_host_object<'s>(&self, scope: &mut v8::PinScope<'s, '_>, object: v8::Local<'s, v8::Object>) -> Option<bool> {
-        Some(self.exchange.identify(scope, object).is_some())
+        Some(self.exchange.is_handle(scope, object))
     }
 
     fn write_host_object<'s>(

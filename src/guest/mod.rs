@@ -66,9 +66,7 @@ impl Binding for GuestBinding {
         value: Value,
     ) -> Result<v8::Local<'s, v8::Value>, Fault> {
         match value {
-            Value::Function(callable) | Value::Handle(Handle::Callback(callable)) => {
-                outgoing::function(scope, at, callable)
-            }
+            Value::Function(callable) => outgoing::function(scope, at, callable),
             Value::Handle(handle) => adopt_handle(scope, at, handle),
             Value::Promise(settlement) => adopt_promise(scope, at, &settlement),
             Value::Dereference(reference) => {
@@ -92,6 +90,11 @@ impl Binding for GuestBinding {
         }
     }
 
+    fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool {
+        let brand = brand(scope);
+        object.has_private(scope, brand).unwrap_or(false)
+    }
+
     fn identify(
         &self,
         scope: &mut v8::PinScope<'_, '_>,
@@ -109,6 +112,12 @@ impl Binding for GuestBinding {
         }
         carrier::read(scope, at, carrier).ok()
     }
+}
+
+/// Marks the surface's objects, where guest code cannot see or set it.
+fn brand<'s>(scope: &v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Private> {
+    let name = v8::String::new(scope, "isolated-v8");
+    v8::Private::for_api(scope, name)
 }
 
 /// The surface of a realm, made on first use.
@@ -168,7 +177,6 @@ fn adopt_handle<'s>(
             let own = at.guest.owns(&reference.slot).then(|| reference.slot.index());
             (kind::REFERENCE, own, reference.type_of.name(), accessors | inherit)
         }
-        Handle::Callback(_) => return Err(ops::malformed()),
     };
     let surface = surface(scope, at)?;
     let id = if kind == kind::IVM {
@@ -186,7 +194,15 @@ fn adopt_handle<'s>(
     ];
     let receiver = v8::undefined(scope).into();
     let adopted = member(scope, surface, "adopt").and_then(|adopt| adopt.call(scope, receiver, &args));
-    adopted.ok_or_else(|| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped))
+    let Some(adopted) = adopted else {
+        return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
+    };
+    if let Ok(object) = v8::Local::<v8::Object>::try_from(adopted) {
+        let brand = brand(scope);
+        let yes = v8::Boolean::new(scope, true).into();
+        object.set_private(scope, brand, yes);
+    }
+    Ok(adopted)
 }
 
 /// A promise of this realm that settles with one of others.

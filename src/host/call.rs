@@ -11,7 +11,7 @@ use napi::sys;
 use super::carrier;
 use super::environment::{Local, Shared};
 use super::js::{CallInfo, Js, JsResult, JsValue};
-use crate::isolate::Job;
+use crate::isolate::{Job, Remote};
 use crate::ops::{self, Args, Prepared};
 use crate::sandbox::{self, LogStyle, Spec, Tool};
 use crate::value::{Answer, Chain, Fault, Handle, IsolateHandle, Nobody, Outcome, Request, Value};
@@ -59,6 +59,12 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
                 Ok(value) => values.push(value),
                 Err(fault) => return finish(js, local, mode, request, Prepared::from(fault)),
             }
+        }
+        if op == ops::op::DISPOSE
+            && let Some(Value::Handle(Handle::Isolate(isolate))) = &target
+            && let Some(remote) = Remote::from_owner(&isolate.0)
+        {
+            local.stay_until_gone(js, &remote);
         }
         let prepared = if op == ops::op::RUN && !values.is_empty() {
             let context = values.remove(0).as_number().and_then(|id| local.handle(id as usize));

@@ -35,17 +35,12 @@ pub mod kind {
     pub const SCRIPT: u32 = 2;
     pub const REFERENCE: u32 = 4;
     pub const EXTERNAL_COPY: u32 = 5;
-    pub const CALLBACK: u32 = 6;
     pub const IVM: u32 = 7;
 }
 
 /// Bits of a REFERENCE carrier.
 const ACCESSORS: u32 = 32;
 const UNSAFE_INHERIT: u32 = 64;
-
-/// The bytes of a payload that is nothing but row 0 of its table: an `ArrayBuffer`, or a `SharedArrayBuffer`.
-const ONLY_BUFFER: [u8; 4] = [0xff, 16, b't', 0];
-const ONLY_SHARED: [u8; 4] = [0xff, 16, b'u', 0];
 
 fn malformed() -> Fault {
     Fault::type_error("Malformed carrier")
@@ -111,8 +106,8 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
             }),
             _ => None,
         },
-        tag::BUFFER | tag::MOVE => Some(only(&ONLY_BUFFER, read_entry(js, local, array)?)),
-        tag::SHARED => Some(only(&ONLY_SHARED, read_entry(js, local, array)?)),
+        tag::BUFFER | tag::MOVE => Some(only(&Payload::ONLY_BUFFER, read_entry(js, local, array)?)),
+        tag::SHARED => Some(only(&Payload::ONLY_SHARED, read_entry(js, local, array)?)),
         _ => None,
     };
     Ok(value.ok_or_else(malformed))
@@ -221,7 +216,9 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
         Value::Number(number) => js.number(number),
         Value::BigInt(bigint) => js.bigint(&bigint),
         Value::String(text) => js.text(&text),
-        Value::Payload(payload) if **payload.bytes == ONLY_BUFFER || **payload.bytes == ONLY_SHARED => {
+        Value::Payload(payload)
+            if **payload.bytes == Payload::ONLY_BUFFER || **payload.bytes == Payload::ONLY_SHARED =>
+        {
             match payload.table.into_iter().next() {
                 Some(entry) => write_entry(js, local, entry),
                 None => js.undefined(),
@@ -282,7 +279,6 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
         Handle::Context(_) => (kind::CONTEXT, None, None, 0),
         Handle::Script(_) => (kind::SCRIPT, None, None, 0),
         Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, None, 0),
-        Handle::Callback(_) => (kind::CALLBACK, None, None, 0),
         Handle::Ivm => (kind::IVM, None, None, 0),
         Handle::Reference(reference) => {
             let accessors = if reference.accessors { ACCESSORS } else { 0 };
@@ -291,9 +287,6 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
             (kind::REFERENCE, own, Some(reference.type_of), accessors | inherit)
         }
     };
-    if let Handle::Callback(callable) = handle {
-        return write_function(js, local, callable);
-    }
     let id = local.keep(Value::Handle(handle));
     let type_of = match type_of {
         Some(type_of) => js.string(type_of.name())?,

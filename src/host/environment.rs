@@ -298,6 +298,22 @@ impl Local {
 
     /// Keeps the event loop alive until `remote` has done what was sent to it so far.
     fn stay_until_digested(&self, js: Js<'_>, remote: &Arc<Remote>) {
+        remote.post(Job {
+            limits: Limits::default(),
+            chain: Chain::default(),
+            answer: self.digest(js),
+            work: Box::new(|_scope, _guest| Ok(Value::Undefined)),
+            sync: false,
+        });
+    }
+
+    /// Keeps the event loop alive until `remote` is gone: promises it abandons are still to be heard of.
+    pub fn stay_until_gone(&self, js: Js<'_>, remote: &Remote) {
+        remote.when_gone(self.digest(js));
+    }
+
+    /// An answer until which the event loop stays alive.
+    fn digest(&self, js: Js<'_>) -> Arc<dyn Answer> {
         struct Digest(Weak<Shared>, AtomicBool);
         impl Answer for Digest {
             fn answer(&self, _outcome: Outcome) {
@@ -309,13 +325,7 @@ impl Local {
             }
         }
         self.begin(js);
-        remote.post(Job {
-            limits: Limits::default(),
-            chain: Chain::default(),
-            answer: Arc::new(Digest(self.shared.me.clone(), AtomicBool::new(false))),
-            work: Box::new(|_scope, _guest| Ok(Value::Undefined)),
-            sync: false,
-        });
+        Arc::new(Digest(self.shared.me.clone(), AtomicBool::new(false)))
     }
 
     /// The number under which the surface will hear of `settlement`.

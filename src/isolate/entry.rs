@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::clock::{self, Alarm};
 use super::remote::{Remote, Stop, TERMINATION_GRACE};
+use super::run::Stopwatch;
 use super::{Guest, Job, Limits};
 use crate::convert;
 use crate::value::{Answer, Fault, Outcome, Text};
@@ -279,6 +280,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     let serial = remote.enter(limits, &answer);
     let outermost = guest.push_chain(chain);
+    let time = outermost.then(Stopwatch::start);
     let mut outcome = {
         v8::scope!(let scope, scope);
         work(scope, guest)
@@ -291,6 +293,9 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         }
     }
     guest.pop_chain();
+    if let Some(time) = time {
+        time.stop(remote);
+    }
     answer.answer(remote.leave(serial, outcome));
 }
 

@@ -16,8 +16,17 @@ use crate::value::{Answer, Chain, Fault, Handle, Outcome, Owner, SharedMemory, S
 /// What a slot of this isolate holds.
 pub enum Held {
     Context(Arc<Realm>),
-    Script(v8::Global<v8::UnboundScript>),
+    Script(CompiledScript),
     Value(Arc<Realm>, v8::Global<v8::Value>),
+}
+
+/// A script that any context of the isolate can run.
+pub struct CompiledScript {
+    pub script: v8::Global<v8::UnboundScript>,
+    /// Whether the compilation cache that came with it was refused.
+    pub cache_rejected: Option<bool>,
+    /// A compilation cache that was asked for.
+    pub cache: Option<Arc<Vec<u8>>>,
 }
 
 pub struct Guest {

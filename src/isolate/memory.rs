@@ -12,7 +12,8 @@ use super::run;
 const LOAN: usize = 1_150 << 20;
 
 pub fn install(isolate: &mut v8::OwnedIsolate) {
-    isolate.add_near_heap_limit_callback(on_near_heap_limit, std::ptr::null_mut());
+    let address = run::address_of(isolate).cast_mut();
+    isolate.add_near_heap_limit_callback(on_near_heap_limit, address);
     isolate.set_oom_error_handler(on_out_of_memory);
     isolate.add_gc_epilogue_callback(on_collected, std::ptr::null_mut(), v8::GCType::kGCTypeAll);
 }
@@ -66,10 +67,17 @@ unsafe extern "C" fn on_collected(
     }
 }
 
-unsafe extern "C" fn on_near_heap_limit(_data: *mut c_void, current: usize, initial: usize) -> usize {
-    if let Some(remote) = run::current() {
-        remote.stop(Stop::Memory);
+unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, current: usize, initial: usize) -> usize {
+    let Some(remote) = run::current() else { return current };
+    // SAFETY: `install` passes the isolate's own address, and V8 calls this on its thread.
+    let mut isolate = unsafe { v8::Isolate::from_raw_ptr(isolate.cast()) };
+    let heap = isolate.get_heap_statistics();
+    // V8 also calls after its last attempt to make room for a buffer. The heap is not full then; the guest gets a
+    // RangeError.
+    if remote.budget.take_refusal() && heap.used_heap_size() < heap.heap_size_limit() / 10 * 9 {
+        return current;
     }
+    remote.stop(Stop::Memory);
     // Lent once; a guest that uses that up as well ends in the handler below.
     initial.saturating_add(LOAN).max(current)
 }

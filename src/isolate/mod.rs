@@ -10,7 +10,7 @@ mod realm;
 mod remote;
 mod run;
 
-pub use guest::{Guest, Held, Reply};
+pub use guest::{CompiledScript, Guest, Held, Reply};
 pub use job::{IsolateScope, Job, Limits, Work};
 pub use memory::HeapFigures;
 pub use realm::{Binding, Place, Realm};

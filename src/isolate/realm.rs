@@ -55,6 +55,9 @@ pub trait Binding: Send + Sync {
         value: Value,
     ) -> Result<v8::Local<'s, v8::Value>, Fault>;
 
+    /// Whether an object is one of the realm's surface, without running JavaScript.
+    fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool;
+
     /// The handle behind an object of the realm's surface.
     fn identify(
         &self,
@@ -83,6 +86,14 @@ impl Place {
 impl Exchange for Place {
     fn adopt<'s>(&self, scope: &mut v8::PinScope<'s, '_>, value: Value) -> Result<v8::Local<'s, v8::Value>, Fault> {
         self.guest.remote()?.settings.binding.adopt(scope, self, value)
+    }
+
+    fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool {
+        self.realm.surface.borrow().is_some()
+            && self
+                .guest
+                .remote()
+                .is_ok_and(|remote| remote.settings.binding.is_handle(scope, object))
     }
 
     fn identify(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Value> {

@@ -10,7 +10,7 @@ use super::entry::Entries;
 use super::run::{self, Body};
 use super::{Binding, HeapFigures, Job, clock};
 use crate::engine::{Engine, TaskSink};
-use crate::value::{Answer, Budget, Fault, Owner};
+use crate::value::{Answer, Budget, Fault, Owner, Value};
 
 /// How long a guest that was told to stop may take before it is given up.
 pub const TERMINATION_GRACE: Duration = Duration::from_millis(1_000);
@@ -81,6 +81,12 @@ pub(super) struct Inbox {
     pub(super) parked: bool,
 }
 
+#[derive(Default)]
+struct Departures {
+    gone: bool,
+    waiting: Vec<Arc<dyn Answer>>,
+}
+
 pub struct Remote {
     id: u64,
     me: Weak<Remote>,
@@ -98,6 +104,8 @@ pub struct Remote {
     pub budget: Arc<Budget>,
     /// Hears of the isolate's end, for whoever waits for more than a call.
     ending: Mutex<Option<Arc<dyn Answer>>>,
+    /// Hear when nothing of the isolate can run any more.
+    departures: Mutex<Departures>,
     pub(super) figures: Mutex<Option<HeapFigures>>,
     pub(super) cpu_time: AtomicU64,
     pub(super) wall_time: AtomicU64,
@@ -135,6 +143,7 @@ impl Remote {
             has_released: AtomicBool::new(false),
             budget,
             ending: Mutex::default(),
+            departures: Mutex::default(),
             figures: Mutex::default(),
             cpu_time: AtomicU64::new(0),
             wall_time: AtomicU64::new(0),
@@ -247,6 +256,26 @@ impl Remote {
         }
     }
 
+    /// `answer` hears when the isolate's V8 side is gone or given up, at once if that has come.
+    pub fn when_gone(&self, answer: Arc<dyn Answer>) {
+        let mut departures = self.departures.lock().unwrap_or_else(PoisonError::into_inner);
+        if departures.gone {
+            drop(departures);
+            return answer.answer(Ok(Value::Undefined));
+        }
+        departures.waiting.push(answer);
+    }
+
+    pub(super) fn announce_gone(&self) {
+        let mut departures = self.departures.lock().unwrap_or_else(PoisonError::into_inner);
+        departures.gone = true;
+        let waiting = std::mem::take(&mut departures.waiting);
+        drop(departures);
+        for answer in waiting {
+            answer.answer(Ok(Value::Undefined));
+        }
+    }
+
     fn answer_end(&self, fault: &Fault) {
         self.entries.answer_all(fault);
         let ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -275,6 +304,7 @@ impl Remote {
         };
         self.answer_end(&fault);
         self.fail_queued(&fault);
+        self.announce_gone();
         if previous != Stop::Lost
             && let Some(callback) = &self.settings.on_catastrophe
         {

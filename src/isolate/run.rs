@@ -79,11 +79,9 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             loop {
                 match remote.next() {
                     Next::Job(job) => {
-                        let time = Stopwatch::start();
                         body.guest.tidy(remote);
                         v8::scope!(let scope, &mut *locker);
                         entry::run(scope, &body.guest, remote, job);
-                        time.stop(remote);
                     }
                     Next::Idle => break false,
                     Next::Ended => break true,
@@ -95,6 +93,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
             remote.fail_queued(&fault);
             dispose(body);
+            remote.announce_gone();
             return;
         }
         let mut inbox = remote.lock();
@@ -115,7 +114,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
-    engine::register_isolate(pointer_of(&isolate), &sink);
+    engine::register_isolate(address_of(&isolate), &sink);
     // Fails only if it was set before: each isolate is made once.
     let _ = remote.v8.set(isolate.thread_safe_handle());
     // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the
@@ -129,7 +128,8 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     }
 }
 
-fn pointer_of(isolate: &v8::Isolate) -> *const std::ffi::c_void {
+/// The isolate's address, as V8 passes it around.
+pub fn address_of(isolate: &v8::Isolate) -> *const std::ffi::c_void {
     // SAFETY: only the address is taken, to compare it with what V8 gives its platform; `UnsafeRawIsolatePtr` is a
     // pointer in a newtype.
     unsafe { std::mem::transmute(isolate.as_raw_isolate_ptr()) }
@@ -139,7 +139,7 @@ fn dispose(body: Box<Body>) {
     let Body { shared, guest } = *body;
     {
         let mut locker = shared.lock();
-        engine::forget_isolate(pointer_of(&locker));
+        engine::forget_isolate(address_of(&locker));
         // A termination may still be pending; nothing of the guest runs from here on.
         locker.cancel_terminate_execution();
         guest.clear();
@@ -247,20 +247,20 @@ pub fn platform_job(task: v8::Task) -> Job {
 }
 
 /// Counts what a job takes.
-struct Stopwatch {
+pub(super) struct Stopwatch {
     wall: Instant,
     cpu: u64,
 }
 
 impl Stopwatch {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         Self {
             wall: Instant::now(),
             cpu: thread_cpu_time(),
         }
     }
 
-    fn stop(self, remote: &Remote) {
+    pub(super) fn stop(self, remote: &Remote) {
         let wall = u64::try_from(self.wall.elapsed().as_nanos()).unwrap_or(u64::MAX);
         remote.wall_time.fetch_add(wall, Ordering::Relaxed);
         remote

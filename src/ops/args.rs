@@ -54,7 +54,7 @@ impl Args {
 
     pub fn optional_function(&mut self) -> Result<Option<Arc<Callable>>, Fault> {
         match self.value() {
-            Value::Function(function) | Value::Handle(Handle::Callback(function)) => Ok(Some(function)),
+            Value::Function(function) => Ok(Some(function)),
             Value::Undefined => Ok(None),
             _ => Err(malformed()),
         }

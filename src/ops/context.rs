@@ -59,19 +59,19 @@ pub fn eval_closure(target: Option<Value>, mut args: Args) -> Result<Prepared, F
         }
         v8::tc_scope!(let scope, scope);
         let mut source = v8::script_compiler::Source::new(code, Some(&origin));
-        let result = v8::script_compiler::compile_function(
+        let function = v8::script_compiler::compile_function(
             scope,
             &mut source,
             &names,
             &[],
             v8::script_compiler::CompileOptions::NoCompileOptions,
             v8::script_compiler::NoCacheReason::NoReason,
-        )
-        .and_then(|function| {
-            let receiver = scope.get_current_context().global(scope).into();
-            function.call(scope, receiver, &values)
-        });
-        match result {
+        );
+        let Some(function) = function else {
+            return Err(convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped));
+        };
+        let receiver = scope.get_current_context().global(scope).into();
+        match function.call(scope, receiver, &values) {
             Some(value) => transfer_out(scope, place, value, transfer),
             None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
         }

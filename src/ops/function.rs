@@ -6,7 +6,7 @@ use super::args::malformed;
 use super::{Args, Location, Prepared, Transfer, locate, op, transfer_out, work_on_value};
 use crate::convert;
 use crate::isolate::{Limits, Place};
-use crate::value::{Callable, CallbackMode, Fault, Handle, Outcome, Value};
+use crate::value::{Callable, CallbackMode, Fault, Outcome, Value};
 
 /// Calls a held function with neutral arguments; the receiver is `undefined` unless given.
 pub fn call_function<'s>(
@@ -33,7 +33,7 @@ pub fn call_function<'s>(
 
 pub fn call(target: Option<Value>, args: Args) -> Result<Prepared, Fault> {
     let callable = match target {
-        Some(Value::Function(callable) | Value::Handle(Handle::Callback(callable))) => callable,
+        Some(Value::Function(callable)) => callable,
         _ => return Err(malformed()),
     };
     call_callable(&callable, args.rest())

@@ -2,6 +2,7 @@
 //! handle it is about, and arguments as neutral values; [`prepare`] turns it into something a caller can wait for.
 
 mod args;
+mod cache;
 mod context;
 mod copy;
 mod function;
@@ -32,6 +33,7 @@ pub mod op {
     pub const IS_DISPOSED: u32 = 9;
     pub const REFERENCE_COUNT: u32 = 10;
     pub const HEAP_FIGURES: u32 = 11;
+    pub const SCRIPT_CACHED_DATA: u32 = 12;
     pub const EVAL: u32 = 13;
     pub const EVAL_CLOSURE: u32 = 14;
     pub const GLOBAL: u32 = 15;
@@ -83,6 +85,7 @@ pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Sett
         op::CREATE_ISOLATE => isolate::create(args, settings),
         op::CREATE_CONTEXT => isolate::create_context(target),
         op::COMPILE_SCRIPT => script::compile_script(target, args),
+        op::SCRIPT_CACHED_DATA => script::cached_data(target),
         op::DISPOSE => isolate::dispose(target),
         op::HEAP_STATISTICS => isolate::heap_statistics(target),
         op::HEAP_FIGURES => isolate::heap_figures(target),

@@ -108,25 +108,27 @@ impl Key {
     }
 }
 
-fn object_of<'s>(reference: &Reference, value: v8::Local<'s, v8::Value>) -> Result<v8::Local<'s, v8::Object>, Fault> {
+/// The object a reference names. One whose properties a proxy would answer for is refused.
+fn object_of<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    reference: &Reference,
+    value: v8::Local<'s, v8::Value>,
+) -> Result<v8::Local<'s, v8::Object>, Fault> {
+    let not_an_object = || Fault::type_error("Reference is not an object");
     if reference.type_of != TypeOf::Object {
-        return Err(Fault::type_error("Reference is not an object"));
+        return Err(not_an_object());
     }
-    v8::Local::<v8::Object>::try_from(value).map_err(|_| Fault::type_error("Reference is not an object"))
-}
-
-/// Refuses objects whose properties a proxy would answer for.
-fn refuse_proxies(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Result<(), Fault> {
-    let mut current: v8::Local<v8::Value> = v8::Local::new(scope, object).into();
+    let object = v8::Local::<v8::Object>::try_from(value).map_err(|_| not_an_object())?;
+    let mut current = value;
     loop {
         if current.is_proxy() {
             return Err(Fault::type_error("Object is or has proxy"));
         }
-        let Ok(object) = v8::Local::<v8::Object>::try_from(current) else {
-            return Ok(());
+        let Ok(holder) = v8::Local::<v8::Object>::try_from(current) else {
+            return Ok(object);
         };
-        let Some(prototype) = object.get_prototype(scope) else {
-            return Ok(());
+        let Some(prototype) = holder.get_prototype(scope) else {
+            return Ok(object);
         };
         current = prototype;
     }
@@ -140,12 +142,10 @@ fn get<'s>(
     key: &Key,
     mut transfer: Transfer,
 ) -> Outcome {
-    let object = object_of(reference, value)?;
-    refuse_proxies(scope, object)?;
+    let object = object_of(scope, reference, value)?;
     let name = key.to_v8(scope)?;
-    if reference.accessors {
-        transfer.0 |= Transfer::ACCESSORS;
-    }
+    let accessors = reference.accessors || transfer.0 & Transfer::ACCESSORS != 0;
+    transfer.0 &= !Transfer::ACCESSORS;
     if reference.inherit {
         transfer.0 |= Transfer::UNSAFE_INHERIT;
     }
@@ -160,7 +160,7 @@ fn get<'s>(
             let Some(descriptor) = current.get_own_property_descriptor(scope, name) else {
                 return Err(caught(scope));
             };
-            if !reference.accessors && is_accessor(scope, descriptor) {
+            if !accessors && (is_accessor(scope, descriptor) || is_computed(scope, current, name)) {
                 return Err(Fault::type_error("Property is getter"));
             }
             let Some(found) = object.get(scope, name.into()) else {
@@ -190,6 +190,22 @@ fn is_accessor(scope: &mut v8::PinScope<'_, '_>, descriptor: v8::Local<'_, v8::V
     !descriptor.has_own_property(scope, value.into()).unwrap_or(true)
 }
 
+/// Properties that V8 computes although they look like data: it counts them as getters, and so does isolated-vm.
+fn is_computed(
+    scope: &mut v8::PinScope<'_, '_>,
+    holder: v8::Local<'_, v8::Object>,
+    name: v8::Local<'_, v8::Name>,
+) -> bool {
+    let Ok(name) = v8::Local::<v8::String>::try_from(name) else {
+        return false;
+    };
+    match name.to_rust_string_lossy(scope).as_str() {
+        "length" => holder.is_array() || holder.is_string_object(),
+        "stack" => holder.is_native_error(),
+        _ => false,
+    }
+}
+
 fn set<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
@@ -198,7 +214,7 @@ fn set<'s>(
     key: &Key,
     new: Value,
 ) -> Outcome {
-    let object = object_of(reference, value)?;
+    let object = object_of(scope, reference, value)?;
     let name = key.to_v8(scope)?;
     let new = convert::to_v8(scope, place, new)?;
     v8::tc_scope!(let scope, scope);
@@ -208,7 +224,7 @@ fn set<'s>(
         .and_then(|_| object.create_data_property(scope, name, new));
     match done {
         Some(true) => Ok(Value::Undefined),
-        Some(false) => Err(Fault::error("Set failed")),
+        Some(false) => Err(Fault::type_error("Set failed")),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
 }
@@ -219,12 +235,12 @@ fn delete<'s>(
     value: v8::Local<'s, v8::Value>,
     key: &Key,
 ) -> Outcome {
-    let object = object_of(reference, value)?;
+    let object = object_of(scope, reference, value)?;
     let name = key.to_v8(scope)?;
     v8::tc_scope!(let scope, scope);
     match object.delete(scope, name.into()) {
         Some(true) => Ok(Value::Undefined),
-        Some(false) => Err(Fault::error("Delete failed")),
+        Some(false) => Err(Fault::type_error("Delete failed")),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::args::malformed;
-use super::{Args, Prepared, Transfer, work_in_realm};
+use super::{Args, Prepared, Transfer, cache, work_in_realm};
 use crate::convert;
-use crate::isolate::{Held, Limits, Place, Remote};
+use crate::isolate::{CompiledScript, Held, Limits, Place, Remote};
 use crate::value::{Fault, Handle, Outcome, Text, Value};
 
 /// Where code says it comes from.
@@ -55,15 +55,43 @@ pub fn compile<'s>(
 ) -> Result<v8::Local<'s, v8::UnboundScript>, Fault> {
     let code = convert::text_to_v8(scope, code)?;
     let origin = origin.to_v8(scope)?;
+    compile_source(scope, &mut v8::script_compiler::Source::new(code, Some(&origin)))
+}
+
+/// As [`compile`], with a compilation cache. Also tells whether V8 refused the cache.
+fn compile_cached<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    code: &Text,
+    origin: &Origin,
+    sealed: &[u8],
+) -> Result<(v8::Local<'s, v8::UnboundScript>, bool), Fault> {
+    let Some(contents) = cache::open(sealed) else {
+        return Ok((compile(scope, code, origin)?, true));
+    };
+    let code = convert::text_to_v8(scope, code)?;
+    let origin = origin.to_v8(scope)?;
+    let cached = v8::script_compiler::CachedData::new(contents);
+    let mut source = v8::script_compiler::Source::new_with_cached_data(code, Some(&origin), cached);
+    let script = compile_source(scope, &mut source)?;
+    let rejected = source
+        .get_cached_data()
+        .is_none_or(v8::script_compiler::CachedData::rejected);
+    Ok((script, rejected))
+}
+
+fn compile_source<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    source: &mut v8::script_compiler::Source,
+) -> Result<v8::Local<'s, v8::UnboundScript>, Fault> {
+    let options = if source.get_cached_data().is_some() {
+        v8::script_compiler::CompileOptions::ConsumeCodeCache
+    } else {
+        v8::script_compiler::CompileOptions::NoCompileOptions
+    };
     v8::tc_scope!(let scope, scope);
-    let mut source = v8::script_compiler::Source::new(code, Some(&origin));
-    v8::script_compiler::compile_unbound_script(
-        scope,
-        &mut source,
-        v8::script_compiler::CompileOptions::NoCompileOptions,
-        v8::script_compiler::NoCacheReason::NoReason,
-    )
-    .ok_or_else(|| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped))
+    let reason = v8::script_compiler::NoCacheReason::NoReason;
+    v8::script_compiler::compile_unbound_script(scope, source, options, reason)
+        .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))
 }
 
 /// Runs a compiled script in the current context and takes its last value out.
@@ -88,6 +116,8 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
     let remote = Remote::from_owner(&isolate.0).ok_or_else(malformed)?;
     let code = args.text()?;
     let origin = Origin::from_args(&mut args)?;
+    let sealed = cache::buffer_of(args.value());
+    let produce = args.boolean();
     Ok(Prepared::Enter {
         remote,
         limits: Limits::default(),
@@ -95,9 +125,45 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let realm = guest.spare_realm(scope);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
-            let script = compile(scope, &code, &origin)?;
+            let (script, cache_rejected) = match &sealed {
+                Some(sealed) => {
+                    let (script, rejected) = compile_cached(scope, &code, &origin, sealed)?;
+                    (script, Some(rejected))
+                }
+                None => (compile(scope, &code, &origin)?, None),
+            };
+            let fresh = produce && cache_rejected != Some(false);
+            let cache = fresh.then(|| script.create_code_cache()).flatten();
+            let cache = cache.map(|cache| Arc::new(cache::seal(&cache)));
             let script = v8::Global::new(scope, script);
-            Ok(Value::Handle(Handle::Script(guest.hold(Held::Script(script))?)))
+            let held = Held::Script(CompiledScript {
+                script,
+                cache_rejected,
+                cache,
+            });
+            Ok(Value::Handle(Handle::Script(guest.hold(held)?)))
+        }),
+    })
+}
+
+/// `[rejected, data]` of a script's compilation cache; `undefined` where it has no part in the compilation.
+pub fn cached_data(target: Option<Value>) -> Result<Prepared, Fault> {
+    let Some(Value::Handle(Handle::Script(script))) = target else {
+        return Err(malformed());
+    };
+    let remote = Remote::from_owner(script.owner()).ok_or_else(malformed)?;
+    Ok(Prepared::Enter {
+        remote,
+        limits: Limits::default(),
+        work: Box::new(move |_scope, guest| {
+            let found = guest.held(&script, |held| match held {
+                Held::Script(script) => Some((script.cache_rejected, script.cache.clone())),
+                _ => None,
+            });
+            let (rejected, cache) = found.ok_or_else(malformed)?;
+            let rejected = rejected.map_or(Value::Undefined, Value::Boolean);
+            let cache = cache.as_ref().map_or(Value::Undefined, cache::to_value);
+            Ok(Value::List(vec![rejected, cache]))
         }),
     })
 }
@@ -109,14 +175,14 @@ pub fn run(script: Option<Value>, context: Option<Value>, mut args: Args) -> Res
         return Err(malformed());
     };
     if script.owner().id() != context.slot.owner().id() {
-        return Err(Fault::type_error("Invalid context"));
+        return Err(Fault::error("Invalid context"));
     }
     let transfer = Transfer::from_number(args.number()?);
     let limits = args.limits()?;
     let remote = Remote::from_owner(script.owner()).ok_or_else(malformed)?;
     let work = work_in_realm(Arc::clone(&context.slot), move |scope, place| {
         let held = place.guest.held(&script, |held| match held {
-            Held::Script(script) => Some(v8::Local::new(scope, script)),
+            Held::Script(compiled) => Some(v8::Local::new(scope, &compiled.script)),
             _ => None,
         });
         run_unbound(scope, place, held.ok_or_else(malformed)?, transfer)

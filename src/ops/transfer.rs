@@ -119,13 +119,24 @@ pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::
         .map(|function| function.get_name(scope))
         .map_or_else(|_| Text::from(""), |name| convert::text_from_v8(scope, name));
     let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
+    let length = length_of(scope, value).unwrap_or(0);
     let slot = place.guest.hold(held)?;
     Ok(Value::Function(Arc::new(Callable {
         slot,
         name,
-        length: 0,
+        length,
         mode: CallbackMode::Sync,
     })))
+}
+
+/// How many parameters a function says it has; nothing where finding out fails.
+fn length_of(scope: &mut v8::PinScope<'_, '_>, function: v8::Local<'_, v8::Value>) -> Option<u32> {
+    v8::tc_scope!(let scope, scope);
+    let function = v8::Local::<v8::Object>::try_from(function).ok()?;
+    let key = v8::String::new(scope, "length")?;
+    let length = v8::Local::<v8::Number>::try_from(function.get(scope, key.into())?).ok()?;
+    // The cast saturates.
+    Some(length.value() as u32)
 }
 
 /// A promise of others for `value`, settled when it settles. What is no promise settles at once.

@@ -1,13 +1,14 @@
 //! A limit on bytes that several parties draw on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Bytes an isolate may hold outside V8's heap.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
     used: AtomicUsize,
+    refused: AtomicBool,
 }
 
 impl Budget {
@@ -15,16 +16,25 @@ impl Budget {
         Arc::new(Self {
             limit,
             used: AtomicUsize::new(0),
+            refused: AtomicBool::new(false),
         })
     }
 
     /// Takes `bytes` from the budget; false when they are not there.
     pub fn take(&self, bytes: usize) -> bool {
-        self.used
+        let taken = self
+            .used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
                 used.checked_add(bytes).filter(|total| *total <= self.limit)
             })
-            .is_ok()
+            .is_ok();
+        self.refused.store(!taken, Ordering::Relaxed);
+        taken
+    }
+
+    /// Whether the last request was refused; true once for each refusal.
+    pub fn take_refusal(&self) -> bool {
+        self.refused.swap(false, Ordering::Relaxed)
     }
 
     pub fn give_back(&self, bytes: usize) {

@@ -47,8 +47,6 @@ pub enum Code {
     Transfer,
     Environment,
     Limit,
-    Unsupported,
-    InvalidArg,
 }
 
 impl Code {
@@ -63,8 +61,6 @@ impl Code {
             Self::Transfer => "ERR_ISOLATE_TRANSFER",
             Self::Environment => "ERR_ISOLATE_ENVIRONMENT",
             Self::Limit => "ERR_ISOLATE_LIMIT",
-            Self::Unsupported => "ERR_ISOLATE_UNSUPPORTED",
-            Self::InvalidArg => "ERR_INVALID_ARG",
         }
     }
 }

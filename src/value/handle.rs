@@ -14,8 +14,6 @@ pub enum Handle {
     Script(Arc<Slot>),
     Reference(Arc<Reference>),
     ExternalCopy(Arc<ExternalCopy>),
-    /// `ivm.Callback`: arrives as a function.
-    Callback(Arc<Callable>),
     /// The module itself.
     Ivm,
 }

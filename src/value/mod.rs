@@ -109,10 +109,6 @@ impl SharedMemory {
     pub fn len(&self) -> usize {
         self.length
     }
-
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
 }
 
 impl std::fmt::Debug for SharedMemory {
@@ -143,19 +139,21 @@ impl Value {
             _ => "object".to_owned(),
         }
     }
-
-    /// Bytes this value holds outside any heap, as `ExternalCopy.totalExternalSize` and budgets count them.
-    pub fn byte_size(&self) -> usize {
-        match self {
-            Value::String(text) => text.byte_len(),
-            Value::BigInt(bigint) => bigint.words.len() * 8,
-            Value::Payload(payload) => payload.byte_size(),
-            _ => 0,
-        }
-    }
 }
 
 impl Payload {
+    /// The bytes of a payload that is nothing but row 0 of its table, an `ArrayBuffer` or a `SharedArrayBuffer`.
+    pub const ONLY_BUFFER: [u8; 4] = [0xff, 16, b't', 0];
+    pub const ONLY_SHARED: [u8; 4] = [0xff, 16, b'u', 0];
+
+    /// An `ArrayBuffer`.
+    pub fn buffer(bytes: Arc<Vec<u8>>) -> Self {
+        Self {
+            bytes: Arc::new(Self::ONLY_BUFFER.to_vec()),
+            table: vec![Entry::Buffer(bytes)],
+        }
+    }
+
     pub fn byte_size(&self) -> usize {
         let buffers: usize = self
             .table

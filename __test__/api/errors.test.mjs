@@ -1,0 +1,157 @@
+// Errors across the boundary, both ways.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { failure, ours, withContext } from './ivm.mjs';
+
+const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.';
+const BOUNDARY = '    at (<isolated-vm boundary>)';
+
+function caught(run) {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  return assert.fail('did not throw');
+}
+
+test('the five standard classes keep their class', () => withContext(async ({ context }) => {
+  for (const Class of [Error, RangeError, ReferenceError, SyntaxError, TypeError]) {
+    assert.throws(() => context.evalSync(`throw new ${Class.name}('text')`), failure(Class, 'text'));
+    await assert.rejects(context.eval(`throw new ${Class.name}('text')`), failure(Class, 'text'));
+  }
+  assert.throws(() => context.evalSync('missing'), failure(ReferenceError, 'missing is not defined'));
+  assert.throws(() => context.evalSync('null.a'), TypeError);
+}));
+
+test('other classes arrive as Error with their name', () => withContext(({ context }) => {
+  const custom = caught(() => context.evalSync('class Custom extends TypeError { get name() { return "Custom" } } throw new Custom("m")'));
+  assert.equal(Object.getPrototypeOf(custom), Error.prototype);
+  assert.equal(custom.name, 'Custom');
+  assert.equal(custom.message, 'm');
+  assert.equal(Object.getOwnPropertyDescriptor(custom, 'name').enumerable, false);
+  assert.match(custom.stack, /^Custom: m\n/);
+  const extended = caught(() => context.evalSync('class A extends TypeError {} throw new A("m")'));
+  assert.equal(Object.getPrototypeOf(extended), Error.prototype);
+  assert.equal(extended.name, 'TypeError');
+  assert.equal(caught(() => context.evalSync('throw new EvalError("m")')).name, 'EvalError');
+}));
+
+test('only message, stack and name survive', () => withContext(({ context }) => {
+  const error = caught(() => context.evalSync('throw Object.assign(new Error("m"), { code: "EVIL", extra: {} })'));
+  assert.deepEqual(Reflect.ownKeys(error).toSorted(), ['message', 'stack']);
+  assert.deepEqual(Object.keys(error), []);
+  assert.equal(caught(() => context.evalSync('const e = new Error(); e.message = 1234; throw e')).message, '1234');
+  assert.deepEqual(caught(() => context.evalSync('throw { message: 5, name: "Foo" }')).message, '5');
+}));
+
+test('thrown primitives pass through', () => withContext(async ({ context }) => {
+  for (const [code, value] of [['1', 1], ['"text"', 'text'], ['null', null], ['undefined', undefined], ['5n', 5n], ['false', false]]) {
+    assert.ok(Object.is(caught(() => context.evalSync(`throw ${code}`)), value), code);
+    await context.eval(`throw ${code}`).then(assert.fail, (reason) => assert.ok(Object.is(reason, value), code));
+  }
+}));
+
+test('thrown objects and symbols do not', () => withContext(({ context }) => {
+  assert.throws(() => context.evalSync('throw {}'), failure(Error, NOT_AN_ERROR));
+  assert.throws(() => context.evalSync('throw []'), failure(Error, NOT_AN_ERROR));
+  assert.throws(() => context.evalSync('throw Symbol("s")'), failure(Error, NOT_AN_ERROR));
+  assert.throws(() => context.evalSync('throw new Proxy({}, { get() { throw 1 } })'), failure(Error, NOT_AN_ERROR));
+}));
+
+test('stacks show both sides, joined by a boundary', () => withContext(async ({ context }) => {
+  function outer() {
+    context.evalSync('function inner() { throw new Error("E\\nm") } inner()', { filename: 'file:///guest.js' });
+  }
+  const { stack } = caught(outer);
+  assert.ok(stack.startsWith('Error: E\nm\n    at inner (file:///guest.js:1:'), stack);
+  const [guest, host] = stack.split(`${BOUNDARY}\n`);
+  assert.doesNotMatch(guest, /errors\.test/);
+  assert.match(host, /^    at outer \(.*errors\.test\.mjs/);
+  assert.ok(host.split('\n').length <= 10);
+  const descriptor = Object.getOwnPropertyDescriptor(caught(outer), 'stack');
+  assert.equal(descriptor.enumerable, false);
+
+  let calls = 0;
+  function asyncOuter() {
+    try {
+      return context.eval('function inner() { throw new Error("E") } inner()');
+    } finally {
+      // There are engines in which a caller that has nothing left to do leaves the stack.
+      calls += 1;
+    }
+  }
+  const rejection = await asyncOuter().then(assert.fail, (error) => error.stack);
+  assert.match(rejection, new RegExp(`^Error: E\\n    at inner \\(<isolated-vm>:1:.*\\n[^]*\\n${BOUNDARY.replaceAll(/[()]/g, '\\$&')}\\n    at asyncOuter \\(.*errors\\.test`));
+  assert.equal(calls, 1);
+}));
+
+test('errors of the library itself point at the caller', () => withContext(async ({ isolate }) => {
+  isolate.dispose();
+  let calls = 0;
+  function who() {
+    try {
+      return isolate.compileScript('1');
+    } finally {
+      calls += 1;
+    }
+  }
+  const { stack } = await who().then(assert.fail, (error) => error);
+  assert.match(stack, /at who \(.*errors\.test/);
+  assert.equal(calls, 1);
+}));
+
+test('what the host throws reaches the guest', () => withContext(({ context }) => {
+  const cases = [
+    [() => { throw new RangeError('hey'); }, 'error.constructor === RangeError && error.message', 'hey'],
+    [() => { throw 5; }, 'error', 5],
+    [() => { throw undefined; }, 'String(error)', 'undefined'],
+    [() => { throw {}; }, 'error.message', NOT_AN_ERROR],
+    [() => { class A extends TypeError {} throw new A('z'); }, 'error.constructor.name + error.name + error.message', 'ErrorTypeErrorz'],
+    [() => { throw Object.assign(new Error('m'), { code: 'ENOENT', path: '/x' }); }, 'Object.getOwnPropertyNames(error).toSorted().join()', 'message,stack'],
+  ];
+  for (const [call, code, expected] of cases) {
+    context.global.setSync('call', call);
+    assert.equal(context.evalSync(`try { call(); 'did not throw' } catch (error) { ${code} }`), expected);
+  }
+}));
+
+test('what the host throws comes back through the guest', () => withContext(async ({ context }) => {
+  context.global.setSync('call', () => { throw new RangeError('through'); });
+  assert.throws(() => context.evalSync('(function between() { call() })()'), failure(RangeError, 'through'));
+  const error = caught(() => context.evalSync('(function between() { call() })()'));
+  assert.match(error.stack, /at between \(<isolated-vm>:1:/);
+  await assert.rejects(context.eval('call()'), failure(RangeError, 'through'));
+}));
+
+test('guests do not learn where the host\'s code lies', ours, () => withContext(({ context }) => {
+  context.global.setSync('call', function named() { throw new Error('m'); });
+  const stack = context.evalSync('try { call() } catch (error) { error.stack }');
+  assert.doesNotMatch(stack, /errors\.test|file:|[/\\]/);
+  assert.match(stack, /at named \(<host>\)/);
+}));
+
+test('errors inside copies are errors', () => withContext(({ context }) => {
+  const { error } = context.evalSync('({ error: new RangeError("w") })', { copy: true });
+  assert.ok(error instanceof RangeError);
+  assert.equal(error.message, 'w');
+}));
+
+test('a guest\'s tampering does not reach the host', () => withContext(({ context }) => {
+  const error = caught(() => context.evalSync(`
+    Error.prepareStackTrace = () => ({ evil: true });
+    Object.defineProperty(Error.prototype, 'name', { get() { return { evil: true } } });
+    const error = new Error('m');
+    Object.defineProperty(error, 'stack', { get() { throw 1 } });
+    throw error;
+  `));
+  assert.ok(error instanceof Error);
+  assert.equal(error.message, 'm');
+  assert.equal(typeof error.stack, 'string');
+}));
+
+test('stacks that run out do not harm the host', () => withContext(({ context }) => {
+  assert.throws(() => context.evalSync('(function f() { f() })()'), failure(RangeError, 'Maximum call stack size exceeded'));
+  assert.equal(context.evalSync('1'), 1);
+}));

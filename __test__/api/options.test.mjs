@@ -1,0 +1,187 @@
+// Transfer options: what crosses how, in both directions.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { failure, ivm, ours, withContext } from './ivm.mjs';
+
+const NOT_TRANSFERABLE = failure(TypeError, 'A non-transferable value was passed');
+
+test('primitives cross both ways', () => withContext(({ context }) => {
+  const values = [
+    undefined, null, true, false, 0, -0, 1.5, Number.NaN, Infinity, -Infinity, 2 ** 53, -(2 ** 31), 0n, -1n, 2n ** 100n, '', 'a',
+    'ÿ', 'Ā', '😀', '\ud800', 'x'.repeat(10_000), '☃'.repeat(10_000),
+  ];
+  for (const value of values) {
+    assert.ok(Object.is(context.evalClosureSync('return $0', [value]), value), String(value).slice(0, 20));
+    assert.ok(Object.is(context.evalClosureSync('return $0', [value], { arguments: { copy: true }, result: { copy: true } }), value));
+  }
+}));
+
+test('functions become functions that call back', () => withContext(({ context }) => {
+  const seen = [];
+  const double = context.evalClosureSync('return (value) => $0(value) * 2', [(value) => {
+    seen.push(value);
+    return value + 1;
+  }]);
+  assert.equal(double(4), 10);
+  assert.deepEqual(seen, [4]);
+}));
+
+test('handles arrive as handles on the same thing', () => withContext(({ isolate, context }) => {
+  const value = { here: 1 };
+  const back = context.evalClosureSync('return $0', [new ivm.Reference(value)]);
+  assert.equal(back.deref(), value);
+  assert.equal(context.evalClosureSync('return $0', [context]).evalSync('1 + 1'), 2);
+  assert.equal(context.evalClosureSync('return $0', [isolate]).isDisposed, false);
+  assert.equal(context.evalClosureSync('return $0', [isolate.compileScriptSync('9')]).runSync(context), 9);
+  assert.deepEqual(context.evalClosureSync('return $0', [new ivm.ExternalCopy([1])]).copy(), [1]);
+}));
+
+test('copy', () => withContext(async ({ context }) => {
+  const value = { list: Object.assign([1], { 2: 'a' }), map: new Map([[1, { deep: true }]]), set: new Set([2n]), date: new Date(5), text: '☃' };
+  const both = { arguments: { copy: true }, result: { copy: true } };
+  assert.deepEqual(context.evalClosureSync('return $0', [value], both), value);
+  assert.deepEqual(await context.evalClosure('return $0', [value], both), value);
+  const [first, second] = context.evalSync('const one = {}; [one, one]', { copy: true });
+  assert.equal(first, second);
+  const cyclic = context.evalSync('const self = {}; self.self = self; self', { copy: true });
+  assert.equal(cyclic.self, cyclic);
+  assert.equal(context.evalClosureSync('return Object.getPrototypeOf($0) === Object.prototype', [value], both), true);
+}));
+
+test('copy refuses what cannot be cloned, in V8\'s words', () => withContext(async ({ context }) => {
+  const into = (value) => () => context.evalClosureSync('return 1', [value], { arguments: { copy: true } });
+  assert.throws(into(() => 1), failure(TypeError, '() => 1 could not be cloned.'));
+  assert.throws(into({ inner() {} }), failure(TypeError, 'inner() {} could not be cloned.'));
+  assert.throws(into(Promise.resolve()), failure(TypeError, '#<Promise> could not be cloned.'));
+  assert.throws(into(new WeakMap()), failure(TypeError, '#<WeakMap> could not be cloned.'));
+  assert.throws(into(Symbol('s')), failure(TypeError, 'Unsupported type'));
+  assert.throws(() => context.evalSync('() => 1', { copy: true }), failure(TypeError, '() => 1 could not be cloned.'));
+  assert.throws(() => context.evalSync('Promise.resolve()', { copy: true }), failure(TypeError, '#<Promise> could not be cloned.'));
+  assert.throws(() => context.evalSync('Symbol("s")', { copy: true }), failure(TypeError, 'Unsupported type'));
+  await assert.rejects(context.eval('({ a: Symbol("s") })', { copy: true }), failure(TypeError, 'Symbol(s) could not be cloned.'));
+}));
+
+test('externalCopy', () => withContext(async ({ context }) => {
+  const copy = context.evalSync('({ a: 1 })', { externalCopy: true });
+  assert.ok(copy instanceof ivm.ExternalCopy);
+  assert.deepEqual(copy.copy(), { a: 1 });
+  assert.deepEqual((await context.eval('[2]', { externalCopy: true })).copy(), [2]);
+  assert.equal(context.evalSync('5', { externalCopy: true }).copy(), 5);
+}));
+
+test('reference', () => withContext(({ context }) => {
+  const names = {
+    '1': 'number', '"a"': 'string', 'null': 'null', 'undefined': 'undefined', 'true': 'boolean', 'Symbol()': 'object',
+    '5n': 'object', '({})': 'object', '[]': 'object', '(() => 1)': 'function', 'class {}': 'function',
+  };
+  for (const [code, name] of Object.entries(names)) {
+    assert.equal(context.evalSync(`(${code})`, { reference: true }).typeof, name, code);
+  }
+}));
+
+test('promise gives a promise, also from Sync and for what is none', () => withContext(async ({ context }) => {
+  const promise = context.evalSync('Promise.resolve(1)', { promise: true });
+  assert.ok(promise instanceof Promise);
+  assert.equal(await promise, 1);
+  assert.equal(await context.evalSync('2', { promise: true }), 2);
+  assert.deepEqual(await context.eval('Promise.resolve({ a: 1 })', { promise: true, copy: true }), { a: 1 });
+  assert.equal((await context.eval('Promise.resolve({})', { promise: true, reference: true })).typeof, 'object');
+  await assert.rejects(context.eval('Promise.resolve({})', { promise: true }), NOT_TRANSFERABLE);
+  await assert.rejects(context.eval('Promise.reject(new RangeError("no"))', { promise: true }), failure(RangeError, 'no'));
+  await assert.rejects(context.evalSync('Promise.reject(5)', { promise: true }), (error) => error === 5);
+}));
+
+test('promise: a pending one settles later', () => withContext(async ({ context }) => {
+  const promise = context.evalSync('new Promise((resolve, reject) => Object.assign(globalThis, { resolve, reject }))', { promise: true, copy: true });
+  context.evalSync('resolve({ late: true })');
+  assert.deepEqual(await promise, { late: true });
+}));
+
+test('promise: thenables do not count', () => withContext(async ({ context }) => {
+  await assert.rejects(context.eval('({ then() {} })', { promise: true }), NOT_TRANSFERABLE);
+}));
+
+test('promise: dispose abandons what is pending', async () => {
+  const isolate = new ivm.Isolate();
+  const promise = isolate.createContextSync().evalSync('new Promise(() => {})', { promise: true });
+  isolate.dispose();
+  await assert.rejects(promise, failure(Error, 'Promise was abandoned'));
+});
+
+test('promise: into the guest', () => withContext(async ({ context }) => {
+  let resolve;
+  let reject;
+  const promise = new Promise((done) => {
+    resolve = done;
+  });
+  const refused = new Promise((_done, fail) => {
+    reject = fail;
+  });
+  const result = context.evalClosure('return $0.then((value) => value.a + 1)', [promise], {
+    arguments: { copy: true, promise: true }, result: { promise: true },
+  });
+  resolve({ a: 1 });
+  assert.equal(await result, 2);
+  const rejected = context.evalClosure('return $0.catch((error) => error.message)', [refused], {
+    arguments: { promise: true }, result: { promise: true },
+  });
+  reject(new Error('host'));
+  assert.equal(await rejected, 'host');
+}));
+
+test('copy takes handles along', () => withContext(({ context }) => {
+  const value = { inner: 7 };
+  const result = context.evalClosureSync('return { again: $0.reference }', [{ reference: new ivm.Reference(value) }], {
+    arguments: { copy: true }, result: { copy: true },
+  });
+  assert.equal(result.again.deref(), value);
+}));
+
+test('buffers', () => withContext(({ context }) => {
+  const both = { arguments: { copy: true }, result: { copy: true } };
+  const bytes = new Uint8Array([1, 2, 3, 4]);
+  const result = context.evalClosureSync('$0[0] = 9; return $0', [bytes], both);
+  assert.deepEqual([...result], [9, 2, 3, 4]);
+  assert.deepEqual([...bytes], [1, 2, 3, 4]);
+  assert.equal(context.evalClosureSync('return $0', [new ArrayBuffer(16)], both).byteLength, 16);
+  const views = [
+    new Int8Array(2), new Uint8ClampedArray(2), new Int16Array(2), new Uint16Array(2), new Int32Array(2), new Uint32Array(2),
+    new Float32Array(2), new Float64Array(2), new BigInt64Array(2), new BigUint64Array(2), new DataView(new ArrayBuffer(8)),
+  ];
+  for (const view of views) {
+    const back = context.evalClosureSync('return $0', [view], both);
+    assert.equal(back.constructor.name, view.constructor.name);
+    assert.equal(back.byteLength, view.byteLength);
+  }
+}));
+
+test('a view takes no other bytes of its buffer along', ours, () => withContext(({ context }) => {
+  const pool = new Uint8Array([1, 2, 3, 4, 5, 6]);
+  const seen = context.evalClosureSync('return [$0.length, $0.byteOffset, $0.buffer.byteLength, $0[0]].join()', [pool.subarray(2, 4)], {
+    arguments: { copy: true },
+  });
+  assert.equal(seen, '2,0,2,3');
+  assert.equal(context.evalClosureSync('return $0.buffer.byteLength', [Buffer.from('hi')], { arguments: { copy: true } }), 2);
+}));
+
+test('shared buffers are shared', () => withContext(({ context }) => {
+  const shared = new SharedArrayBuffer(8);
+  context.global.setSync('shared', shared, { copy: true });
+  context.evalSync('new Uint8Array(shared)[3] = 7');
+  assert.equal(new Uint8Array(shared)[3], 7);
+  new Uint8Array(shared)[4] = 8;
+  assert.equal(context.evalSync('new Uint8Array(shared)[4]'), 8);
+  assert.equal(context.global.getSync('shared', { copy: true }).byteLength, 8);
+}));
+
+test('AsyncLocalStorage survives an await', async () => {
+  const { AsyncLocalStorage } = await import('node:async_hooks');
+  const storage = new AsyncLocalStorage();
+  await withContext(({ context }) => storage.run('mine', async () => {
+    await context.eval('1');
+    assert.equal(storage.getStore(), 'mine');
+    await assert.rejects(context.eval('throw new Error("x")'));
+    assert.equal(storage.getStore(), 'mine');
+  }));
+});

@@ -1,0 +1,45 @@
+// A native environment that only takes notes: what the surface asks of it is the subject of these tests.
+
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+const { createHostBinding } = require('../../surface/host/binding.js');
+const createSurface = require('../../surface/index.js');
+
+export const protocol = require('../../surface/protocol.js');
+export const { KIND, MODE, OP, TAG, TRANSFER } = protocol;
+
+/**
+ * @param {(op: number, mode: number, args: unknown[]) => unknown} [answer] carriers of synchronous calls; without one, handles
+ *   are made and everything else is undefined
+ * @param {object} [options] of the binding
+ */
+export function fake(answer, options) {
+  const made = { [OP.CREATE_ISOLATE]: KIND.ISOLATE, [OP.CREATE_CONTEXT]: KIND.CONTEXT, [OP.COMPILE_SCRIPT]: KIND.SCRIPT, [OP.GLOBAL]: KIND.REFERENCE, [OP.COPY_NEW]: KIND.EXTERNAL_COPY };
+  const notes = { invoked: [], released: [], replied: [], settle: undefined, serve: undefined };
+  let lastId = 0;
+  class Environment {
+    constructor(settle, serve) {
+      Object.assign(notes, { settle, serve });
+    }
+
+    invoke(op, mode, request, handle, ...args) {
+      notes.invoked.push({ op, mode, request, handle, args });
+      const carrier = answer?.(op, mode, args);
+      if (carrier !== undefined || mode !== MODE.SYNC || !(op in made)) return carrier;
+      return [TAG.HANDLE, made[op], (lastId += 1), -1, op === OP.GLOBAL ? 'object' : undefined, 0];
+    }
+
+    release(id) {
+      notes.released.push(id);
+    }
+
+    reply(request, carrier) {
+      notes.replied.push([request, carrier]);
+    }
+  }
+  const { binding, connect } = createHostBinding({ open: (settle, serve) => new Environment(settle, serve) }, options);
+  const surface = createSurface(binding);
+  connect(surface);
+  return { ...notes, notes, binding, surface, ivm: surface.ivm, last: () => notes.invoked.at(-1) };
+}
