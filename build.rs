@@ -59,10 +59,7 @@ fn verify_vendored_v8() -> Result<(), String> {
             return Err(format!("{VENDOR}/SHA256SUMS: not a line of sha256sum: {line}"));
         };
         let bytes = fs::read(vendor.join(name)).map_err(|error| format!("{VENDOR}/{name} cannot be read: {error}"))?;
-        let found: String = Sha256::digest(&bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         if found != pinned {
             return Err(format!(
                 "{VENDOR}/{name} is not the file that was pinned: SHA-256 is {found}, expected {pinned}. \

@@ -27,10 +27,7 @@ pub fn payload_to_v8<'s>(
         }
     }
     v8::tc_scope!(let scope, scope);
-    let delegate = Delegate {
-        exchange,
-        entries: RefCell::new(others),
-    };
+    let delegate = Delegate { exchange, entries: RefCell::new(others) };
     let deserializer = v8::ValueDeserializer::new(scope, Box::new(delegate), &bytes);
     for (index, buffer) in buffers {
         let id = u32::try_from(index).map_err(|_| Fault::range_error("Too many buffers"))?;
@@ -56,7 +53,11 @@ fn adopt_buffer<'s>(
         return Ok(v8::ArrayBuffer::new(scope, 0));
     }
     if !budget.take(length) {
-        return Err(Fault::range_error("Array buffer allocation failed"));
+        // Buffers that nobody refers to any more are still charged.
+        scope.low_memory_notification();
+        if !budget.take(length) {
+            return Err(Fault::range_error("Array buffer allocation failed"));
+        }
     }
     // Moved when this is the last that needs them, else copied: the guest may write to its own.
     let mut bytes = Arc::unwrap_or_clone(bytes);
@@ -114,10 +115,7 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
         deserializer: &dyn v8::ValueDeserializerHelper,
     ) -> Option<v8::Local<'s, v8::Object>> {
         let mut index = 0;
-        let entry = deserializer
-            .read_uint32(&mut index)
-            .then(|| self.entry(index))
-            .flatten();
+        let entry = deserializer.read_uint32(&mut index).then(|| self.entry(index)).flatten();
         let Some(Entry::Value(value)) = entry else {
             throw(scope, "Unable to deserialize cloned data.");
             return None;

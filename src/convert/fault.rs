@@ -70,11 +70,7 @@ fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>)
     if !standard && message.is_none() && stack.is_none() {
         return Some(Fault::error(NOT_AN_ERROR));
     }
-    let name = if standard {
-        None
-    } else {
-        read_text(scope, object, "name")?
-    };
+    let name = if standard { None } else { read_text(scope, object, "name")? };
     Some(Fault::Error(Box::new(ErrorFault {
         class,
         name: name.filter(|name| name.to_string() != class.name()),
@@ -125,16 +121,9 @@ pub fn exception_from_fault<'s>(
         ErrorClass::TypeError => v8::Exception::type_error(scope, message),
     };
     let object = v8::Local::<v8::Object>::try_from(exception).ok()?;
-    let name = error
-        .name
-        .as_ref()
-        .map_or_else(|| error.class.name().to_owned(), Text::to_string);
+    let name = error.name.as_ref().map_or_else(|| error.class.name().to_owned(), Text::to_string);
     let own = current_frames(scope);
-    let header = if error.message.is_empty() {
-        name.clone()
-    } else {
-        format!("{name}: {}", error.message)
-    };
+    let header = if error.message.is_empty() { name.clone() } else { format!("{name}: {}", error.message) };
     let stack = format!("{header}{}{BOUNDARY}{own}", error.stack);
     define(scope, object, "stack", &stack)?;
     if error.name.is_some() {
@@ -170,10 +159,7 @@ pub fn current_frames(scope: &v8::PinScope<'_, '_>) -> Text {
             .get_script_name_or_source_url(scope)
             .map_or_else(|| "<anonymous>".to_owned(), |name| name.to_rust_string_lossy(scope));
         let position = format!("{file}:{}:{}", frame.get_line_number(), frame.get_column());
-        match frame
-            .get_function_name(scope)
-            .map(|name| name.to_rust_string_lossy(scope))
-        {
+        match frame.get_function_name(scope).map(|name| name.to_rust_string_lossy(scope)) {
             Some(name) if !name.is_empty() => text.push_str(&format!("\n    at {name} ({position})")),
             _ => text.push_str(&format!("\n    at {position}")),
         }

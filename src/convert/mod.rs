@@ -67,10 +67,7 @@ pub fn primitive_from_v8(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, 
     } else if let Ok(bigint) = v8::Local::<v8::BigInt>::try_from(value) {
         let mut words = vec![0; bigint.word_count()];
         let (negative, _) = bigint.to_words_array(&mut words);
-        Some(Value::BigInt(Box::new(BigInt {
-            negative,
-            words: words.into_boxed_slice(),
-        })))
+        Some(Value::BigInt(Box::new(BigInt { negative, words: words.into_boxed_slice() })))
     } else {
         None
     }

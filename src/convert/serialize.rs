@@ -22,13 +22,7 @@ pub fn clone_from_v8<'s>(
     v8::tc_scope!(let scope, scope);
     let context = scope.get_current_context();
     let table = RefCell::default();
-    let serializer = v8::ValueSerializer::new(
-        scope,
-        Box::new(Delegate {
-            exchange,
-            table: &table,
-        }),
-    );
+    let serializer = v8::ValueSerializer::new(scope, Box::new(Delegate { exchange, table: &table }));
     if let Some(buffer) = whole_buffer(scope, value) {
         // Its contents go into the table, which saves copying them through the serializer's growing buffer.
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, 0, buffer);
@@ -44,10 +38,7 @@ pub fn clone_from_v8<'s>(
     }
     let bytes = serializer.release();
     drop(serializer);
-    let payload = Payload {
-        bytes: Arc::new(bytes),
-        table: table.into_inner(),
-    };
+    let payload = Payload { bytes: Arc::new(bytes), table: table.into_inner() };
     if payload.byte_size() > limit {
         return Err(too_large(limit));
     }
@@ -55,9 +46,7 @@ pub fn clone_from_v8<'s>(
 }
 
 fn too_large(limit: usize) -> Fault {
-    Fault::range_error(&format!(
-        "The value is larger than the {limit} bytes that may be transferred"
-    ))
+    Fault::range_error(&format!("The value is larger than the {limit} bytes that may be transferred"))
 }
 
 /// The buffer that makes up the value: itself, or what a view covers completely.

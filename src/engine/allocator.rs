@@ -6,12 +6,8 @@ use std::sync::Arc;
 
 use crate::value::Budget;
 
-static VTABLE: v8::RustAllocatorVtable<Budget> = v8::RustAllocatorVtable {
-    allocate,
-    allocate_uninitialized,
-    free,
-    drop: drop_budget,
-};
+static VTABLE: v8::RustAllocatorVtable<Budget> =
+    v8::RustAllocatorVtable { allocate, allocate_uninitialized, free, drop: drop_budget };
 
 /// An allocator that draws on `budget`.
 pub fn limited(budget: &Arc<Budget>) -> v8::UniqueRef<v8::Allocator> {

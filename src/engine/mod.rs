@@ -42,9 +42,7 @@ impl Engine {
             let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
             v8::V8::initialize_platform(platform::new());
             v8::V8::initialize();
-            Engine {
-                snapshot: snapshot::build(recipe),
-            }
+            Engine { snapshot: snapshot::build(recipe) }
         })
     }
 
@@ -54,10 +52,6 @@ impl Engine {
             .heap_limits(0, heap_limit)
             .array_buffer_allocator(allocator::limited(budget))
             .allow_atomics_wait(true);
-        if self.snapshot.is_empty() {
-            params
-        } else {
-            params.snapshot_blob(v8::StartupData::from(self.snapshot))
-        }
+        if self.snapshot.is_empty() { params } else { params.snapshot_blob(v8::StartupData::from(self.snapshot)) }
     }
 }

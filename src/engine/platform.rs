@@ -33,10 +33,7 @@ pub fn register_isolate(pointer: *const c_void, sink: &Arc<dyn TaskSink>) {
 
 /// The isolate at `pointer` is about to be disposed; tasks that still come are dropped.
 pub fn forget_isolate(pointer: *const c_void) {
-    ISOLATES
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .remove(&(pointer as usize));
+    ISOLATES.lock().unwrap_or_else(PoisonError::into_inner).remove(&(pointer as usize));
 }
 
 struct Foreground;
@@ -45,10 +42,7 @@ impl Foreground {
     fn deliver(&self, isolate: *mut c_void, task: v8::Task, delay_in_seconds: f64) {
         let delay = Duration::try_from_secs_f64(delay_in_seconds).unwrap_or_default();
         let mut isolates = ISOLATES.lock().unwrap_or_else(PoisonError::into_inner);
-        match isolates
-            .entry(isolate as usize)
-            .or_insert_with(|| Entry::Early(Vec::new()))
-        {
+        match isolates.entry(isolate as usize).or_insert_with(|| Entry::Early(Vec::new())) {
             Entry::Early(tasks) => tasks.push((task, delay)),
             Entry::Registered(sink) => {
                 let sink = sink.upgrade();

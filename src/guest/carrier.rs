@@ -46,15 +46,8 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
             let name = convert::text_from_v8(scope, name);
             let length = number(scope, array, 4)? as u32;
-            let slot = at
-                .guest
-                .hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
-            Ok(Value::Function(Arc::new(Callable {
-                slot,
-                name,
-                length,
-                mode,
-            })))
+            let slot = at.guest.hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
+            Ok(Value::Function(Arc::new(Callable { slot, name, length, mode })))
         }
         tag::DEREF => match at.guest.carried(number(scope, array, 1)? as usize) {
             Some(Value::Handle(Handle::Reference(reference))) => Ok(Value::Dereference(reference)),
@@ -81,9 +74,7 @@ fn element<'s>(
 
 fn number(scope: &mut v8::PinScope<'_, '_>, array: v8::Local<'_, v8::Array>, index: u32) -> Result<f64, Fault> {
     let value = array.get_index(scope, index).ok_or(Fault::Stopped)?;
-    v8::Local::<v8::Number>::try_from(value)
-        .map(|number| number.value())
-        .map_err(|_| ops::malformed())
+    v8::Local::<v8::Number>::try_from(value).map(|number| number.value()).map_err(|_| ops::malformed())
 }
 
 /// The carrier of an outcome; [`Fault::Stopped`] where the guest is being stopped and nothing of it may run on.

@@ -14,10 +14,7 @@ use crate::ops;
 use crate::value::{Fault, Handle, Settlement, Value};
 
 /// The sources of every realm's surface; the host runs the same files.
-pub const RECIPE: Recipe = Recipe {
-    modules: SOURCES,
-    entry: "./guest.js",
-};
+pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "./guest.js" };
 
 macro_rules! sources {
     ($($name:literal),* $(,)?) => {
@@ -127,9 +124,7 @@ fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local
     }
     let failed = || Fault::error("The isolate's side of the API could not be made");
     v8::tc_scope!(let scope, scope);
-    let create = scope
-        .get_context_data_from_snapshot_once::<v8::Value>(BOOTSTRAP)
-        .map_err(|_| failed())?;
+    let create = scope.get_context_data_from_snapshot_once::<v8::Value>(BOOTSTRAP).map_err(|_| failed())?;
     let create = v8::Local::<v8::Function>::try_from(create).map_err(|_| failed())?;
     let native = invoke::native_object(scope).ok_or_else(failed)?;
     let receiver = v8::undefined(scope).into();
@@ -164,26 +159,14 @@ fn adopt_handle<'s>(
         Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, "", 0),
         Handle::Ivm => (kind::IVM, None, "", 0),
         Handle::Reference(reference) => {
-            let accessors = if reference.accessors {
-                ops::Transfer::ACCESSORS
-            } else {
-                0
-            };
-            let inherit = if reference.inherit {
-                ops::Transfer::UNSAFE_INHERIT
-            } else {
-                0
-            };
+            let accessors = if reference.accessors { ops::Transfer::ACCESSORS } else { 0 };
+            let inherit = if reference.inherit { ops::Transfer::UNSAFE_INHERIT } else { 0 };
             let own = at.guest.owns(&reference.slot).then(|| reference.slot.index());
             (kind::REFERENCE, own, reference.type_of.name(), accessors | inherit)
         }
     };
     let surface = surface(scope, at)?;
-    let id = if kind == kind::IVM {
-        0
-    } else {
-        at.guest.carry(Value::Handle(handle))
-    };
+    let id = if kind == kind::IVM { 0 } else { at.guest.carry(Value::Handle(handle)) };
     v8::tc_scope!(let scope, scope);
     let args = [
         v8::Number::new(scope, f64::from(kind)).into(),
@@ -214,6 +197,7 @@ fn adopt_promise<'s>(
     let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
     let promise = resolver.get_promise(scope);
     let answer = outgoing::resolution(scope, at, resolver)?;
-    settlement.subscribe(Box::new(move |outcome| answer.answer(outcome)));
+    let recipient = answer.recipient().map(|owner| Arc::downgrade(&owner));
+    settlement.subscribe(recipient, Box::new(move |outcome| answer.answer(outcome)));
     Ok(promise.into())
 }

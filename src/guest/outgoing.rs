@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::convert;
 use crate::isolate::{Guest, Held, IsolateScope, Job, Limits, Place, Realm, Remote, Reply};
 use crate::ops::{self, Prepared, Transfer};
-use crate::value::{Answer, Callable, CallbackMode, Chain, Fault, Nobody, Outcome, Request, Value};
+use crate::value::{Answer, Callable, CallbackMode, Chain, Fault, Nobody, Outcome, Owner, Request, Value};
 
 /// A native function of this realm that calls `callable`. One that lives in this isolate is itself.
 pub fn function<'s>(
@@ -98,13 +98,7 @@ pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) ->
     if let Prepared::Enter { remote, limits, work } = prepared {
         let answer = Arc::clone(&reply) as Arc<dyn Answer>;
         let own = at.guest.owner_id() == Some(remote.id());
-        let job = Job {
-            limits,
-            chain: at.guest.chain(),
-            answer,
-            work,
-            sync: true,
-        };
+        let job = Job { limits, chain: at.guest.chain(), answer, work, sync: true, loose: false };
         if own {
             at.guest.run_nested(scope, job)?;
         } else if at.guest.chain().is_rooted() {
@@ -127,7 +121,8 @@ pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prep
         Value::Promise(settlement) => {
             let reply = Reply::new(&at.guest);
             let answer = Arc::clone(&reply) as Arc<dyn Answer>;
-            settlement.subscribe(Box::new(move |outcome| answer.answer(outcome)));
+            let recipient = reply.recipient().map(|owner| Arc::downgrade(&owner));
+            settlement.subscribe(recipient, Box::new(move |outcome| answer.answer(outcome)));
             at.guest.wait(scope, &reply)
         }
         value => Ok(value),
@@ -139,23 +134,11 @@ pub fn dispatch(at: &Place, prepared: Prepared, answer: Arc<dyn Answer>, sync: b
     let chain = if sync { at.guest.chain() } else { Chain::default() };
     match prepared {
         Prepared::Done(outcome) => answer.answer(outcome),
-        Prepared::Enter { remote, limits, work } => remote.post(Job {
-            limits,
-            chain,
-            answer,
-            work,
-            sync,
-        }),
+        Prepared::Enter { remote, limits, work } => {
+            remote.post(Job { limits, chain, answer, work, sync, loose: false })
+        }
         Prepared::Ask { host, op, slot, args } => {
-            let origin = at.guest.remote()?.as_owner();
-            host.ask(Request {
-                op,
-                slot: slot.index(),
-                args,
-                chain,
-                origin,
-                answer,
-            });
+            host.ask(Request { op, slot: slot.index(), args, chain, answer });
             drop(slot);
         }
     }
@@ -201,6 +184,10 @@ struct Later {
 }
 
 impl Answer for Later {
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        self.remote.upgrade().map(|remote| remote as Arc<dyn Owner>)
+    }
+
     fn answer(&self, outcome: Outcome) {
         let arrival = self.arrival.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (Some(remote), Some((realm, arrive))) = (self.remote.upgrade(), arrival) else {
@@ -210,14 +197,7 @@ impl Answer for Later {
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);
-            arrive(
-                scope,
-                &Place {
-                    guest: Arc::clone(guest),
-                    realm,
-                },
-                outcome,
-            );
+            arrive(scope, &Place { guest: Arc::clone(guest), realm }, outcome);
             Ok(Value::Undefined)
         };
         remote.post(Job {
@@ -226,6 +206,7 @@ impl Answer for Later {
             answer: Arc::new(Nobody),
             work: Box::new(work),
             sync: false,
+            loose: true,
         });
     }
 }

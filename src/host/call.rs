@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use napi::sys;
 
@@ -14,7 +14,7 @@ use super::js::{CallInfo, Js, JsResult, JsValue};
 use crate::isolate::{Job, Remote};
 use crate::ops::{self, Args, Prepared};
 use crate::sandbox::{self, LogStyle, Spec, Tool};
-use crate::value::{Answer, Chain, Fault, Handle, IsolateHandle, Nobody, Outcome, Request, Value};
+use crate::value::{Answer, Chain, Fault, Handle, IsolateHandle, Nobody, Outcome, Request, Value, spin};
 
 const SYNC: u32 = 0;
 const ASYNC: u32 = 1;
@@ -83,46 +83,29 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             carrier::write(js, local, outcome)
         }
         ASYNC => {
-            dispatch(
-                local,
-                prepared,
-                local.async_answer(js, request),
-                Chain::default(),
-                false,
-            );
+            let answer = local.async_answer(js, request, prepared.remote());
+            dispatch(prepared, answer, Chain::default(), false);
             js.undefined()
         }
         _ => {
-            dispatch(local, prepared, Arc::new(Nobody), Chain::default(), false);
+            dispatch(prepared, Arc::new(Nobody), Chain::default(), false);
             js.undefined()
         }
     }
 }
 
-fn dispatch(local: &Local, prepared: Prepared, answer: Arc<dyn Answer>, chain: Chain, sync: bool) {
+fn dispatch(prepared: Prepared, answer: Arc<dyn Answer>, chain: Chain, sync: bool) {
     match prepared {
         Prepared::Done(outcome) => answer.answer(outcome),
-        Prepared::Enter { remote, limits, work } => remote.post(Job {
-            limits,
-            chain,
-            answer,
-            work,
-            sync,
-        }),
+        Prepared::Enter { remote, limits, work } => {
+            remote.post(Job { limits, chain, answer, work, sync, loose: false })
+        }
         Prepared::Ask { host, op, slot, args } => {
-            host.ask(Request {
-                op,
-                slot: slot.index(),
-                args,
-                chain,
-                origin: None,
-                answer,
-            });
+            host.ask(Request { op, slot: slot.index(), args, chain, answer });
             // The slot must not be given back before it was used.
             drop(slot);
         }
     }
-    let _ = local;
 }
 
 /// The answer that a host thread waits for.
@@ -170,13 +153,7 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
         answered: AtomicBool::new(false),
     });
     let outer = local.chain.replace(Some(chain.clone()));
-    dispatch(
-        local,
-        prepared,
-        Arc::clone(&answer) as Arc<dyn Answer>,
-        chain.clone(),
-        true,
-    );
+    dispatch(prepared, Arc::clone(&answer) as Arc<dyn Answer>, chain.clone(), true);
     let outcome = loop {
         let version = local.shared.version.load(Ordering::Acquire);
         if let Some(outcome) = answer.take() {
@@ -187,7 +164,7 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
             let _ = js.scoped(|| local.serve(js, request));
             continue;
         }
-        if !spin(&local.shared, version) {
+        if !spin(SPIN, || local.shared.version.load(Ordering::Acquire) != version) {
             local.shared.park(version);
         }
     };
@@ -200,21 +177,6 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
         }
     }
     outcome
-}
-
-fn spin(shared: &Shared, version: u32) -> bool {
-    let until = Instant::now() + SPIN;
-    loop {
-        for _ in 0..20 {
-            if shared.version.load(Ordering::Acquire) != version {
-                return true;
-            }
-            std::hint::spin_loop();
-        }
-        if Instant::now() >= until {
-            return false;
-        }
-    }
 }
 
 /// `execute(request, code, fallback, prefixes, flags, memoryLimit, timeout, maxOutput, globals, tools)`: an execution in a
@@ -232,7 +194,7 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
                 Err(_) => return Err(super::js::Refused),
             }
         }
-        let spec = execution(values, local.async_answer(js, request)).map_err(|_| super::js::Refused)?;
+        let spec = execution(values, local.async_answer(js, request, Weak::new())).map_err(|_| super::js::Refused)?;
         let remote = sandbox::start(spec, &local.settings);
         let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
         js.number(id as f64)
@@ -263,11 +225,7 @@ fn execution(values: Vec<Value>, answer: Arc<dyn Answer>) -> Result<Spec, Fault>
         else {
             return Err(ops::malformed());
         };
-        tools.push(Tool {
-            namespace,
-            method,
-            function,
-        });
+        tools.push(Tool { namespace, method, function });
     }
     Ok(Spec {
         code,
@@ -278,11 +236,7 @@ fn execution(values: Vec<Value>, answer: Arc<dyn Answer>) -> Result<Spec, Fault>
         memory_limit,
         timeout,
         max_output,
-        log_style: if flags & MARKED_LOGS != 0 {
-            LogStyle::Marked
-        } else {
-            LogStyle::Plain
-        },
+        log_style: if flags & MARKED_LOGS != 0 { LogStyle::Marked } else { LogStyle::Plain },
         timers: flags & TIMERS != 0,
         globals,
         tools,

@@ -100,10 +100,9 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
             _ => None,
         },
         tag::COPY_INTO => match local.handle(number(1)? as usize) {
-            Some(Value::Handle(Handle::ExternalCopy(copy))) => Some(Value::CopyInto {
-                copy,
-                transfer_in: js.read_boolean(js.element(array, 2)?)?,
-            }),
+            Some(Value::Handle(Handle::ExternalCopy(copy))) => {
+                Some(Value::CopyInto { copy, transfer_in: js.read_boolean(js.element(array, 2)?)? })
+            }
             _ => None,
         },
         tag::BUFFER | tag::MOVE => Some(only(&Payload::ONLY_BUFFER, read_entry(js, local, array)?)),
@@ -114,10 +113,7 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
 }
 
 fn only(bytes: &[u8], entry: Entry) -> Value {
-    Value::Payload(Box::new(Payload {
-        bytes: Arc::new(bytes.to_vec()),
-        table: vec![entry],
-    }))
+    Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry] }))
 }
 
 fn callback_mode(mode: u32) -> CallbackMode {
@@ -138,10 +134,7 @@ fn read_payload(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Value> {
             table.push(read_entry(js, local, js.element(rows, index)?)?);
         }
     }
-    Ok(Value::Payload(Box::new(Payload {
-        bytes: Arc::new(bytes),
-        table,
-    })))
+    Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table })))
 }
 
 fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
@@ -151,10 +144,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
             let buffer = js.element(row, 1)?;
             let (data, total) = js.buffer_memory(buffer)?;
             let (offset, length) = if tag == tag::BUFFER {
-                (
-                    js.read_number(js.element(row, 2)?)? as usize,
-                    js.read_number(js.element(row, 3)?)? as usize,
-                )
+                (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
             } else {
                 (0, total)
             };
@@ -183,11 +173,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
 fn read_fault(js: Js<'_>, array: JsValue) -> JsResult<Fault> {
     let text = |index: u32| -> JsResult<Option<Text>> {
         let value = js.element(array, index)?;
-        Ok(if js.type_of(value)? == JsType::String {
-            Some(js.read_text(value)?)
-        } else {
-            None
-        })
+        Ok(if js.type_of(value)? == JsType::String { Some(js.read_text(value)?) } else { None })
     };
     let empty = || Text::from("");
     Ok(Fault::Error(Box::new(ErrorFault {
@@ -249,11 +235,7 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
             if local.owns(&reference.slot) {
                 return write_handle(js, local, Handle::Reference(reference));
             }
-            write_fault(
-                js,
-                local,
-                Fault::type_error("Cannot dereference this into target isolate"),
-            )
+            write_fault(js, local, Fault::type_error("Cannot dereference this into target isolate"))
         }
         Value::CopyInto { copy, transfer_in } => match if transfer_in { copy.take() } else { copy.value() } {
             Some(value) => write_value(js, local, value),

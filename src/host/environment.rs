@@ -22,13 +22,18 @@ use crate::value::{
 /// What other threads have for the environment's thread.
 pub enum Event {
     /// The outcome of an async call (positive) or promise (negative).
-    Settle { request: i64, outcome: Outcome },
+    Settle {
+        request: i64,
+        outcome: Outcome,
+        /// Where it comes from; more may come from there.
+        origin: Weak<Remote>,
+    },
     /// A guest asks for something here.
     Ask(Request),
     /// The last holder of a slot is gone.
     Disown(u32),
     /// An isolate has digested what was sent to it; until then the event loop was kept alive.
-    Digested,
+    Digested(Weak<Remote>),
     /// Shared memory that no isolate uses any more.
     Unpin(usize),
 }
@@ -186,20 +191,17 @@ pub struct Local {
     /// Handles that the surface knows by number. 0 is the module itself.
     handles: RefCell<Slab<Value>>,
     /// Answers the surface owes, by number: positive ones asked of it, negative ones promised by it.
-    replies: RefCell<HashMap<i64, Asked>>,
+    replies: RefCell<HashMap<i64, Arc<dyn Answer>>>,
     last_request: Cell<i64>,
     last_promise: Cell<i64>,
     /// Async calls and messages under way. The event loop stays alive while there is one.
     pending: Cell<u32>,
+    /// The event loop is kept alive.
+    held: Cell<bool>,
     /// The sync call that this thread is in, and the chain it belongs to.
     pub(super) chain: RefCell<Option<Chain>>,
     /// Pins of shared memory: references to views of it.
     pins: RefCell<Slab<sys::napi_ref>>,
-}
-
-struct Asked {
-    answer: Arc<dyn Answer>,
-    origin: Option<Arc<dyn Owner>>,
 }
 
 impl Local {
@@ -227,6 +229,7 @@ impl Local {
             last_request: Cell::new(0),
             last_promise: Cell::new(0),
             pending: Cell::new(0),
+            held: Cell::new(false),
             chain: RefCell::default(),
             pins: RefCell::default(),
         }));
@@ -243,8 +246,8 @@ impl Local {
         self.shared.close();
         drop(std::mem::take(&mut *self.handles.borrow_mut()));
         let replies = std::mem::take(&mut *self.replies.borrow_mut());
-        for (_, asked) in replies {
-            asked.answer.answer(Err(Fault::environment_gone()));
+        for answer in replies.into_values() {
+            answer.answer(Err(Fault::environment_gone()));
         }
     }
 
@@ -281,17 +284,17 @@ impl Local {
 
     /// The surface will call `reply` with this number.
     pub fn expect_reply(&self, request: i64, answer: Arc<dyn Answer>) {
-        self.replies
-            .borrow_mut()
-            .insert(request, Asked { answer, origin: None });
+        self.replies.borrow_mut().insert(request, answer);
     }
 
     /// The surface answers.
     pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
-        let asked = self.replies.borrow_mut().remove(&request);
-        let Some(Asked { answer, origin }) = asked else { return };
+        let Some(answer) = self.replies.borrow_mut().remove(&request) else {
+            return;
+        };
+        let recipient = answer.recipient();
         answer.answer(outcome);
-        if let Some(remote) = origin.as_ref().and_then(Remote::from_owner) {
+        if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
             self.stay_until_digested(js, &remote);
         }
     }
@@ -301,31 +304,39 @@ impl Local {
         remote.post(Job {
             limits: Limits::default(),
             chain: Chain::default(),
-            answer: self.digest(js),
+            answer: self.digest(js, Arc::downgrade(remote)),
             work: Box::new(|_scope, _guest| Ok(Value::Undefined)),
             sync: false,
+            loose: false,
         });
     }
 
     /// Keeps the event loop alive until `remote` is gone: promises it abandons are still to be heard of.
     pub fn stay_until_gone(&self, js: Js<'_>, remote: &Remote) {
-        remote.when_gone(self.digest(js));
+        remote.when_gone(self.digest(js, Weak::new()));
     }
 
     /// An answer until which the event loop stays alive.
-    fn digest(&self, js: Js<'_>) -> Arc<dyn Answer> {
-        struct Digest(Weak<Shared>, AtomicBool);
+    fn digest(&self, js: Js<'_>, remote: Weak<Remote>) -> Arc<dyn Answer> {
+        struct Digest(Weak<Shared>, Weak<Remote>, AtomicBool);
         impl Answer for Digest {
             fn answer(&self, _outcome: Outcome) {
-                if !self.1.swap(true, Ordering::AcqRel)
+                if !self.2.swap(true, Ordering::AcqRel)
                     && let Some(shared) = self.0.upgrade()
                 {
-                    let _ = shared.send(Event::Digested);
+                    let _ = shared.send(Event::Digested(self.1.clone()));
                 }
             }
         }
         self.begin(js);
-        Arc::new(Digest(self.shared.me.clone(), AtomicBool::new(false)))
+        Arc::new(Digest(self.shared.me.clone(), remote, AtomicBool::new(false)))
+    }
+
+    /// What has come from `origin` may have left it with work of its own, of which more will come.
+    fn stay_for_loose_work(&self, js: Js<'_>, origin: &Weak<Remote>) {
+        if let Some(remote) = origin.upgrade().filter(|remote| remote.has_loose_work()) {
+            self.stay_until_digested(js, &remote);
+        }
     }
 
     /// The number under which the surface will hear of `settlement`.
@@ -333,68 +344,71 @@ impl Local {
         let request = self.last_promise.get() - 1;
         self.last_promise.set(request);
         let shared = self.shared.me.clone();
-        settlement.subscribe(Box::new(move |outcome| {
-            if let Some(shared) = shared.upgrade() {
-                let _ = shared.send(Event::Settle { request, outcome });
-            }
-        }));
+        settlement.subscribe(
+            None,
+            Box::new(move |outcome| {
+                if let Some(shared) = shared.upgrade() {
+                    let _ = shared.send(Event::Settle { request, outcome, origin: Weak::new() });
+                }
+            }),
+        );
         request as f64
     }
 
     /// The answer that settles `request` of the surface.
-    pub fn async_answer(&self, js: Js<'_>, request: i64) -> Arc<dyn Answer> {
+    pub fn async_answer(&self, js: Js<'_>, request: i64, origin: Weak<Remote>) -> Arc<dyn Answer> {
         self.begin(js);
-        Arc::new(AsyncAnswer {
-            shared: self.shared.me.clone(),
-            request,
-            answered: AtomicBool::new(false),
-        })
+        Arc::new(AsyncAnswer { shared: self.shared.me.clone(), request, origin, answered: AtomicBool::new(false) })
     }
 
     /// Something is under way.
     fn begin(&self, js: Js<'_>) {
-        let pending = self.pending.get() + 1;
-        self.pending.set(pending);
-        if pending == 1 {
+        self.pending.set(self.pending.get() + 1);
+        if !self.held.replace(true) {
             self.signal().hold(js);
         }
     }
 
-    fn end(&self, js: Js<'_>) {
-        let pending = self.pending.get().saturating_sub(1);
-        self.pending.set(pending);
-        if pending == 0 {
-            self.signal().let_go(js);
-        }
+    fn end(&self) {
+        self.pending.set(self.pending.get().saturating_sub(1));
     }
 
     /// Everything that other threads have sent, on a turn of the event loop.
     pub fn handle_events(&self, js: Js<'_>) {
-        for event in self.shared.take_events() {
-            // A refusal means that the host is going down, or that an exception is pending which it will report.
-            let _ = js.scoped(|| self.handle_event(js, event));
+        loop {
+            let events = self.shared.take_events();
+            if events.is_empty() {
+                break;
+            }
+            for event in events {
+                // A refusal means that the host is going down, or that an exception is pending which it will report.
+                let _ = js.scoped(|| self.handle_event(js, event));
+            }
+        }
+        if self.pending.get() == 0 && self.held.replace(false) {
+            self.signal().let_go(js);
         }
     }
 
     fn handle_event(&self, js: Js<'_>, event: Event) -> JsResult<()> {
         match event {
-            Event::Settle { request, outcome } => {
+            Event::Settle { request, outcome, origin } => {
+                self.stay_for_loose_work(js, &origin);
                 if request > 0 {
-                    self.end(js);
+                    self.end();
                 }
                 let carrier = carrier::write(js, self, outcome)?;
                 js.call(js.dereference(self.settle)?, &[js.number(request as f64)?, carrier])?;
             }
             Event::Ask(request) => self.serve(js, request),
             Event::Disown(slot) => {
-                let args = [
-                    js.number(0.0)?,
-                    js.number(f64::from(op::REF_RELEASE))?,
-                    js.number(f64::from(slot))?,
-                ];
+                let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(f64::from(slot))?];
                 js.call(js.dereference(self.serve)?, &args)?;
             }
-            Event::Digested => self.end(js),
+            Event::Digested(origin) => {
+                self.stay_for_loose_work(js, &origin);
+                self.end();
+            }
             Event::Unpin(pin) => {
                 let pin = self.pins.borrow_mut().try_remove(pin);
                 if let Some(pin) = pin {
@@ -407,17 +421,10 @@ impl Local {
 
     /// Lets the surface answer a request, now or later.
     pub fn serve(&self, js: Js<'_>, request: Request) {
-        let Request {
-            op,
-            slot,
-            args,
-            answer,
-            origin,
-            chain,
-        } = request;
+        let Request { op, slot, args, answer, chain } = request;
         let number = self.last_request.get() + 1;
         self.last_request.set(number);
-        self.replies.borrow_mut().insert(number, Asked { answer, origin });
+        self.replies.borrow_mut().insert(number, answer);
         let outer = self.chain.replace(chain.waits_in(self.shared.id).then_some(chain));
         let carried = self.call_serve(js, number, op, slot, args);
         *self.chain.borrow_mut() = outer;
@@ -467,9 +474,7 @@ impl Local {
         let pin = Box::new(Pin(self.shared.me.clone(), pin));
         // SAFETY: the host gave address and length of a shared buffer's memory, which does not move; the strong reference
         // to a view keeps it until the pin is dropped. An environment that goes down stops its isolates first.
-        Ok(Arc::new(unsafe {
-            SharedMemory::new(data, length, Some((self.shared.id, key)), pin)
-        }))
+        Ok(Arc::new(unsafe { SharedMemory::new(data, length, Some((self.shared.id, key)), pin) }))
     }
 
     /// The number under which the surface knows this memory; 0 if it is not the surface's.
@@ -484,6 +489,7 @@ impl Local {
 struct AsyncAnswer {
     shared: Weak<Shared>,
     request: i64,
+    origin: Weak<Remote>,
     answered: AtomicBool,
 }
 
@@ -492,10 +498,7 @@ impl Answer for AsyncAnswer {
         if !self.answered.swap(true, Ordering::AcqRel)
             && let Some(shared) = self.shared.upgrade()
         {
-            let _ = shared.send(Event::Settle {
-                request: self.request,
-                outcome,
-            });
+            let _ = shared.send(Event::Settle { request: self.request, outcome, origin: self.origin.clone() });
         }
     }
 }

@@ -41,11 +41,7 @@ pub struct Js<'a> {
 
 macro_rules! check {
     ($call:expr) => {
-        if $call == sys::Status::napi_ok {
-            Ok(())
-        } else {
-            Err(Refused)
-        }
+        if $call == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
     };
 }
 
@@ -56,10 +52,7 @@ impl<'a> Js<'a> {
     /// # Safety
     /// `env` must be the environment of the callback that runs now on this thread.
     pub unsafe fn new(env: sys::napi_env) -> Self {
-        Self {
-            env,
-            _inside: PhantomData,
-        }
+        Self { env, _inside: PhantomData }
     }
 
     pub fn env(self) -> sys::napi_env {
@@ -181,10 +174,7 @@ impl<'a> Js<'a> {
             sys::napi_get_value_bigint_words(self.env, value, &raw mut sign, &raw mut count, words.as_mut_ptr())
         })?;
         words.truncate(count);
-        Ok(BigInt {
-            negative: sign != 0,
-            words: words.into_boxed_slice(),
-        })
+        Ok(BigInt { negative: sign != 0, words: words.into_boxed_slice() })
     }
 
     pub fn read_text(self, value: JsValue) -> JsResult<Text> {
@@ -412,12 +402,8 @@ impl CallInfo {
     const SHORT: usize = 14;
 
     pub fn read(js: Js<'_>, info: sys::napi_callback_info) -> JsResult<Self> {
-        let mut read = Self {
-            short: [ptr::null_mut(); Self::SHORT],
-            long: Vec::new(),
-            count: Self::SHORT,
-            data: ptr::null_mut(),
-        };
+        let mut read =
+            Self { short: [ptr::null_mut(); Self::SHORT], long: Vec::new(), count: Self::SHORT, data: ptr::null_mut() };
         // SAFETY: `info` is of the callback that `js` witnesses; the buffer has room for `count` values.
         check!(unsafe {
             sys::napi_get_cb_info(
@@ -447,10 +433,6 @@ impl CallInfo {
     }
 
     pub fn args(&self) -> &[JsValue] {
-        if self.count > Self::SHORT {
-            &self.long
-        } else {
-            &self.short[..self.count]
-        }
+        if self.count > Self::SHORT { &self.long } else { &self.short[..self.count] }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 
 use napi::sys;
 
@@ -12,18 +12,20 @@ use super::js::{Js, JsResult, Refused};
 
 /// The thread-safe function; `None` before it is made and after the environment is gone.
 #[derive(Default)]
-pub struct Signal(Mutex<Option<Function>>);
+pub struct Signal(RwLock<Option<Function>>);
 
 struct Function(sys::napi_threadsafe_function);
 
-// SAFETY: Node-API allows calling a thread-safe function from any thread while it is open; the mutex around it is held
+// SAFETY: Node-API allows calling a thread-safe function from any thread while it is open; the lock around it is held
 // during the call, and closing takes it out first.
 unsafe impl Send for Function {}
+// SAFETY: as above; several threads may call at once.
+unsafe impl Sync for Function {}
 
 impl Signal {
     /// Has the event loop take its events soon. On any thread.
     pub fn raise(&self) {
-        let function = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let function = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
             // SAFETY: open, as it is still here; a failure means that the environment closes, and nobody will ask.
             unsafe {
@@ -38,7 +40,7 @@ impl Signal {
 
     /// Keeps the event loop alive.
     pub fn hold(&self, js: Js<'_>) {
-        let function = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let function = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
             // SAFETY: on the environment's thread, as `js` witnesses, and open.
             unsafe { sys::napi_ref_threadsafe_function(js.env(), *function) };
@@ -47,7 +49,7 @@ impl Signal {
 
     /// Lets the event loop end.
     pub fn let_go(&self, js: Js<'_>) {
-        let function = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let function = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
             // SAFETY: as in `hold`.
             unsafe { sys::napi_unref_threadsafe_function(js.env(), *function) };
@@ -56,7 +58,7 @@ impl Signal {
 
     /// The environment goes down; the host frees the function.
     pub fn close(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -86,14 +88,10 @@ pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
     }
     // SAFETY: made above, on this thread.
     unsafe { sys::napi_unref_threadsafe_function(js.env(), function) };
-    *local.signal().0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Function(function));
+    *local.signal().0.write().unwrap_or_else(PoisonError::into_inner) = Some(Function(function));
     // SAFETY: `local` lives for ever. A host that never calls the hook ends with its process.
     let status = unsafe { sys::napi_add_env_cleanup_hook(js.env(), Some(on_cleanup), data) };
-    if status == sys::Status::napi_ok {
-        Ok(())
-    } else {
-        Err(Refused)
-    }
+    if status == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
 }
 
 unsafe extern "C" fn on_signal(

@@ -41,10 +41,7 @@ pub fn at(time: Instant, action: impl FnOnce() + Send + 'static) -> Alarm {
     if !alarms.started {
         let own = Arc::clone(clock);
         // Without the thread no limit would ever be enforced: try again with the next alarm.
-        alarms.started = thread::Builder::new()
-            .name("isolated-v8 clock".to_owned())
-            .spawn(move || own.run())
-            .is_ok();
+        alarms.started = thread::Builder::new().name("isolated-v8 clock".to_owned()).spawn(move || own.run()).is_ok();
     }
     let wake = alarms.sleeping_until.is_some_and(|until| time < until);
     drop(alarms);

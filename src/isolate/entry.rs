@@ -65,12 +65,7 @@ impl Entries {
     }
 
     pub fn answer_all(&self, fault: &Fault) {
-        let answers: Vec<_> = self
-            .lock()
-            .entries
-            .iter()
-            .map(|entry| Arc::clone(&entry.answer))
-            .collect();
+        let answers: Vec<_> = self.lock().entries.iter().map(|entry| Arc::clone(&entry.answer)).collect();
         for answer in answers {
             answer.answer(Err(fault.clone()));
         }
@@ -104,11 +99,8 @@ impl Entries {
     /// Notes the frames that run now for every entry that has just expired. True if there was one.
     pub fn note_stack(&self, capture: impl FnOnce() -> Text) -> bool {
         let mut stack = self.lock();
-        let mut expired = stack
-            .entries
-            .iter_mut()
-            .filter(|entry| entry.expired.is_some() && entry.stack.is_none())
-            .peekable();
+        let mut expired =
+            stack.entries.iter_mut().filter(|entry| entry.expired.is_some() && entry.stack.is_none()).peekable();
         if expired.peek().is_none() {
             return false;
         }
@@ -156,40 +148,22 @@ impl Remote {
         stack.serial += 1;
         let serial = stack.serial;
         let timeout = limits.timeout.map(|remaining| {
-            let mut timer = Timer {
-                remaining: remaining.min(LONGEST),
-                running: None,
-            };
+            let mut timer = Timer { remaining: remaining.min(LONGEST), running: None };
             timer.resume(&self.weak(), serial);
             timer
         });
         let deadline = limits.deadline.map(|limit| {
             let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-            expire_at(
-                Instant::now() + limit.min(LONGEST),
-                &self.weak(),
-                serial,
-                Expired::Deadline(milliseconds),
-            )
+            expire_at(Instant::now() + limit.min(LONGEST), &self.weak(), serial, Expired::Deadline(milliseconds))
         });
-        stack.entries.push(Entry {
-            serial,
-            answer: Arc::clone(answer),
-            timeout,
-            deadline,
-            expired: None,
-            stack: None,
-        });
+        stack.entries.push(Entry { serial, answer: Arc::clone(answer), timeout, deadline, expired: None, stack: None });
         serial
     }
 
     /// First stage: a limit of entry `serial` has passed.
     fn expire(self: &Arc<Self>, serial: u64, expired: Expired) {
         let mut stack = self.entries.lock();
-        let Some(entry) = stack
-            .entries
-            .iter_mut()
-            .find(|entry| entry.serial == serial && entry.expired.is_none())
+        let Some(entry) = stack.entries.iter_mut().find(|entry| entry.serial == serial && entry.expired.is_none())
         else {
             return;
         };
@@ -268,13 +242,7 @@ impl Remote {
 
 /// Runs one job from beginning to end: limits, work, and after the outermost one microtasks and unhandled rejections.
 pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
-    let Job {
-        limits,
-        chain,
-        answer,
-        work,
-        ..
-    } = job;
+    let Job { limits, chain, answer, work, .. } = job;
     if let Some(fault) = remote.stop_reason().fault() {
         return answer.answer(Err(fault));
     }

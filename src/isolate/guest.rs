@@ -80,10 +80,7 @@ impl Guest {
 
     /// The guest of the isolate that `scope` is in.
     pub fn of(scope: &v8::Isolate) -> Result<Arc<Guest>, Fault> {
-        scope
-            .get_slot::<Arc<Guest>>()
-            .cloned()
-            .ok_or_else(Fault::disposed_during_execution)
+        scope.get_slot::<Arc<Guest>>().cloned().ok_or_else(Fault::disposed_during_execution)
     }
 
     /// The same isolate as others see it.
@@ -290,11 +287,7 @@ pub struct Reply {
 
 impl Reply {
     pub fn new(guest: &Guest) -> Arc<Self> {
-        Arc::new(Self {
-            remote: guest.remote.clone(),
-            outcome: Mutex::new(None),
-            answered: AtomicBool::new(false),
-        })
+        Arc::new(Self { remote: guest.remote.clone(), outcome: Mutex::new(None), answered: AtomicBool::new(false) })
     }
 
     fn take(&self) -> Option<Outcome> {
@@ -306,6 +299,10 @@ impl Reply {
 }
 
 impl Answer for Reply {
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        self.remote.upgrade().map(|remote| remote as Arc<dyn Owner>)
+    }
+
     fn answer(&self, outcome: Outcome) {
         let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         if self.answered.swap(true, Ordering::AcqRel) {
@@ -332,10 +329,7 @@ pub(super) unsafe extern "C" fn on_promise_reject(message: v8::PromiseRejectMess
             guest.rejections.borrow_mut().push((promise, reason));
         }
         v8::PromiseRejectEvent::PromiseHandlerAddedAfterReject => {
-            guest
-                .rejections
-                .borrow_mut()
-                .retain(|(rejected, _)| *rejected != promise);
+            guest.rejections.borrow_mut().retain(|(rejected, _)| *rejected != promise);
         }
         _ => {}
     }

@@ -28,4 +28,6 @@ pub struct Job {
     pub work: Work,
     /// The caller waits: starts before queued tasks, and nested while the isolate waits.
     pub sync: bool,
+    /// The guest has posted it to itself: no call of a host waits for it, although one may wait for what it brings about.
+    pub loose: bool,
 }

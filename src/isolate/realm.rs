@@ -23,10 +23,7 @@ impl Realm {
     /// A fresh context from the startup snapshot.
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
         let context = v8::Context::new(scope, v8::ContextOptions::default());
-        let realm = Arc::new(Realm {
-            context: v8::Global::new(scope, context),
-            surface: RefCell::new(None),
-        });
+        let realm = Arc::new(Realm { context: v8::Global::new(scope, context), surface: RefCell::new(None) });
         let index = guest.add_realm(&realm);
         // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can
         // be known by that asks for no weak handle (the crate's embedder data does, which shared isolates refuse).
@@ -90,10 +87,7 @@ impl Exchange for Place {
 
     fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool {
         self.realm.surface.borrow().is_some()
-            && self
-                .guest
-                .remote()
-                .is_ok_and(|remote| remote.settings.binding.is_handle(scope, object))
+            && self.guest.remote().is_ok_and(|remote| remote.settings.binding.is_handle(scope, object))
     }
 
     fn identify(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Value> {
@@ -105,9 +99,7 @@ impl Exchange for Place {
     }
 
     fn budget(&self) -> Arc<Budget> {
-        self.guest
-            .remote()
-            .map_or_else(|_| Budget::new(0), |remote| Arc::clone(&remote.budget))
+        self.guest.remote().map_or_else(|_| Budget::new(0), |remote| Arc::clone(&remote.budget))
     }
 
     fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Arc<SharedMemory> {

@@ -109,6 +109,8 @@ pub struct Remote {
     pub(super) figures: Mutex<Option<HeapFigures>>,
     pub(super) cpu_time: AtomicU64,
     pub(super) wall_time: AtomicU64,
+    /// Loose jobs that are queued or running.
+    loose: AtomicU32,
     /// Handles on values of this isolate that are alive.
     pub handles: AtomicU32,
 }
@@ -147,6 +149,7 @@ impl Remote {
             figures: Mutex::default(),
             cpu_time: AtomicU64::new(0),
             wall_time: AtomicU64::new(0),
+            loose: AtomicU32::new(0),
             handles: AtomicU32::new(0),
         });
         remote.borrow_thread(remote.lock());
@@ -159,6 +162,15 @@ impl Remote {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The guest has work of its own that nobody waits for yet.
+    pub fn has_loose_work(&self) -> bool {
+        self.loose.load(Ordering::Acquire) > 0
+    }
+
+    pub(super) fn finish_loose(&self) {
+        self.loose.fetch_sub(1, Ordering::AcqRel);
     }
 
     pub fn stop_reason(&self) -> Stop {
@@ -191,6 +203,9 @@ impl Remote {
             };
             job.answer.answer(Err(fault));
             return;
+        }
+        if job.loose {
+            self.loose.fetch_add(1, Ordering::AcqRel);
         }
         if job.sync {
             inbox.calls.push_back(job);
@@ -229,11 +244,7 @@ impl Remote {
 
     /// Ends the isolate: whatever runs is terminated, every call gets the reason. False when it had ended before.
     pub fn stop(&self, reason: Stop) -> bool {
-        if self
-            .stop
-            .compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire)
-            .is_err()
-        {
+        if self.stop.compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire).is_err() {
             return false;
         }
         if let Some(v8) = self.v8.get() {
@@ -322,16 +333,15 @@ impl Remote {
         drop(inbox);
         for job in jobs {
             job.answer.answer(Err(fault.clone()));
+            if job.loose {
+                self.finish_loose();
+            }
         }
     }
 
     /// The isolate behind an owner of slots, if it is one.
     pub fn from_owner(owner: &Arc<dyn Owner>) -> Option<Arc<Remote>> {
         Arc::clone(owner).as_any().downcast::<Remote>().ok()
-    }
-
-    pub fn as_owner(&self) -> Option<Arc<dyn Owner>> {
-        self.me.upgrade().map(|me| me as Arc<dyn Owner>)
     }
 }
 

@@ -10,7 +10,7 @@ use super::guest::{Guest, on_promise_reject};
 use super::remote::{Remote, Stop, Whereabouts};
 use super::{Job, Limits, entry, memory};
 use crate::engine::{self, TaskSink};
-use crate::value::{Chain, Fault, Nobody, Value};
+use crate::value::{Chain, Fault, Nobody, Value, spin};
 
 /// The isolate itself, with what belongs to it.
 pub struct Body {
@@ -34,10 +34,7 @@ thread_local! {
 
 /// The isolate that this thread runs, if any.
 pub fn current() -> Option<Arc<Remote>> {
-    CURRENT
-        .try_with(|current| current.try_borrow().ok().and_then(|current| current.clone()))
-        .ok()
-        .flatten()
+    CURRENT.try_with(|current| current.try_borrow().ok().and_then(|current| current.clone())).ok().flatten()
 }
 
 /// Puts the isolate on a pool thread. `body` is `None` when it has yet to be made.
@@ -79,9 +76,13 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             loop {
                 match remote.next() {
                     Next::Job(job) => {
+                        let loose = job.loose;
                         body.guest.tidy(remote);
                         v8::scope!(let scope, &mut *locker);
                         entry::run(scope, &body.guest, remote, job);
+                        if loose {
+                            remote.finish_loose();
+                        }
                     }
                     Next::Idle => break false,
                     Next::Ended => break true,
@@ -190,10 +191,7 @@ impl Remote {
                 break true;
             }
             inbox = match until {
-                None => self
-                    .ready
-                    .wait(inbox)
-                    .unwrap_or_else(std::sync::PoisonError::into_inner),
+                None => self.ready.wait(inbox).unwrap_or_else(std::sync::PoisonError::into_inner),
                 Some(until) => {
                     let now = Instant::now();
                     if now >= until {
@@ -211,24 +209,11 @@ impl Remote {
     }
 
     fn spin(&self, version: u32) -> bool {
-        if SPINNING.fetch_add(1, Ordering::Relaxed) > 0 {
-            SPINNING.fetch_sub(1, Ordering::Relaxed);
-            return self.version.load(Ordering::Acquire) != version;
-        }
-        let until = Instant::now() + SPIN;
-        let changed = loop {
-            if self.version.load(Ordering::Acquire) != version {
-                break true;
-            }
-            for _ in 0..20 {
-                std::hint::spin_loop();
-            }
-            if Instant::now() >= until {
-                break false;
-            }
-        };
+        let changed = || self.version.load(Ordering::Acquire) != version;
+        let others = SPINNING.fetch_add(1, Ordering::Relaxed);
+        let result = if others > 0 { changed() } else { spin(SPIN, changed) };
         SPINNING.fetch_sub(1, Ordering::Relaxed);
-        changed
+        result
     }
 }
 
@@ -243,6 +228,7 @@ pub fn platform_job(task: v8::Task) -> Job {
             Ok(Value::Undefined)
         }),
         sync: false,
+        loose: false,
     }
 }
 
@@ -254,18 +240,13 @@ pub(super) struct Stopwatch {
 
 impl Stopwatch {
     pub(super) fn start() -> Self {
-        Self {
-            wall: Instant::now(),
-            cpu: thread_cpu_time(),
-        }
+        Self { wall: Instant::now(), cpu: thread_cpu_time() }
     }
 
     pub(super) fn stop(self, remote: &Remote) {
         let wall = u64::try_from(self.wall.elapsed().as_nanos()).unwrap_or(u64::MAX);
         remote.wall_time.fetch_add(wall, Ordering::Relaxed);
-        remote
-            .cpu_time
-            .fetch_add(thread_cpu_time().saturating_sub(self.cpu), Ordering::Relaxed);
+        remote.cpu_time.fetch_add(thread_cpu_time().saturating_sub(self.cpu), Ordering::Relaxed);
     }
 }
 

@@ -64,17 +64,12 @@ impl Args {
     pub fn limits(&mut self) -> Result<Limits, Fault> {
         let timeout = self.number()?;
         let deadline = self.number()?;
-        Ok(Limits {
-            timeout: milliseconds(timeout),
-            deadline: milliseconds(deadline),
-        })
+        Ok(Limits { timeout: milliseconds(timeout), deadline: milliseconds(deadline) })
     }
 }
 
 fn milliseconds(number: f64) -> Option<Duration> {
-    (number > 0.0)
-        .then(|| Duration::try_from_secs_f64(number / 1_000.0).ok())
-        .flatten()
+    (number > 0.0).then(|| Duration::try_from_secs_f64(number / 1_000.0).ok()).flatten()
 }
 
 /// The surface passed something the table does not foresee.

@@ -11,9 +11,9 @@ const TAG: usize = 16;
 /// Magic, V8's version and flags, and a hash of the contents.
 fn tag(contents: &[u8]) -> [u8; TAG] {
     // FNV-1a: against accidents, not against a host that attacks itself.
-    let hash = contents.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = contents
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3));
     let mut tag = [0; TAG];
     tag[..4].copy_from_slice(&MAGIC);
     tag[4..8].copy_from_slice(&v8::script_compiler::cached_data_version_tag().to_le_bytes());

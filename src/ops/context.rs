@@ -22,9 +22,7 @@ pub fn global(target: Option<Value>) -> Result<Prepared, Fault> {
     if remote.is_disposed() {
         return Err(Fault::disposed(false));
     }
-    Ok(Prepared::Done(Ok(Value::Handle(Handle::Reference(Arc::clone(
-        &context.global,
-    ))))))
+    Ok(Prepared::Done(Ok(Value::Handle(Handle::Reference(Arc::clone(&context.global))))))
 }
 
 pub fn eval(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {

@@ -43,34 +43,14 @@ pub fn call(target: Option<Value>, args: Args) -> Result<Prepared, Fault> {
 pub fn call_callable(callable: &Arc<Callable>, arguments: Vec<Value>) -> Result<Prepared, Fault> {
     match locate(&callable.slot)? {
         Location::Host(host) => {
-            let op = if callable.mode == CallbackMode::Awaited {
-                op::CALL_AWAITED
-            } else {
-                op::CALL
-            };
-            Ok(Prepared::Ask {
-                host,
-                op,
-                slot: Arc::clone(&callable.slot),
-                args: arguments,
-            })
+            let op = if callable.mode == CallbackMode::Awaited { op::CALL_AWAITED } else { op::CALL };
+            Ok(Prepared::Ask { host, op, slot: Arc::clone(&callable.slot), args: arguments })
         }
         Location::Isolate(remote) => {
             let work = work_on_value(Arc::clone(&callable.slot), move |scope, place, function| {
-                call_function(
-                    scope,
-                    place,
-                    function,
-                    Value::Undefined,
-                    arguments,
-                    Transfer(Transfer::OR_COPY),
-                )
+                call_function(scope, place, function, Value::Undefined, arguments, Transfer(Transfer::OR_COPY))
             });
-            Ok(Prepared::Enter {
-                remote,
-                limits: Limits::default(),
-                work,
-            })
+            Ok(Prepared::Enter { remote, limits: Limits::default(), work })
         }
     }
 }

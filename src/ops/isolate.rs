@@ -28,16 +28,13 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
                 slot: callback.slot.index(),
                 args: vec![Value::String(Text::from(problem))],
                 chain: Chain::default(),
-                origin: None,
                 answer: Arc::new(Nobody),
             });
         };
         Arc::new(notify) as Arc<dyn Fn(&str) + Send + Sync>
     });
     let remote = Remote::create(settings);
-    Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(
-        remote,
-    ))))))
+    Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote))))))
 }
 
 fn remote_of(target: Option<Value>) -> Result<Arc<Remote>, Fault> {
@@ -74,11 +71,7 @@ pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {
     if remote.stop(Stop::Disposed) {
         return Ok(Prepared::Done(Ok(Value::Undefined)));
     }
-    Err(Fault::coded(
-        ErrorClass::Error,
-        "Isolate is already disposed",
-        Code::Disposed,
-    ))
+    Err(Fault::coded(ErrorClass::Error, "Isolate is already disposed", Code::Disposed))
 }
 
 /// Figures of V8's heap in the order that `surface/heap.js` names them.
@@ -98,9 +91,7 @@ pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
 pub fn heap_figures(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
     let measured = if remote.is_disposed() { None } else { remote.measured() };
-    Ok(Prepared::Done(Ok(
-        measured.map_or(Value::Undefined, |heap| figures(&heap))
-    )))
+    Ok(Prepared::Done(Ok(measured.map_or(Value::Undefined, |heap| figures(&heap)))))
 }
 
 fn figures(heap: &HeapFigures) -> Value {
@@ -115,12 +106,7 @@ pub fn counter(op: u32, target: Option<Value>) -> Result<Prepared, Fault> {
     if remote.is_disposed() {
         return Err(Fault::disposed(false));
     }
-    let nanoseconds = |time: u64| {
-        Value::BigInt(Box::new(BigInt {
-            negative: false,
-            words: [time].into(),
-        }))
-    };
+    let nanoseconds = |time: u64| Value::BigInt(Box::new(BigInt { negative: false, words: [time].into() }));
     Ok(Prepared::Done(Ok(match op {
         super::op::CPU_TIME => nanoseconds(remote.cpu_time()),
         super::op::WALL_TIME => nanoseconds(remote.wall_time()),

@@ -11,7 +11,7 @@ mod reference;
 mod script;
 mod transfer;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 pub use args::{Args, malformed};
 pub use function::{call_callable, call_function};
@@ -58,18 +58,19 @@ pub enum Prepared {
     /// Nothing to wait for.
     Done(Outcome),
     /// Work in an isolate.
-    Enter {
-        remote: Arc<Remote>,
-        limits: Limits,
-        work: Work,
-    },
+    Enter { remote: Arc<Remote>, limits: Limits, work: Work },
     /// A question to a host about one of its own values.
-    Ask {
-        host: Arc<dyn Host>,
-        op: u32,
-        slot: Arc<Slot>,
-        args: Vec<Value>,
-    },
+    Ask { host: Arc<dyn Host>, op: u32, slot: Arc<Slot>, args: Vec<Value> },
+}
+
+impl Prepared {
+    /// The isolate that has the work to do, if one has.
+    pub fn remote(&self) -> Weak<Remote> {
+        match self {
+            Prepared::Enter { remote, .. } => Arc::downgrade(remote),
+            Prepared::Done(_) | Prepared::Ask { .. } => Weak::new(),
+        }
+    }
 }
 
 impl From<Fault> for Prepared {
@@ -115,10 +116,7 @@ fn locate(slot: &Arc<Slot>) -> Result<Location, Fault> {
     if let Some(remote) = Remote::from_owner(owner) {
         return Ok(Location::Isolate(remote));
     }
-    Arc::clone(owner)
-        .as_host()
-        .map(Location::Host)
-        .ok_or_else(Fault::environment_gone)
+    Arc::clone(owner).as_host().map(Location::Host).ok_or_else(Fault::environment_gone)
 }
 
 enum Location {
@@ -139,14 +137,7 @@ fn work_on_value(
         let (realm, value) = held.ok_or_else(malformed)?;
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
-        work(
-            scope,
-            &Place {
-                guest: Arc::clone(guest),
-                realm,
-            },
-            value,
-        )
+        work(scope, &Place { guest: Arc::clone(guest), realm }, value)
     })
 }
 
@@ -163,12 +154,6 @@ fn work_in_realm(
         let realm = realm.ok_or_else(malformed)?;
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
-        work(
-            scope,
-            &Place {
-                guest: Arc::clone(guest),
-                realm,
-            },
-        )
+        work(scope, &Place { guest: Arc::clone(guest), realm })
     })
 }

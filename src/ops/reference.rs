@@ -14,32 +14,23 @@ pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared
     let slot = Arc::clone(&reference.slot);
     let remote = match locate(&slot)? {
         Location::Host(host) => {
-            return Ok(Prepared::Ask {
-                host,
-                op,
-                slot,
-                args: args.rest(),
-            });
+            return Ok(Prepared::Ask { host, op, slot, args: args.rest() });
         }
         Location::Isolate(remote) => remote,
     };
     let work = match op {
-        op::REF_COPY => work_on_value(slot, |scope, place, value| {
-            convert::clone_from_v8(scope, place, value, CLONE_LIMIT)
-        }),
+        op::REF_COPY => {
+            work_on_value(slot, |scope, place, value| convert::clone_from_v8(scope, place, value, CLONE_LIMIT))
+        }
         op::REF_GET => {
             let key = Key::new(args.value())?;
             let transfer = Transfer::from_number(args.number()?);
-            work_on_value(slot, move |scope, place, value| {
-                get(scope, place, &reference, value, &key, transfer)
-            })
+            work_on_value(slot, move |scope, place, value| get(scope, place, &reference, value, &key, transfer))
         }
         op::REF_SET => {
             let key = Key::new(args.value())?;
             let new = args.value();
-            work_on_value(slot, move |scope, place, value| {
-                set(scope, place, &reference, value, &key, new)
-            })
+            work_on_value(slot, move |scope, place, value| set(scope, place, &reference, value, &key, new))
         }
         op::REF_DELETE => {
             let key = Key::new(args.value())?;
@@ -47,11 +38,7 @@ pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared
         }
         _ => return Err(malformed()),
     };
-    Ok(Prepared::Enter {
-        remote,
-        limits: Limits::default(),
-        work,
-    })
+    Ok(Prepared::Enter { remote, limits: Limits::default(), work })
 }
 
 pub fn apply(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
@@ -59,12 +46,7 @@ pub fn apply(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared,
     let slot = Arc::clone(&reference.slot);
     let remote = match locate(&slot)? {
         Location::Host(host) => {
-            return Ok(Prepared::Ask {
-                host,
-                op,
-                slot,
-                args: args.rest(),
-            });
+            return Ok(Prepared::Ask { host, op, slot, args: args.rest() });
         }
         Location::Isolate(remote) => remote,
     };
@@ -219,9 +201,7 @@ fn set<'s>(
     let new = convert::to_v8(scope, place, new)?;
     v8::tc_scope!(let scope, scope);
     // Deleted first, so that no setter sees the value.
-    let done = object
-        .delete(scope, name.into())
-        .and_then(|_| object.create_data_property(scope, name, new));
+    let done = object.delete(scope, name.into()).and_then(|_| object.create_data_property(scope, name, new));
     match done {
         Some(true) => Ok(Value::Undefined),
         Some(false) => Err(Fault::type_error("Set failed")),

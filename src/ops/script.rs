@@ -22,28 +22,12 @@ impl Origin {
     pub fn from_args(args: &mut Args) -> Result<Self, Fault> {
         let filename = args.optional_text()?.unwrap_or_else(|| Text::from(FILENAME));
         // Checked to be 32-bit integers by the surface; casts saturate.
-        Ok(Self {
-            filename,
-            line: args.number()? as i32,
-            column: args.number()? as i32,
-        })
+        Ok(Self { filename, line: args.number()? as i32, column: args.number()? as i32 })
     }
 
     pub fn to_v8<'s>(&self, scope: &mut v8::PinScope<'s, '_>) -> Result<v8::ScriptOrigin<'s>, Fault> {
         let name = convert::text_to_v8(scope, &self.filename)?.into();
-        Ok(v8::ScriptOrigin::new(
-            scope,
-            name,
-            self.line,
-            self.column,
-            false,
-            -1,
-            None,
-            false,
-            false,
-            false,
-            None,
-        ))
+        Ok(v8::ScriptOrigin::new(scope, name, self.line, self.column, false, -1, None, false, false, false, None))
     }
 }
 
@@ -73,9 +57,7 @@ fn compile_cached<'s>(
     let cached = v8::script_compiler::CachedData::new(contents);
     let mut source = v8::script_compiler::Source::new_with_cached_data(code, Some(&origin), cached);
     let script = compile_source(scope, &mut source)?;
-    let rejected = source
-        .get_cached_data()
-        .is_none_or(v8::script_compiler::CachedData::rejected);
+    let rejected = source.get_cached_data().is_none_or(v8::script_compiler::CachedData::rejected);
     Ok((script, rejected))
 }
 
@@ -136,11 +118,7 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let cache = fresh.then(|| script.create_code_cache()).flatten();
             let cache = cache.map(|cache| Arc::new(cache::seal(&cache)));
             let script = v8::Global::new(scope, script);
-            let held = Held::Script(CompiledScript {
-                script,
-                cache_rejected,
-                cache,
-            });
+            let held = Held::Script(CompiledScript { script, cache_rejected, cache });
             Ok(Value::Handle(Handle::Script(guest.hold(held)?)))
         }),
     })

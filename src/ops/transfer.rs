@@ -49,12 +49,7 @@ pub fn transfer_out<'s>(
     transfer: Transfer,
 ) -> Outcome {
     if transfer.has(Transfer::PROMISE) {
-        return Ok(Value::Promise(promise_out(
-            scope,
-            place,
-            value,
-            transfer.without_promise(),
-        )?));
+        return Ok(Value::Promise(promise_out(scope, place, value, transfer.without_promise())?));
     }
     match transfer.0 & Transfer::TYPE_MASK {
         Transfer::COPY => convert::clone_from_v8(scope, place, value, CLONE_LIMIT),
@@ -121,12 +116,7 @@ pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::
     let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
     let length = length_of(scope, value).unwrap_or(0);
     let slot = place.guest.hold(held)?;
-    Ok(Value::Function(Arc::new(Callable {
-        slot,
-        name,
-        length,
-        mode: CallbackMode::Sync,
-    })))
+    Ok(Value::Function(Arc::new(Callable { slot, name, length, mode: CallbackMode::Sync })))
 }
 
 /// How many parameters a function says it has; nothing where finding out fails.
@@ -151,13 +141,7 @@ fn promise_out<'s>(
         settlement.answer(transfer_out(scope, place, value, transfer));
         return Ok(settlement);
     };
-    await_promise(
-        scope,
-        place,
-        promise,
-        Arc::clone(&settlement) as Arc<dyn Answer>,
-        transfer,
-    )?;
+    await_promise(scope, place, promise, Arc::clone(&settlement) as Arc<dyn Answer>, transfer)?;
     Ok(settlement)
 }
 
@@ -184,9 +168,7 @@ fn on_fulfilled<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    settle(scope, &args, |scope, place, value, transfer| {
-        transfer_out(scope, place, value, transfer)
-    });
+    settle(scope, &args, |scope, place, value, transfer| transfer_out(scope, place, value, transfer));
 }
 
 fn on_rejected<'s>(
@@ -194,9 +176,7 @@ fn on_rejected<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    settle(scope, &args, |scope, _place, value, _transfer| {
-        Err(convert::fault_from_exception(scope, value))
-    });
+    settle(scope, &args, |scope, _place, value, _transfer| Err(convert::fault_from_exception(scope, value)));
 }
 
 fn settle<'s>(

@@ -25,10 +25,7 @@ pub struct Logs {
 
 impl Logs {
     pub fn new(style: LogStyle) -> Self {
-        Self {
-            style,
-            lines: Mutex::default(),
-        }
+        Self { style, lines: Mutex::default() }
     }
 
     pub fn take(&self) -> Vec<Text> {
@@ -59,10 +56,7 @@ impl Logs {
         if long {
             text.extend("...".encode_utf16());
         }
-        self.lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Text::from_utf16(text));
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(Text::from_utf16(text));
     }
 }
 
@@ -87,10 +81,7 @@ fn log<'s>(
     _result: v8::ReturnValue<v8::Value>,
 ) {
     let Some(session) = Session::of(scope) else { return };
-    let level = args
-        .data()
-        .int32_value(scope)
-        .and_then(|index| LEVELS.get(usize::try_from(index).ok()?));
+    let level = args.data().int32_value(scope).and_then(|index| LEVELS.get(usize::try_from(index).ok()?));
     // Formatting runs guest code and costs time: not for lines that nobody keeps.
     if session.logs.is_full() {
         return;

@@ -68,6 +68,7 @@ impl Session {
             answer: Arc::new(Step(Arc::clone(self))),
             work: Box::new(work),
             sync: false,
+            loose: false,
         });
     }
 
@@ -85,11 +86,7 @@ impl Session {
                 let ErrorFault { message, code, .. } = *error;
                 (false, Value::String(message), code)
             }
-            Err(Fault::Stopped) => (
-                false,
-                Value::String(Text::from("Execution was terminated")),
-                Some(Code::Disposed),
-            ),
+            Err(Fault::Stopped) => (false, Value::String(Text::from("Execution was terminated")), Some(Code::Disposed)),
         };
         let code = code.map_or(Value::Undefined, |code| Value::String(Text::from(code.name())));
         let mut list = vec![Value::Boolean(ok), value, code];
@@ -100,9 +97,8 @@ impl Session {
 
     /// The code's value is known: checked, cloned, and the end.
     fn complete<'s>(&self, scope: &mut v8::PinScope<'s, '_>, at: &Place, value: v8::Local<'s, v8::Value>) {
-        let outcome = self
-            .check_size(scope, value)
-            .and_then(|()| ops::transfer_out(scope, at, value, Transfer(Transfer::COPY)));
+        let outcome =
+            self.check_size(scope, value).and_then(|()| ops::transfer_out(scope, at, value, Transfer(Transfer::COPY)));
         match outcome {
             // Whoever stops the isolate has answered.
             Err(Fault::Stopped) => {}
@@ -126,15 +122,8 @@ impl Session {
         if size <= self.max_output {
             return Ok(());
         }
-        let message = format!(
-            "Result of {size} bytes exceeds the maximum output size of {} bytes",
-            self.max_output
-        );
-        Err(Fault::coded(
-            crate::value::ErrorClass::RangeError,
-            &message,
-            Code::Limit,
-        ))
+        let message = format!("Result of {size} bytes exceeds the maximum output size of {} bytes", self.max_output);
+        Err(Fault::coded(crate::value::ErrorClass::RangeError, &message, Code::Limit))
     }
 }
 
@@ -156,10 +145,7 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     let scope = &mut v8::ContextScope::new(scope, context);
     // The realm must outlive this job: functions in it find their place through it.
     guest.keep_realm(Arc::clone(&realm));
-    let at = Place {
-        guest: Arc::clone(guest),
-        realm,
-    };
+    let at = Place { guest: Arc::clone(guest), realm };
     prepare_globals(scope, &at, &spec)?;
     session.remote.measure(scope);
     let value = evaluate(scope, &spec)?;
@@ -239,11 +225,7 @@ fn evaluate_text<'s>(
 ) -> Result<v8::Local<'s, v8::Value>, Failure> {
     let code = convert::text_to_v8(scope, code).map_err(Failure::Run)?;
     // Positions are those of the user's own text.
-    let origin = ops::Origin {
-        filename: Text::from("sandbox.js"),
-        line: 0,
-        column: -prefix,
-    };
+    let origin = ops::Origin { filename: Text::from("sandbox.js"), line: 0, column: -prefix };
     let origin = origin.to_v8(scope).map_err(Failure::Run)?;
     let shadowed = convert::text_to_v8(scope, &Text::from("globalThis")).map_err(Failure::Run)?;
     let names: &[_] = if spec.shadow_global { &[shadowed] } else { &[] };
@@ -258,9 +240,7 @@ fn evaluate_text<'s>(
         v8::script_compiler::NoCacheReason::NoReason,
     );
     let Some(function) = function else {
-        return Err(Failure::Syntax(
-            convert::fault_from_caught(scope).unwrap_or(Fault::Stopped),
-        ));
+        return Err(Failure::Syntax(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)));
     };
     let receiver = v8::undefined(scope).into();
     function

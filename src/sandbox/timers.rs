@@ -104,11 +104,8 @@ fn set_immediate<'s>(
 
 fn throw(scope: &mut v8::PinScope<'_, '_>, message: &str, range: bool) {
     if let Some(message) = v8::String::new(scope, message) {
-        let error = if range {
-            v8::Exception::range_error(scope, message)
-        } else {
-            v8::Exception::type_error(scope, message)
-        };
+        let error =
+            if range { v8::Exception::range_error(scope, message) } else { v8::Exception::type_error(scope, message) };
         scope.throw_exception(error);
     }
 }
@@ -131,15 +128,10 @@ fn set<'s>(
                 return;
             };
             let valid = number >= 1.0 && number <= LONGEST_DELAY;
-            (
-                Duration::from_secs_f64(if valid { number.trunc() / 1_000.0 } else { 0.001 }),
-                2,
-            )
+            (Duration::from_secs_f64(if valid { number.trunc() / 1_000.0 } else { 0.001 }), 2)
         }
     };
-    let arguments = (first..args.length())
-        .map(|index| v8::Global::new(scope, args.get(index)))
-        .collect();
+    let arguments = (first..args.length()).map(|index| v8::Global::new(scope, args.get(index))).collect();
     let mut table = session.timers.lock();
     if table.closed {
         return;
@@ -177,11 +169,7 @@ fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sess
         return Ok(Value::Undefined);
     };
     let callback = v8::Local::new(scope, &timer.callback);
-    let arguments: Vec<_> = timer
-        .arguments
-        .iter()
-        .map(|argument| v8::Local::new(scope, argument))
-        .collect();
+    let arguments: Vec<_> = timer.arguments.iter().map(|argument| v8::Local::new(scope, argument)).collect();
     match timer.repeat {
         Some(delay) => timer.alarm = fire_at(session, id, delay),
         None => {

@@ -24,9 +24,7 @@ pub fn install(
             Some(Ok(object)) => object,
             _ => {
                 let object = v8::Object::new(scope);
-                global
-                    .create_data_property(scope, namespace.into(), object.into())
-                    .ok_or(Fault::Stopped)?;
+                global.create_data_property(scope, namespace.into(), object.into()).ok_or(Fault::Stopped)?;
                 object
             }
         };
@@ -40,9 +38,7 @@ pub fn install(
             .ok_or(Fault::Stopped)?;
         let method = convert::text_to_v8(scope, &tool.method)?;
         function.set_name(method);
-        object
-            .create_data_property(scope, method.into(), function.into())
-            .ok_or(Fault::Stopped)?;
+        object.create_data_property(scope, method.into(), function.into()).ok_or(Fault::Stopped)?;
     }
     Ok(())
 }
@@ -63,22 +59,10 @@ fn call<'s>(
         let Some(Value::Function(tool)) = at.guest.carried(id as usize) else {
             return Err(ops::malformed());
         };
-        let host = Arc::clone(tool.slot.owner())
-            .as_host()
-            .ok_or_else(Fault::environment_gone)?;
+        let host = Arc::clone(tool.slot.owner()).as_host().ok_or_else(Fault::environment_gone)?;
         let answer = outgoing::resolution(scope, &at, resolver)?;
         let slot = Arc::clone(&tool.slot);
-        outgoing::dispatch(
-            &at,
-            Prepared::Ask {
-                host,
-                op: op::CALL_AWAITED,
-                slot,
-                args: vec![params],
-            },
-            answer,
-            false,
-        )
+        outgoing::dispatch(&at, Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params] }, answer, false)
     });
     if let Err(fault) = started {
         let exception = convert::exception_from_fault(scope, &fault, |_, _| None);

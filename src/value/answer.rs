@@ -1,14 +1,19 @@
 //! Where an outcome goes. Every question has exactly one [`Answer`]; the first outcome wins, later ones are dropped, so
 //! that a watchdog may answer for a guest that no longer can.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::{Fault, Outcome};
+use super::{Fault, Outcome, Owner};
 
 /// The receiving end of one outcome.
 pub trait Answer: Send + Sync {
     /// Delivers the outcome. Only the first call has an effect.
     fn answer(&self, outcome: Outcome);
+
+    /// The isolate that has work to do once the answer is there, if it is one.
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        None
+    }
 }
 
 /// An answer that nobody waits for.
@@ -20,8 +25,11 @@ impl Answer for Nobody {
 
 type Subscriber = Box<dyn FnOnce(Outcome) + Send>;
 
+/// An isolate that waits for a promise, if one does.
+pub type Recipient = Option<Weak<dyn Owner>>;
+
 enum State {
-    Pending(Option<Subscriber>),
+    Pending(Option<(Subscriber, Recipient)>),
     Settled(Option<Outcome>),
 }
 
@@ -36,11 +44,11 @@ impl Default for Settlement {
 
 impl Settlement {
     /// Calls `subscriber` with the outcome, at once where there is one. A second subscriber replaces the first.
-    pub fn subscribe(&self, subscriber: Subscriber) {
+    pub fn subscribe(&self, recipient: Recipient, subscriber: Subscriber) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = match &mut *state {
             State::Pending(waiting) => {
-                *waiting = Some(subscriber);
+                *waiting = Some((subscriber, recipient));
                 return;
             }
             State::Settled(outcome) => outcome.take(),
@@ -57,12 +65,19 @@ impl Answer for Settlement {
             State::Settled(_) => {}
             State::Pending(waiting) => match waiting.take() {
                 None => *state = State::Settled(Some(outcome)),
-                Some(subscriber) => {
+                Some((subscriber, _)) => {
                     *state = State::Settled(None);
                     drop(state);
                     subscriber(outcome);
                 }
             },
+        }
+    }
+
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Pending(Some((_, recipient))) => recipient.as_ref().and_then(Weak::upgrade),
+            State::Pending(None) | State::Settled(_) => None,
         }
     }
 }

@@ -13,11 +13,7 @@ pub struct Budget {
 
 impl Budget {
     pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self {
-            limit,
-            used: AtomicUsize::new(0),
-            refused: AtomicBool::new(false),
-        })
+        Arc::new(Self { limit, used: AtomicUsize::new(0), refused: AtomicBool::new(false) })
     }
 
     /// Takes `bytes` from the budget; false when they are not there.

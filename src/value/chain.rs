@@ -15,10 +15,7 @@ struct Root {
 impl Chain {
     /// A chain that starts with a sync call on a host thread.
     pub fn rooted(environment: u64) -> Self {
-        Self(Some(Arc::new(Root {
-            environment,
-            active: AtomicBool::new(true),
-        })))
+        Self(Some(Arc::new(Root { environment, active: AtomicBool::new(true) })))
     }
 
     /// A sync call on a host waits at the root of this chain.
@@ -28,9 +25,7 @@ impl Chain {
 
     /// The thread of `environment` waits at the root and can serve a request now.
     pub fn waits_in(&self, environment: u64) -> bool {
-        self.0
-            .as_ref()
-            .is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
+        self.0.as_ref().is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
     }
 
     /// The sync call at the root has returned; nobody there serves requests of this chain any more.

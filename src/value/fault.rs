@@ -93,13 +93,7 @@ pub type Outcome = Result<Value, Fault>;
 
 impl Fault {
     fn new(class: ErrorClass, message: &str, code: Option<Code>) -> Self {
-        Fault::Error(Box::new(ErrorFault {
-            class,
-            name: None,
-            message: message.into(),
-            stack: Text::from(""),
-            code,
-        }))
+        Fault::Error(Box::new(ErrorFault { class, name: None, message: message.into(), stack: Text::from(""), code }))
     }
 
     pub fn error(message: &str) -> Self {
@@ -137,44 +131,24 @@ impl Fault {
 
     /// A call to an isolate that is gone. The wording differs by mode in the original.
     pub fn disposed(sync: bool) -> Self {
-        let message = if sync {
-            "Isolated is disposed"
-        } else {
-            "Isolate is disposed"
-        };
+        let message = if sync { "Isolated is disposed" } else { "Isolate is disposed" };
         Self::coded(ErrorClass::Error, message, Code::Disposed)
     }
 
     pub fn disposed_during_execution() -> Self {
-        Self::coded(
-            ErrorClass::Error,
-            "Isolate was disposed during execution",
-            Code::Disposed,
-        )
+        Self::coded(ErrorClass::Error, "Isolate was disposed during execution", Code::Disposed)
     }
 
     pub fn out_of_memory() -> Self {
-        Self::coded(
-            ErrorClass::Error,
-            "Isolate was disposed during execution due to memory limit",
-            Code::Memory,
-        )
+        Self::coded(ErrorClass::Error, "Isolate was disposed during execution due to memory limit", Code::Memory)
     }
 
     pub fn unresponsive() -> Self {
-        Self::coded(
-            ErrorClass::Error,
-            "Script failed to terminate; its isolate was given up",
-            Code::Unresponsive,
-        )
+        Self::coded(ErrorClass::Error, "Script failed to terminate; its isolate was given up", Code::Unresponsive)
     }
 
     pub fn environment_gone() -> Self {
-        Self::coded(
-            ErrorClass::Error,
-            "The environment that owns this value is gone",
-            Code::Environment,
-        )
+        Self::coded(ErrorClass::Error, "The environment that owns this value is gone", Code::Environment)
     }
 
     pub fn promise_abandoned() -> Self {

@@ -125,10 +125,7 @@ impl ExternalCopy {
             _ => 0,
         };
         TOTAL_EXTERNAL_SIZE.fetch_add(size, Ordering::Relaxed);
-        Arc::new(Self {
-            value: Mutex::new(Some(value)),
-            size,
-        })
+        Arc::new(Self { value: Mutex::new(Some(value)), size })
     }
 
     /// The value, unless it was released. Cheap for all but strings: the contents are shared.

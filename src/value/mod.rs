@@ -9,6 +9,7 @@ mod chain;
 mod fault;
 mod handle;
 mod owner;
+mod spin;
 mod text;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub use chain::Chain;
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
 pub use owner::{Host, Owner, Request, Slot};
+pub use spin::spin;
 pub use text::Text;
 
 /// A value outside any engine.
@@ -94,12 +96,7 @@ impl SharedMemory {
     /// # Safety
     /// `pointer` must be valid for `length` bytes for as long as `pin` lives.
     pub unsafe fn new(pointer: *mut u8, length: usize, origin: Option<(u64, u32)>, pin: Box<dyn Send + Sync>) -> Self {
-        Self {
-            pointer,
-            length,
-            origin,
-            _pin: pin,
-        }
+        Self { pointer, length, origin, _pin: pin }
     }
 
     pub fn pointer(&self) -> *mut u8 {
@@ -148,10 +145,7 @@ impl Payload {
 
     /// An `ArrayBuffer`.
     pub fn buffer(bytes: Arc<Vec<u8>>) -> Self {
-        Self {
-            bytes: Arc::new(Self::ONLY_BUFFER.to_vec()),
-            table: vec![Entry::Buffer(bytes)],
-        }
+        Self { bytes: Arc::new(Self::ONLY_BUFFER.to_vec()), table: vec![Entry::Buffer(bytes)] }
     }
 
     pub fn byte_size(&self) -> usize {

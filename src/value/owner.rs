@@ -34,8 +34,6 @@ pub struct Request {
     pub slot: u32,
     pub args: Vec<Value>,
     pub chain: Chain,
-    /// The isolate that asks, so that the host can tell when it has digested the answer.
-    pub origin: Option<Arc<dyn Owner>>,
     pub answer: Arc<dyn Answer>,
 }
 

@@ -56,11 +56,7 @@ impl From<&str> for Text {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        if text.is_ascii() {
-            Text::Latin1(text.into_bytes().into_boxed_slice())
-        } else {
-            Text::from(text.as_str())
-        }
+        if text.is_ascii() { Text::Latin1(text.into_bytes().into_boxed_slice()) } else { Text::from(text.as_str()) }
     }
 }
 
@@ -68,9 +64,7 @@ impl fmt::Display for Text {
     /// Lone surrogates become U+FFFD.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Text::Latin1(bytes) => bytes
-                .iter()
-                .try_for_each(|byte| fmt::Write::write_char(formatter, *byte as char)),
+            Text::Latin1(bytes) => bytes.iter().try_for_each(|byte| fmt::Write::write_char(formatter, *byte as char)),
             Text::Utf16(units) => char::decode_utf16(units.iter().copied())
                 .try_for_each(|unit| fmt::Write::write_char(formatter, unit.unwrap_or(char::REPLACEMENT_CHARACTER))),
         }
