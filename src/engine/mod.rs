@@ -38,6 +38,7 @@ impl Engine {
     pub fn start(recipe: &Recipe) -> &'static Engine {
         ENGINE.get_or_init(|| {
             v8::V8::set_flags_from_string(FLAGS);
+            v8::V8::set_entropy_source(entropy);
             // Without its data V8's ICU aborts at the first use of `Intl`. An error here means a second call.
             let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
             v8::V8::initialize_platform(platform::new());
@@ -54,4 +55,9 @@ impl Engine {
             .allow_atomics_wait(true);
         if self.snapshot.is_empty() { params } else { params.snapshot_blob(v8::StartupData::from(self.snapshot)) }
     }
+}
+
+/// Random bytes for V8, which would otherwise open a device three times for each isolate.
+fn entropy(buffer: &mut [u8]) -> bool {
+    getrandom::fill(buffer).is_ok()
 }

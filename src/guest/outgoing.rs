@@ -121,8 +121,7 @@ pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prep
         Value::Promise(settlement) => {
             let reply = Reply::new(&at.guest);
             let answer = Arc::clone(&reply) as Arc<dyn Answer>;
-            let recipient = reply.recipient().map(|owner| Arc::downgrade(&owner));
-            settlement.subscribe(recipient, Box::new(move |outcome| answer.answer(outcome)));
+            settlement.subscribe(None, Box::new(move |outcome| answer.answer(outcome)));
             at.guest.wait(scope, &reply)
         }
         value => Ok(value),

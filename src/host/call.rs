@@ -125,7 +125,7 @@ impl Answer for SyncAnswer {
         drop(place);
         self.answered.store(true, Ordering::Release);
         if let Some(shared) = self.shared.upgrade() {
-            shared.bump();
+            shared.wake();
         }
     }
 }

@@ -55,7 +55,9 @@ pub struct Shared {
     id: u64,
     me: Weak<Shared>,
     queue: Mutex<Queue>,
-    wake: Condvar,
+    parked: Condvar,
+    /// Requests for a waiting thread that are queued.
+    waiting_calls: AtomicU32,
     /// Counts what a waiting thread must look at.
     pub(super) version: AtomicU32,
     signal: Signal,
@@ -90,17 +92,25 @@ impl Shared {
     }
 
     pub(super) fn take_call(&self) -> Option<Request> {
-        self.lock().calls.pop_front()
+        if self.waiting_calls.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let request = self.lock().calls.pop_front()?;
+        self.waiting_calls.fetch_sub(1, Ordering::Release);
+        Some(request)
     }
 
     /// Wakes the thread if it waits in a sync call.
-    pub(super) fn bump(&self) {
-        let queue = self.lock();
+    pub(super) fn wake(&self) {
+        self.bump(self.lock());
+    }
+
+    fn bump(&self, queue: MutexGuard<'_, Queue>) {
         self.version.fetch_add(1, Ordering::Release);
         let parked = queue.parked;
         drop(queue);
         if parked {
-            self.wake.notify_all();
+            self.parked.notify_all();
         }
     }
 
@@ -109,7 +119,7 @@ impl Shared {
         let mut queue = self.lock();
         queue.parked = true;
         while self.version.load(Ordering::Acquire) == version {
-            queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.parked.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         queue.parked = false;
     }
@@ -169,9 +179,8 @@ impl Host for Shared {
             let mut queue = self.lock();
             if !queue.closed {
                 queue.calls.push_back(request);
-                drop(queue);
-                self.bump();
-                return;
+                self.waiting_calls.fetch_add(1, Ordering::Release);
+                return self.bump(queue);
             }
             drop(queue);
             return request.answer.answer(Err(Fault::environment_gone()));
@@ -211,7 +220,8 @@ impl Local {
             id: next_owner_id(),
             me: me.clone(),
             queue: Mutex::default(),
-            wake: Condvar::new(),
+            parked: Condvar::new(),
+            waiting_calls: AtomicU32::new(0),
             version: AtomicU32::new(0),
             signal: Signal::default(),
             isolates: Mutex::default(),

@@ -3,12 +3,12 @@
 //! A limit that passes goes through three stages: an interrupt that notes the frames that were running and terminates;
 //! a termination from outside, for guests that take no interrupts; after a grace period, giving the isolate up.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::clock::{self, Alarm};
 use super::remote::{Remote, Stop, TERMINATION_GRACE};
-use super::run::Stopwatch;
 use super::{Guest, Job, Limits};
 use crate::convert;
 use crate::value::{Answer, Fault, Outcome, Text};
@@ -39,20 +39,27 @@ struct Entry {
     stack: Option<Text>,
 }
 
+/// Entries whose timeouts stand still, by serial.
+pub struct Paused(Vec<u64>);
+
 #[derive(Default)]
 struct Stack {
     entries: Vec<Entry>,
     serial: u64,
-    /// Waits for hosts, nested; timeouts stand still while there is one.
-    paused: u32,
 }
 
 #[derive(Default)]
-pub struct Entries(Mutex<Stack>);
+pub struct Entries {
+    stack: Mutex<Stack>,
+    /// Some entry is past its limit.
+    expired: AtomicBool,
+    /// Some entry has a timeout, which stands still while the guest waits.
+    timed: AtomicBool,
+}
 
 impl Entries {
     fn lock(&self) -> MutexGuard<'_, Stack> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stack.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn is_running(&self) -> bool {
@@ -61,7 +68,7 @@ impl Entries {
 
     /// Some entry is past its limit; whoever waits must return.
     pub fn any_expired(&self) -> bool {
-        self.lock().entries.iter().any(|entry| entry.expired.is_some())
+        self.expired.load(Ordering::Acquire)
     }
 
     pub fn answer_all(&self, fault: &Fault) {
@@ -71,26 +78,28 @@ impl Entries {
         }
     }
 
-    /// Stops the timeouts: the guest waits for a host.
-    pub fn pause(&self) {
-        let mut stack = self.lock();
-        stack.paused += 1;
-        if stack.paused > 1 {
-            return;
+    /// Stops the timeouts that run: the guest waits for a host. The result is for [`Entries::resume`].
+    pub fn pause(&self) -> Paused {
+        let mut paused = Paused(Vec::new());
+        if self.timed.load(Ordering::Acquire) {
+            for entry in &mut self.lock().entries {
+                if entry.timeout.as_mut().is_some_and(Timer::pause) {
+                    paused.0.push(entry.serial);
+                }
+            }
         }
-        for timer in stack.entries.iter_mut().filter_map(|entry| entry.timeout.as_mut()) {
-            timer.pause();
-        }
+        paused
     }
 
-    pub fn resume(&self, remote: &Weak<Remote>) {
-        let mut stack = self.lock();
-        stack.paused = stack.paused.saturating_sub(1);
-        if stack.paused > 0 {
+    /// Lets the timeouts run that [`Entries::pause`] has stopped, and no others: what began meanwhile has its own.
+    pub fn resume(&self, remote: &Weak<Remote>, paused: Paused) {
+        if paused.0.is_empty() {
             return;
         }
-        for entry in &mut stack.entries {
-            if let Some(timer) = &mut entry.timeout {
+        for entry in &mut self.lock().entries {
+            if paused.0.contains(&entry.serial)
+                && let Some(timer) = &mut entry.timeout
+            {
                 timer.resume(remote, entry.serial);
             }
         }
@@ -111,11 +120,12 @@ impl Entries {
 }
 
 impl Timer {
-    fn pause(&mut self) {
-        if let Some((since, alarm)) = self.running.take() {
-            clock::cancel(alarm);
-            self.remaining = self.remaining.saturating_sub(since.elapsed());
-        }
+    /// False when it stands still already.
+    fn pause(&mut self) -> bool {
+        let Some((since, alarm)) = self.running.take() else { return false };
+        clock::cancel(alarm);
+        self.remaining = self.remaining.saturating_sub(since.elapsed());
+        true
     }
 
     fn resume(&mut self, remote: &Weak<Remote>, serial: u64) {
@@ -156,6 +166,9 @@ impl Remote {
             let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
             expire_at(Instant::now() + limit.min(LONGEST), &self.weak(), serial, Expired::Deadline(milliseconds))
         });
+        if timeout.is_some() {
+            self.entries.timed.store(true, Ordering::Release);
+        }
         stack.entries.push(Entry { serial, answer: Arc::clone(answer), timeout, deadline, expired: None, stack: None });
         serial
     }
@@ -168,6 +181,7 @@ impl Remote {
             return;
         };
         entry.expired = Some(expired);
+        self.entries.expired.store(true, Ordering::Release);
         if let Some(v8) = self.v8.get() {
             v8.request_interrupt(on_interrupt, std::ptr::null_mut());
         }
@@ -210,6 +224,10 @@ impl Remote {
             return outcome;
         };
         let entry = stack.entries.remove(position);
+        if entry.timeout.is_some() {
+            let timed = stack.entries.iter().any(|entry| entry.timeout.is_some());
+            self.entries.timed.store(timed, Ordering::Release);
+        }
         if let Some((_, alarm)) = entry.timeout.and_then(|timer| timer.running) {
             clock::cancel(alarm);
         }
@@ -221,6 +239,7 @@ impl Remote {
             return Err(fault);
         }
         let outer_expired = stack.entries.iter().any(|entry| entry.expired.is_some());
+        self.entries.expired.store(outer_expired, Ordering::Release);
         // Under the lock: no stage can terminate between the removal of the entry and this.
         if entry.expired.is_some()
             && !outer_expired
@@ -248,7 +267,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     let serial = remote.enter(limits, &answer);
     let outermost = guest.push_chain(chain);
-    let time = outermost.then(Stopwatch::start);
+    let time = outermost.then(Instant::now);
     let mut outcome = {
         v8::scope!(let scope, scope);
         work(scope, guest)
@@ -261,8 +280,8 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         }
     }
     guest.pop_chain();
-    if let Some(time) = time {
-        time.stop(remote);
+    if let Some(since) = time {
+        remote.meter.worked(since);
     }
     answer.answer(remote.leave(serial, outcome));
 }

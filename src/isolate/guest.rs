@@ -254,7 +254,7 @@ impl Guest {
     /// Waits on this thread until `reply` is there. Serves sync calls to this isolate meanwhile; timeouts stand still.
     pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply) -> Outcome {
         let remote = self.remote()?;
-        remote.entries.pause();
+        let paused = remote.entries.pause();
         let outcome = loop {
             let version = remote.version.load(Ordering::Acquire);
             if let Some(outcome) = reply.take() {
@@ -265,15 +265,14 @@ impl Guest {
                 scope.terminate_execution();
                 break Err(Fault::Stopped);
             }
-            let call = remote.lock().calls.pop_front();
-            match call {
+            match remote.take_call() {
                 Some(job) => entry::run(scope, self, &remote, job),
                 None => {
                     remote.park(version, None);
                 }
-            };
+            }
         };
-        remote.entries.resume(&self.remote);
+        remote.entries.resume(&self.remote, paused);
         outcome
     }
 }
@@ -299,10 +298,6 @@ impl Reply {
 }
 
 impl Answer for Reply {
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.remote.upgrade().map(|remote| remote as Arc<dyn Owner>)
-    }
-
     fn answer(&self, outcome: Outcome) {
         let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         if self.answered.swap(true, Ordering::AcqRel) {

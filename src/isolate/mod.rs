@@ -6,6 +6,7 @@ mod entry;
 mod guest;
 mod job;
 mod memory;
+mod meter;
 mod realm;
 mod remote;
 mod run;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use super::entry::Entries;
+use super::meter::Meter;
 use super::run::{self, Body};
 use super::{Binding, HeapFigures, Job, clock};
 use crate::engine::{Engine, TaskSink};
@@ -87,6 +88,14 @@ struct Departures {
     waiting: Vec<Arc<dyn Answer>>,
 }
 
+impl Inbox {
+    fn take_call(&mut self, waiting: &AtomicU32) -> Option<Job> {
+        let job = self.calls.pop_front()?;
+        waiting.fetch_sub(1, Ordering::Release);
+        Some(job)
+    }
+}
+
 pub struct Remote {
     id: u64,
     me: Weak<Remote>,
@@ -107,8 +116,9 @@ pub struct Remote {
     /// Hear when nothing of the isolate can run any more.
     departures: Mutex<Departures>,
     pub(super) figures: Mutex<Option<HeapFigures>>,
-    pub(super) cpu_time: AtomicU64,
-    pub(super) wall_time: AtomicU64,
+    pub meter: Meter,
+    /// Sync calls that are queued.
+    waiting_calls: AtomicU32,
     /// Loose jobs that are queued or running.
     loose: AtomicU32,
     /// Handles on values of this isolate that are alive.
@@ -147,8 +157,8 @@ impl Remote {
             ending: Mutex::default(),
             departures: Mutex::default(),
             figures: Mutex::default(),
-            cpu_time: AtomicU64::new(0),
-            wall_time: AtomicU64::new(0),
+            meter: Meter::default(),
+            waiting_calls: AtomicU32::new(0),
             loose: AtomicU32::new(0),
             handles: AtomicU32::new(0),
         });
@@ -181,16 +191,6 @@ impl Remote {
         self.stop_reason() != Stop::None
     }
 
-    /// Nanoseconds of processor time spent in the guest.
-    pub fn cpu_time(&self) -> u64 {
-        self.cpu_time.load(Ordering::Relaxed)
-    }
-
-    /// Nanoseconds of wall-clock time spent in the guest.
-    pub fn wall_time(&self) -> u64 {
-        self.wall_time.load(Ordering::Relaxed)
-    }
-
     /// Queues `job`; its answer tells when the isolate is gone.
     pub fn post(&self, job: Job) {
         let mut inbox = self.lock();
@@ -209,10 +209,25 @@ impl Remote {
         }
         if job.sync {
             inbox.calls.push_back(job);
+            self.waiting_calls.fetch_add(1, Ordering::Release);
         } else {
             inbox.tasks.push_back(job);
         }
         self.signal(inbox);
+    }
+
+    /// The next job: sync calls first.
+    pub(super) fn take_job(&self) -> Option<Job> {
+        let mut inbox = self.lock();
+        inbox.take_call(&self.waiting_calls).or_else(|| inbox.tasks.pop_front())
+    }
+
+    /// The next sync call.
+    pub(super) fn take_call(&self) -> Option<Job> {
+        if self.waiting_calls.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.lock().take_call(&self.waiting_calls)
     }
 
     /// Makes sure that a thread looks at the isolate's state again.
@@ -327,6 +342,7 @@ impl Remote {
     pub(super) fn fail_queued(&self, fault: &Fault) {
         let mut inbox = self.lock();
         let jobs: Vec<Job> = {
+            self.waiting_calls.store(0, Ordering::Release);
             let inbox = &mut *inbox;
             inbox.calls.drain(..).chain(inbox.tasks.drain(..)).collect()
         };

@@ -70,6 +70,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
 }
 
 fn serve(remote: &Arc<Remote>, body: Box<Body>) {
+    remote.meter.borrow_thread();
     loop {
         let ended = {
             let mut locker = body.shared.lock();
@@ -90,6 +91,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             }
         };
         if ended {
+            remote.meter.give_back_thread();
             remote.lock().place = Whereabouts::Gone;
             let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
             remote.fail_queued(&fault);
@@ -99,6 +101,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
         }
         let mut inbox = remote.lock();
         if inbox.calls.is_empty() && inbox.tasks.is_empty() && remote.stop_reason() == Stop::None {
+            remote.meter.give_back_thread();
             inbox.place = Whereabouts::Idle(body);
             return;
         }
@@ -165,12 +168,8 @@ impl Remote {
             if self.stop_reason() != Stop::None {
                 return Next::Ended;
             }
-            {
-                let mut inbox = self.lock();
-                let inbox = &mut *inbox;
-                if let Some(job) = inbox.calls.pop_front().or_else(|| inbox.tasks.pop_front()) {
-                    return Next::Job(job);
-                }
+            if let Some(job) = self.take_job() {
+                return Next::Job(job);
             }
             if !self.park(version, Some(LINGER)) {
                 return Next::Idle;
@@ -211,7 +210,9 @@ impl Remote {
     fn spin(&self, version: u32) -> bool {
         let changed = || self.version.load(Ordering::Acquire) != version;
         let others = SPINNING.fetch_add(1, Ordering::Relaxed);
+        let start = Instant::now();
         let result = if others > 0 { changed() } else { spin(SPIN, changed) };
+        self.meter.waited(start.elapsed());
         SPINNING.fetch_sub(1, Ordering::Relaxed);
         result
     }
@@ -230,30 +231,4 @@ pub fn platform_job(task: v8::Task) -> Job {
         sync: false,
         loose: false,
     }
-}
-
-/// Counts what a job takes.
-pub(super) struct Stopwatch {
-    wall: Instant,
-    cpu: u64,
-}
-
-impl Stopwatch {
-    pub(super) fn start() -> Self {
-        Self { wall: Instant::now(), cpu: thread_cpu_time() }
-    }
-
-    pub(super) fn stop(self, remote: &Remote) {
-        let wall = u64::try_from(self.wall.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        remote.wall_time.fetch_add(wall, Ordering::Relaxed);
-        remote.cpu_time.fetch_add(thread_cpu_time().saturating_sub(self.cpu), Ordering::Relaxed);
-    }
-}
-
-/// Nanoseconds of processor time of this thread.
-fn thread_cpu_time() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to the timespec above; a failure leaves it zero.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

@@ -108,8 +108,8 @@ pub fn counter(op: u32, target: Option<Value>) -> Result<Prepared, Fault> {
     }
     let nanoseconds = |time: u64| Value::BigInt(Box::new(BigInt { negative: false, words: [time].into() }));
     Ok(Prepared::Done(Ok(match op {
-        super::op::CPU_TIME => nanoseconds(remote.cpu_time()),
-        super::op::WALL_TIME => nanoseconds(remote.wall_time()),
+        super::op::CPU_TIME => nanoseconds(remote.meter.cpu_time()),
+        super::op::WALL_TIME => nanoseconds(remote.meter.wall_time()),
         _ => Value::Number(f64::from(remote.handles.load(Ordering::Relaxed))),
     })))
 }
