@@ -120,7 +120,7 @@ declare namespace ivm {
     /**
      * What the isolate may use, in MB (2^20 bytes); at least 8, fractions are cut off. Default 128. It bounds V8's heap: beyond
      * it the isolate is disposed and what runs fails with `ERR_ISOLATE_MEMORY`. `ArrayBuffer`s have a budget of the same
-     * size beside it. While an isolate is being stopped it may use more for a moment.
+     * size beside it: beyond that the guest gets a `RangeError`. While it is being stopped a guest may use more for a moment.
      */
     memoryLimit?: number | null;
     /** Not available yet: `true` throws `ERR_ISOLATE_UNSUPPORTED`. Default false. */
@@ -485,7 +485,7 @@ declare namespace ivm {
   interface SandboxOptions {
     /** Milliseconds until an execution ends, at least 1. Everything counts, waiting for host functions too. Default 30,000. */
     timeout?: number;
-    /** Bytes of UTF-8 that the result may take as JSON. A larger result is an error that names both sizes. Default 1,048,576. */
+    /** Bytes of UTF-8 that the result may take as JSON. A larger one is an error that names both sizes. Default 1,048,576. */
     maxOutputSize?: number;
     /** How often one execution may call `api.request`; a further call throws in the guest. Default 50. */
     maxApiCalls?: number;
@@ -593,7 +593,7 @@ declare namespace ivm {
      * Runs code as the body of an async function, in an isolate of its own, made for it and disposed after it. Failures of the
      * code, of its tools and of its limits do not reject: they are in `error`. Executions may overlap.
      * @param toolExecutor called with the tool's `name` and with params that went through JSON, `{}` where there are none. The
-     *   call in the guest resolves with a structured clone of its result (with what JSON makes of it where it cannot be cloned),
+     *   call in the guest resolves with a structured clone of its result (or what JSON makes of it where it cannot be cloned)
      *   or rejects with an `Error` of its message.
      * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types
      */
@@ -624,7 +624,7 @@ declare namespace ivm {
   }
 
   interface RunOptions {
-    /** Milliseconds that the code may run, a 32-bit integer. Time spent waiting for the host does not count. Default 0: none. */
+    /** Milliseconds that the code may run, a 32-bit integer. Waiting for the host does not count. Default 0: none. */
     timeout?: number | null;
     /**
      * Milliseconds until the call ends, whatever it is waiting for, a 32-bit integer. Default 0: none.

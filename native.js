@@ -73,6 +73,18 @@ function notLoadable(what, cause) {
   return unsupported(`${what} cannot be loaded: ${detail}`, cause);
 }
 
+/**
+ * @param {string} file
+ * @returns {boolean} false where the host does not let us look, as Deno without --allow-read
+ */
+function isBeside(file) {
+  try {
+    return existsSync(join(__dirname, file));
+  } catch {
+    return false;
+  }
+}
+
 function load() {
   const triple = currentTriple();
   const binary = binaries[triple];
@@ -80,13 +92,7 @@ function load() {
     const known = Object.keys(binaries).join(', ');
     throw unsupported(`there is no build for ${triple} yet (there is one for: ${known}).`);
   }
-  let found = false;
-  try {
-    found = existsSync(join(__dirname, binary.file));
-  } catch {
-    // Deno without --allow-read: let the package answer
-  }
-  if (found) {
+  if (isBeside(binary.file)) {
     try {
       return binary.beside();
     } catch (cause) {
@@ -100,7 +106,7 @@ function load() {
     const missing = cause?.code === 'MODULE_NOT_FOUND' && String(cause.message).includes(name);
     if (!missing) throw notLoadable(name, cause);
     throw unsupported(
-      existsSync(join(__dirname, 'Cargo.toml'))
+      isBeside('Cargo.toml')
         ? `${binary.file} is not built yet: run 'npm run build'.`
         : `the package ${name} is missing. It is an optional dependency: install again without leaving those out.`,
       cause,

@@ -7,6 +7,8 @@
 //! A call walks surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs
 //! on a host's thread.
 
+#![cfg_attr(test, allow(dead_code, reason = "napi leaves the addon's entry point out of test builds"))]
+
 // Hides the V8 crates' #[no_mangle] helpers (see build.rs).
 #[cfg(target_os = "linux")]
 core::arch::global_asm!(include_str!(concat!(env!("OUT_DIR"), "/hidden.s")));

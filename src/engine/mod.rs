@@ -26,6 +26,13 @@ const FLAGS: &str = concat!(
     "--wasm-max-mem-pages=1024 ",
 );
 
+/// Room above a guest's limit: the young generation, and what a collection moves about.
+const HEADROOM: usize = 64 << 20;
+
+/// Bounds of the young generation.
+const LEAST_YOUNG: usize = 1 << 20;
+const MOST_YOUNG: usize = 32 << 20;
+
 /// The running engine.
 pub struct Engine {
     snapshot: &'static [u8],
@@ -47,10 +54,13 @@ impl Engine {
         })
     }
 
-    /// Parameters every isolate starts from: the startup snapshot, its heap limit, its buffer budget.
+    /// Parameters every isolate starts from: the startup snapshot, its heap, its buffer budget. V8's own heap limit lies
+    /// above `heap_limit`, which the isolate enforces: V8 ends the process when the heap is full in mid-collection.
     pub fn create_params(&self, heap_limit: usize, budget: &Arc<Budget>) -> v8::CreateParams {
         let params = v8::CreateParams::default()
             .heap_limits(0, heap_limit)
+            .set_max_old_generation_size_in_bytes(heap_limit.saturating_add(HEADROOM))
+            .set_max_young_generation_size_in_bytes((heap_limit / 8).clamp(LEAST_YOUNG, MOST_YOUNG))
             .array_buffer_allocator(allocator::limited(budget))
             .allow_atomics_wait(true);
         if self.snapshot.is_empty() { params } else { params.snapshot_blob(v8::StartupData::from(self.snapshot)) }

@@ -4,6 +4,8 @@ mod call;
 mod carrier;
 mod environment;
 mod js;
+#[cfg(test)]
+mod protocol;
 mod signal;
 
 use napi::bindgen_prelude::Object;

@@ -54,16 +54,35 @@ impl Remote {
     }
 }
 
+/// V8 calls this after every collection, on the isolate's thread. The guest's own limit is enforced here: V8's lies above
+/// it (see `engine`), because a heap that is full in the middle of a collection ends the process.
 unsafe extern "C" fn on_collected(
     isolate: v8::UnsafeRawIsolatePtr,
-    _kind: v8::GCType,
+    kind: v8::GCType,
     _flags: v8::GCCallbackFlags,
     _data: *mut c_void,
 ) {
     // SAFETY: V8 passes the isolate that has just collected, on its thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
-    if let Some(remote) = run::current() {
-        remote.measure(&mut isolate);
+    let Some(remote) = run::current() else { return };
+    remote.measure(&mut isolate);
+    if isolate.get_heap_statistics().used_heap_size() <= remote.settings.memory_limit {
+        return;
+    }
+    if kind == v8::GCType::kGCTypeMarkSweepCompact {
+        remote.stop(Stop::Memory);
+    } else if let Some(v8) = remote.v8.get() {
+        // Some of it may be garbage. No collection can be asked for from inside one.
+        v8.request_interrupt(on_full, std::ptr::null_mut());
+    }
+}
+
+unsafe extern "C" fn on_full(isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
+    // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
+    let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
+    let limit = run::current().map_or(usize::MAX, |remote| remote.settings.memory_limit);
+    if isolate.get_heap_statistics().used_heap_size() > limit {
+        isolate.low_memory_notification();
     }
 }
 
@@ -74,7 +93,7 @@ unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, current: usize, in
     let heap = isolate.get_heap_statistics();
     // V8 also calls after its last attempt to make room for a buffer. The heap is not full then; the guest gets a
     // RangeError.
-    if remote.budget.take_refusal() && heap.used_heap_size() < heap.heap_size_limit() / 10 * 9 {
+    if remote.budget.take_refusal() && heap.used_heap_size() < remote.settings.memory_limit / 10 * 9 {
         return current;
     }
     remote.stop(Stop::Memory);

@@ -10,9 +10,11 @@ mod meter;
 mod realm;
 mod remote;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub use guest::{CompiledScript, Guest, Held, Reply};
 pub use job::{IsolateScope, Job, Limits, Work};
 pub use memory::HeapFigures;
 pub use realm::{Binding, Place, Realm};
-pub use remote::{Remote, Settings, Stop, next_owner_id};
+pub use remote::{Notify, Remote, Settings, Stop, next_owner_id};

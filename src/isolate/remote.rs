@@ -16,6 +16,9 @@ use crate::value::{Answer, Budget, Fault, Owner, Value};
 /// How long a guest that was told to stop may take before it is given up.
 pub const TERMINATION_GRACE: Duration = Duration::from_millis(1_000);
 
+/// Gets a description of what went wrong.
+pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// What an isolate is made from.
 #[derive(Clone)]
 pub struct Settings {
@@ -26,7 +29,7 @@ pub struct Settings {
     /// Bytes of V8's heap, and again as many of buffers.
     pub memory_limit: usize,
     /// Called when the isolate is given up.
-    pub on_catastrophe: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    pub on_catastrophe: Option<Notify>,
 }
 
 /// Why an isolate is at its end. The first reason stays.

@@ -47,7 +47,7 @@ pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
 
 /// Disposes an isolate that nothing refers to any more.
 pub fn dispose_idle(body: Box<Body>) {
-    engine::run_on_pool(move || dispose(body));
+    engine::run_on_pool(move || dispose(*body));
 }
 
 fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
@@ -95,7 +95,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             remote.lock().place = Whereabouts::Gone;
             let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
             remote.fail_queued(&fault);
-            dispose(body);
+            dispose(*body);
             remote.announce_gone();
             return;
         }
@@ -139,8 +139,8 @@ pub fn address_of(isolate: &v8::Isolate) -> *const std::ffi::c_void {
     unsafe { std::mem::transmute(isolate.as_raw_isolate_ptr()) }
 }
 
-fn dispose(body: Box<Body>) {
-    let Body { shared, guest } = *body;
+fn dispose(body: Body) {
+    let Body { shared, guest } = body;
     {
         let mut locker = shared.lock();
         engine::forget_isolate(address_of(&locker));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Args, Prepared, malformed};
-use crate::isolate::{HeapFigures, Held, Limits, Realm, Remote, Settings, Stop};
+use crate::isolate::{HeapFigures, Held, Limits, Notify, Realm, Remote, Settings, Stop};
 use crate::value::{
     BigInt, Chain, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Reference, Request, Text,
     TypeOf, Value,
@@ -31,7 +31,7 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
                 answer: Arc::new(Nobody),
             });
         };
-        Arc::new(notify) as Arc<dyn Fn(&str) + Send + Sync>
+        Arc::new(notify) as Notify
     });
     let remote = Remote::create(settings);
     Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote))))))

@@ -127,7 +127,7 @@ fn set<'s>(
             let Some(number) = args.get(1).number_value(scope) else {
                 return;
             };
-            let valid = number >= 1.0 && number <= LONGEST_DELAY;
+            let valid = (1.0..=LONGEST_DELAY).contains(&number);
             (Duration::from_secs_f64(if valid { number.trunc() / 1_000.0 } else { 0.001 }), 2)
         }
     };

@@ -8,7 +8,7 @@ const { CALLBACK, KIND } = require('../../protocol.js');
 const { unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
 const { FLAG } = require('./execution.js');
-const { checkOptions, readMemory, readNumber } = require('./options.js');
+const { checkOptions, readEnvironment, readMemory, readNumber } = require('./options.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
 const PREFIX = 'return (async () => { ';
@@ -67,7 +67,7 @@ function checkTools(tools) {
 /** @param {import('./execution.js').Execute} execute */
 function createAgentSandbox(execute) {
   class IsolatedVMSandbox {
-    /** @type {Set<import('./execution.js').Running>} */ #running = new Set();
+    /** @type {Set<import('./execution.js').Execution>} */ #running = new Set();
     #disposed = false;
     #timeout;
     #memoryLimit;
@@ -84,7 +84,7 @@ function createAgentSandbox(execute) {
 
     /** False when the environment variable `NCP_DISABLE_ISOLATED_VM` is `true`. */
     static isAvailable() {
-      return process.env.NCP_DISABLE_ISOLATED_VM !== 'true';
+      return readEnvironment('NCP_DISABLE_ISOLATED_VM') !== 'true';
     }
 
     /**
@@ -122,7 +122,7 @@ function createAgentSandbox(execute) {
      * @param {ToolExecutor} toolExecutor
      */
     async #run(code, tools, toolExecutor) {
-      /** @type {import('./execution.js').Running | undefined} */
+      /** @type {import('./execution.js').Execution | undefined} */
       let running;
       try {
         return await execute({

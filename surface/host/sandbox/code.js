@@ -5,7 +5,7 @@ const { performance } = require('node:perf_hooks');
 const { bridgeGlobals } = require('./globals.js');
 const { FLAG } = require('./execution.js');
 const { functionBody, normalBody } = require('./normalize.js');
-const { checkOptions, readMemory, readNumber } = require('./options.js');
+const { checkOptions, readEnvironment, readMemory, readNumber } = require('./options.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, maxOutputSize: 1_048_576, maxApiCalls: 50, memoryLimit: 32 });
 const DEADLINE = 'ERR_ISOLATE_DEADLINE';
@@ -15,7 +15,7 @@ const DEADLINE = 'ERR_ISOLATE_DEADLINE';
  * @returns {number}
  */
 function defaultMemory() {
-  const set = Number(process.env.SANDBOX_MEMORY_MB);
+  const set = Number(readEnvironment('SANDBOX_MEMORY_MB'));
   return set >= 8 ? Math.trunc(set) : DEFAULT.memoryLimit;
 }
 

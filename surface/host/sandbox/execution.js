@@ -16,11 +16,13 @@ const FLAG = Object.freeze({ CALL_RESULT: 1, SHADOW_GLOBAL: 2, TIMERS: 4, MARKED
  * @property {number} maxOutputSize bytes of JSON
  * @property {unknown} globals
  * @property {unknown[]} tools namespace, method and Callback of each
- * @property {(running: Running) => void} [onStart]
+ * @property {(running: Execution) => void} [onStart]
  */
 
 /** @typedef {{ ok: boolean, value: unknown, code: string | undefined, logs: string[] }} Outcome */
 /** @typedef {(spec: Spec) => Promise<Outcome>} Execute */
+
+/** @typedef {InstanceType<typeof Running>} Execution */
 
 /** An execution under way. */
 class Running {
@@ -73,4 +75,4 @@ function createExecute(core, environment) {
   };
 }
 
-module.exports = { createExecute, FLAG, Running };
+module.exports = { createExecute, FLAG };

@@ -58,7 +58,7 @@ function bridgeGlobals(globals, api) {
     if (known !== undefined) {
       return known;
     }
-    const copy = Array.isArray(holder) ? new Array(holder.length) : {};
+    const copy = Array.isArray(holder) ? Object.assign([], { length: holder.length }) : {};
     seen.set(holder, copy);
     for (const key of Object.keys(holder)) {
       const value = holder[key];

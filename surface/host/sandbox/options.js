@@ -4,7 +4,6 @@
 const { invalid } = require('../../error.js');
 
 const LEAST_MEMORY = 8;
-/** Longer than this a timer cannot run. */
 const MOST = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -53,4 +52,16 @@ function readNumber(options, name, fallback, least) {
  */
 const readMemory = (options, fallback) => Math.trunc(readNumber(options, 'memoryLimit', fallback, LEAST_MEMORY));
 
-module.exports = { checkOptions, readMemory, readNumber };
+/**
+ * An environment variable; one that the host does not let us read counts as unset.
+ * @param {string} name
+ */
+function readEnvironment(name) {
+  try {
+    return process.env[name];
+  } catch {
+    return undefined;
+  }
+}
+
+module.exports = { checkOptions, readEnvironment, readMemory, readNumber };

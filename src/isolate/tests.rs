@@ -1,0 +1,128 @@
+//! An isolate without any host: jobs in, outcomes out.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Job, Remote, Stop};
+use crate::ops::{self, Prepared, op};
+use crate::value::{Answer, Chain, Fault, Outcome, Text, Value};
+
+struct Mailbox(Mutex<Option<Sender<Outcome>>>);
+
+impl Answer for Mailbox {
+    fn answer(&self, outcome: Outcome) {
+        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = sender.send(outcome);
+        }
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn post(prepared: Prepared) -> Receiver<Outcome> {
+    let (sender, receiver) = channel();
+    let answer: Arc<dyn Answer> = Arc::new(Mailbox(Mutex::new(Some(sender))));
+    match prepared {
+        Prepared::Done(outcome) => answer.answer(outcome),
+        Prepared::Enter { remote, limits, work } => {
+            remote.post(Job { limits, chain: Chain::default(), answer, work, sync: true, loose: false });
+        }
+        Prepared::Ask { .. } => panic!("no host here"),
+    }
+    receiver
+}
+
+fn settle(prepared: Prepared) -> Outcome {
+    post(prepared).recv_timeout(PATIENCE).expect("an answer in time")
+}
+
+/// A fresh isolate and a context of it.
+fn isolate(megabytes: f64) -> (Value, Value) {
+    let settings = crate::settings();
+    let isolate = settle(ops::prepare(op::CREATE_ISOLATE, None, vec![Value::Number(megabytes)], &settings)).unwrap();
+    let context = settle(ops::prepare(op::CREATE_CONTEXT, Some(isolate.clone()), vec![], &settings)).unwrap();
+    (isolate, context)
+}
+
+fn eval(context: &Value, code: &str, timeout: f64) -> Prepared {
+    let args = vec![
+        Value::String(Text::from(code)),
+        Value::Undefined,
+        Value::Undefined,
+        Value::Undefined,
+        Value::Number(0.0),
+        Value::Number(timeout),
+    ];
+    ops::prepare(op::EVAL, Some(context.clone()), args, &crate::settings())
+}
+
+fn message(outcome: Outcome) -> String {
+    outcome.expect_err("a fault").message()
+}
+
+#[test]
+fn runs_code() {
+    let (_isolate, context) = isolate(32.0);
+    let sum = settle(eval(&context, "1 + 1", 0.0)).unwrap();
+    assert_eq!(sum.as_number(), Some(2.0));
+    assert_eq!(message(settle(eval(&context, "throw new TypeError('x')", 0.0))), "x");
+}
+
+#[test]
+fn stops_at_the_timeout_and_goes_on() {
+    let (_isolate, context) = isolate(32.0);
+    for code in ["for(;;);", "for(;;){ new Array(1000).fill(1.5) }", "/^(a+)+$/.test('a'.repeat(40) + 'b')"] {
+        let start = Instant::now();
+        assert_eq!(message(settle(eval(&context, code, 50.0))), "Script execution timed out.", "{code}");
+        assert!(start.elapsed() >= Duration::from_millis(50), "{code}");
+        assert_eq!(settle(eval(&context, "2", 0.0)).unwrap().as_number(), Some(2.0), "{code}");
+    }
+}
+
+#[test]
+fn ends_at_the_memory_limit() {
+    let (_isolate, context) = isolate(16.0);
+    let outcome = settle(eval(&context, "const a = []; for (;;) a.push(new Array(1000).fill({}))", 0.0));
+    assert_eq!(message(outcome), Fault::out_of_memory().message());
+    assert!(settle(eval(&context, "1", 0.0)).is_err());
+}
+
+#[test]
+fn disposing_answers_what_runs() {
+    let (isolate, context) = isolate(32.0);
+    let running = post(eval(&context, "for(;;);", 0.0));
+    let Value::Handle(crate::value::Handle::Isolate(handle)) = &isolate else { panic!("an isolate") };
+    let remote = Remote::from_owner(&handle.0).unwrap();
+    assert!(remote.stop(Stop::Disposed));
+    assert!(!remote.stop(Stop::Disposed));
+    let outcome = running.recv_timeout(PATIENCE).expect("an answer in time");
+    assert_eq!(message(outcome), Fault::disposed_during_execution().message());
+}
+
+#[test]
+fn gives_up_what_cannot_be_stopped() {
+    let (_isolate, context) = isolate(32.0);
+    let start = Instant::now();
+    let code = "Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)";
+    assert_eq!(message(settle(eval(&context, code, 50.0))), Fault::unresponsive().message());
+    assert!(start.elapsed() < Duration::from_millis(50 + 1_000 + 250));
+}
+
+#[test]
+fn the_startup_snapshot_holds_the_surface() {
+    let (_isolate, context) = isolate(32.0);
+    // A handle makes the realm's surface, which comes from the snapshot.
+    let args = vec![
+        Value::String(Text::from("return typeof $0.copy")),
+        Value::Undefined,
+        Value::Undefined,
+        Value::Undefined,
+        Value::Number(0.0),
+        Value::Undefined,
+        Value::Undefined,
+        Value::Handle(crate::value::Handle::ExternalCopy(crate::value::ExternalCopy::new(Value::Number(1.0)))),
+    ];
+    let outcome = settle(ops::prepare(op::EVAL_CLOSURE, Some(context), args, &crate::settings()));
+    assert!(matches!(outcome, Ok(Value::String(text)) if text == Text::from("function")));
+}
