@@ -64,6 +64,7 @@ fn prepare<'s>(
     op: u32,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<Prepared, Fault> {
+    at.guest.check_stopping()?;
     if op == op::REF_APPLY_SYNC_PROMISE && at.guest.chain().is_rooted() {
         return Err(Fault::error("This function may not be called from the default thread"));
     }

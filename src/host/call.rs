@@ -22,6 +22,9 @@ const ASYNC: u32 = 1;
 /// Most calls are answered within this time; sleeping and being woken takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
 
+/// How often a thread that waits looks whether its environment is being terminated.
+const CHECK: Duration = Duration::from_millis(100);
+
 /// Runs the body of a callback. A refusal without a pending exception becomes one.
 fn callback(
     env: sys::napi_env,
@@ -164,8 +167,12 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
             let _ = js.scoped(|| local.serve(js, request));
             continue;
         }
-        if !spin(SPIN, || local.shared.version.load(Ordering::Acquire) != version) {
-            local.shared.park(version);
+        if !spin(SPIN, || local.shared.version.load(Ordering::Acquire) != version)
+            && !local.shared.park(version, CHECK)
+            && !local.is_alive(js)
+        {
+            // A worker that is being terminated: its isolates end, this call with them.
+            local.close();
         }
     };
     *local.chain.borrow_mut() = outer;

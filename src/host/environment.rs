@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use napi::sys;
 use slab::Slab;
@@ -91,6 +92,10 @@ impl Shared {
         std::mem::take(&mut queue.events)
     }
 
+    fn has_events(&self) -> bool {
+        !self.lock().events.is_empty()
+    }
+
     pub(super) fn take_call(&self) -> Option<Request> {
         if self.waiting_calls.load(Ordering::Acquire) == 0 {
             return None;
@@ -114,14 +119,25 @@ impl Shared {
         }
     }
 
-    /// Sleeps until the version is another one.
-    pub(super) fn park(&self, version: u32) {
+    /// Sleeps until the version is another one, at most for `limit`. False when it is not.
+    pub(super) fn park(&self, version: u32, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
         let mut queue = self.lock();
         queue.parked = true;
-        while self.version.load(Ordering::Acquire) == version {
-            queue = self.parked.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        let mut changed = self.version.load(Ordering::Acquire) != version;
+        while !changed {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            queue = match self.parked.wait_timeout(queue, left) {
+                Ok((queue, _)) => queue,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+            changed = self.version.load(Ordering::Acquire) != version;
         }
         queue.parked = false;
+        changed
     }
 
     /// The environment goes down: nobody here answers any more, and its isolates end.
@@ -199,9 +215,10 @@ pub struct Local {
     serve: sys::napi_ref,
     /// Handles that the surface knows by number. 0 is the module itself.
     handles: RefCell<Slab<Value>>,
-    /// Answers the surface owes, by number: positive ones asked of it, negative ones promised by it.
-    replies: RefCell<HashMap<i64, Arc<dyn Answer>>>,
-    last_request: Cell<i64>,
+    /// Answers that the surface was asked for, by number less one.
+    asked: RefCell<Slab<Arc<dyn Answer>>>,
+    /// Answers that the surface has promised, by its numbers, which are negative.
+    promised: RefCell<HashMap<i64, Arc<dyn Answer>>>,
     last_promise: Cell<i64>,
     /// Async calls and messages under way. The event loop stays alive while there is one.
     pending: Cell<u32>,
@@ -235,8 +252,8 @@ impl Local {
             settle: js.reference(settle)?,
             serve: js.reference(serve)?,
             handles: RefCell::new(handles),
-            replies: RefCell::default(),
-            last_request: Cell::new(0),
+            asked: RefCell::default(),
+            promised: RefCell::default(),
             last_promise: Cell::new(0),
             pending: Cell::new(0),
             held: Cell::new(false),
@@ -255,8 +272,9 @@ impl Local {
     pub fn close(&self) {
         self.shared.close();
         drop(std::mem::take(&mut *self.handles.borrow_mut()));
-        let replies = std::mem::take(&mut *self.replies.borrow_mut());
-        for answer in replies.into_values() {
+        let asked = std::mem::take(&mut *self.asked.borrow_mut());
+        let promised = std::mem::take(&mut *self.promised.borrow_mut());
+        for answer in asked.into_iter().map(|(_, answer)| answer).chain(promised.into_values()) {
             answer.answer(Err(Fault::environment_gone()));
         }
     }
@@ -294,14 +312,16 @@ impl Local {
 
     /// The surface will call `reply` with this number.
     pub fn expect_reply(&self, request: i64, answer: Arc<dyn Answer>) {
-        self.replies.borrow_mut().insert(request, answer);
+        self.promised.borrow_mut().insert(request, answer);
     }
 
     /// The surface answers.
     pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
-        let Some(answer) = self.replies.borrow_mut().remove(&request) else {
-            return;
+        let answer = match usize::try_from(request - 1) {
+            Ok(asked) => self.asked.borrow_mut().try_remove(asked),
+            Err(_) => self.promised.borrow_mut().remove(&request),
         };
+        let Some(answer) = answer else { return };
         let recipient = answer.recipient();
         answer.answer(outcome);
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
@@ -385,17 +405,12 @@ impl Local {
 
     /// Everything that other threads have sent, on a turn of the event loop.
     pub fn handle_events(&self, js: Js<'_>) {
-        loop {
-            let events = self.shared.take_events();
-            if events.is_empty() {
-                break;
-            }
-            for event in events {
-                // A refusal means that the host is going down, or that an exception is pending which it will report.
-                let _ = js.scoped(|| self.handle_event(js, event));
-            }
+        // One batch: a guest may send faster than this thread takes, and others want the event loop as well.
+        for event in self.shared.take_events() {
+            // A refusal means that the host is going down, or that an exception is pending which it will report.
+            let _ = js.scoped(|| self.handle_event(js, event));
         }
-        if self.pending.get() == 0 && self.held.replace(false) {
+        if self.pending.get() == 0 && !self.shared.has_events() && self.held.replace(false) {
             self.signal().let_go(js);
         }
     }
@@ -429,12 +444,19 @@ impl Local {
         Ok(())
     }
 
+    /// Whether JavaScript still runs here. A worker that is being terminated only shows when it is tried: nothing tells a
+    /// thread that waits in native code.
+    pub fn is_alive(&self, js: Js<'_>) -> bool {
+        // Request 0 settles nothing.
+        let ping = || js.call(js.dereference(self.settle)?, &[js.number(0.0)?, js.undefined()?]);
+        matches!(js.scoped(ping), Ok(Ok(_)))
+    }
+
     /// Lets the surface answer a request, now or later.
     pub fn serve(&self, js: Js<'_>, request: Request) {
         let Request { op, slot, args, answer, chain } = request;
-        let number = self.last_request.get() + 1;
-        self.last_request.set(number);
-        self.replies.borrow_mut().insert(number, answer);
+        // A slab's key fits.
+        let number = self.asked.borrow_mut().insert(answer) as i64 + 1;
         let outer = self.chain.replace(chain.waits_in(self.shared.id).then_some(chain));
         let carried = self.call_serve(js, number, op, slot, args);
         *self.chain.borrow_mut() = outer;
@@ -442,8 +464,13 @@ impl Local {
             // `undefined`: the surface replies itself.
             Ok(None) => {}
             Ok(Some(outcome)) => self.reply(js, number, outcome),
-            // A worker that is being terminated ends the call.
-            Err(_) => self.reply(js, number, Err(Fault::environment_gone())),
+            Err(_) => {
+                self.reply(js, number, Err(Fault::environment_gone()));
+                // A guest may take that for an error and call again, for ever.
+                if !self.is_alive(js) {
+                    self.close();
+                }
+            }
         }
     }
 

@@ -251,19 +251,25 @@ impl Guest {
         self.shared.borrow().get(&address).and_then(Weak::upgrade)
     }
 
+    /// [`Fault::Stopped`] where the guest is being stopped: V8 lets it run on to its next check, but nothing of it shall
+    /// reach anybody.
+    pub fn check_stopping(&self) -> Result<(), Fault> {
+        if self.remote()?.is_stopping() { Err(Fault::Stopped) } else { Ok(()) }
+    }
+
     /// Waits on this thread until `reply` is there. Serves sync calls to this isolate meanwhile; timeouts stand still.
     pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply) -> Outcome {
         let remote = self.remote()?;
         let paused = remote.entries.pause();
         let outcome = loop {
             let version = remote.version.load(Ordering::Acquire);
-            if let Some(outcome) = reply.take() {
-                break outcome;
-            }
-            if remote.is_disposed() || remote.entries.any_expired() {
-                // The guest must not go on when this returns.
+            // First of all: an answer may have come, and the guest must not go on with it.
+            if remote.is_stopping() {
                 scope.terminate_execution();
                 break Err(Fault::Stopped);
+            }
+            if let Some(outcome) = reply.take() {
+                break outcome;
             }
             match remote.take_call() {
                 Some(job) => entry::run(scope, self, &remote, job),

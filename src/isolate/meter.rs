@@ -12,6 +12,7 @@ pub struct Meter {
     /// A thread is borrowed: its clock, that clock's time at the start, and how long it has waited since.
     borrowed: AtomicBool,
     clock: AtomicI32,
+    thread: AtomicI32,
     start: AtomicU64,
     idle: AtomicU64,
 }
@@ -27,6 +28,7 @@ impl Meter {
         // SAFETY: asks for the clock of the calling thread, into a local. On failure the clock of whoever asks is read.
         unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
         self.clock.store(clock, Ordering::Relaxed);
+        self.thread.store(current_thread(), Ordering::Relaxed);
         self.start.store(read(clock).unwrap_or(0), Ordering::Relaxed);
         self.idle.store(0, Ordering::Relaxed);
         self.borrowed.store(true, Ordering::Release);
@@ -37,6 +39,13 @@ impl Meter {
         let taken = self.since_borrowed();
         self.borrowed.store(false, Ordering::Release);
         self.cpu.fetch_add(taken, Ordering::Relaxed);
+    }
+
+    /// The thread is lost to its guest: it runs when nobody else wants to.
+    pub fn lower_priority(&self) {
+        if self.borrowed.load(Ordering::Acquire) {
+            lower_priority(self.thread.load(Ordering::Relaxed));
+        }
     }
 
     /// The thread has waited actively, which is no time of the guest's.
@@ -76,3 +85,27 @@ fn read(clock: libc::clockid_t) -> Option<u64> {
     let whole = u64::try_from(time.tv_sec).ok()?.checked_mul(1_000_000_000)?;
     (status == 0).then_some(whole.checked_add(u64::try_from(time.tv_nsec).ok()?)?)
 }
+
+/// What the kernel calls this thread.
+#[cfg(target_os = "linux")]
+fn current_thread() -> i32 {
+    // SAFETY: has no preconditions.
+    unsafe { libc::gettid() }
+}
+
+#[cfg(target_os = "linux")]
+fn lower_priority(thread: i32) {
+    const LOWEST: i32 = 19;
+    // Linux takes a thread's id for a process's.
+    let thread = libc::id_t::try_from(thread).unwrap_or(0);
+    // SAFETY: changes the scheduling of one thread of this process. A failure leaves it as it is.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, LOWEST) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn current_thread() -> i32 {
+    0
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lower_priority(_thread: i32) {}

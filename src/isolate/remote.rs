@@ -194,6 +194,11 @@ impl Remote {
         self.stop_reason() != Stop::None
     }
 
+    /// What runs is to stop: the isolate is at its end, or a limit of some entry has passed.
+    pub fn is_stopping(&self) -> bool {
+        self.is_disposed() || self.entries.any_expired()
+    }
+
     /// Queues `job`; its answer tells when the isolate is gone.
     pub fn post(&self, job: Job) {
         let mut inbox = self.lock();
@@ -327,6 +332,7 @@ impl Remote {
     /// V8's out-of-memory handler, on the thread itself.
     pub fn give_up(&self, problem: &str) {
         let previous = Stop::from_u8(self.stop.swap(Stop::Lost as u8, Ordering::AcqRel));
+        self.meter.lower_priority();
         let fault = match previous {
             Stop::None | Stop::Lost => Fault::unresponsive(),
             reason => reason.fault().unwrap_or(Fault::Stopped),

@@ -11,6 +11,8 @@ const { serialize } = require('./wire/index.js');
 
 const ASKED = TRANSFER.TYPE_MASK | TRANSFER.PROMISE;
 const NOT_AN_ERROR = faultOf({}, false);
+/** The most bytes that one value may take on its way. */
+const MOST_BYTES = 512 * 2 ** 20;
 
 /**
  * @param {unknown} value
@@ -257,7 +259,7 @@ function createPack(owned, reply, leaveLater, showPaths) {
     return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), showPaths);
   }
 
-  const hooks = Object.freeze({ carrierOf: packHandle, shared });
+  const hooks = Object.freeze({ carrierOf: packHandle, shared, maxBytes: MOST_BYTES });
 
   return { answerWith, pack, packMoving, packThrown };
 }
