@@ -48,9 +48,9 @@ fn invoke<'s>(
         SYNC => outgoing::wait(scope, &at, prepared),
         ASYNC => {
             let answer = settlement(&at, request)?;
-            outgoing::dispatch(&at, prepared, answer, false).map(|()| Value::Undefined)
+            outgoing::start(scope, &at, prepared, answer).map(|()| Value::Undefined)
         }
-        _ => outgoing::dispatch(&at, prepared, Arc::new(Nobody), false).map(|()| Value::Undefined),
+        _ => outgoing::start(scope, &at, prepared, Arc::new(Nobody)).map(|()| Value::Undefined),
     });
     // Where nothing can be written, execution is being terminated.
     if let Ok(carrier) = carrier::write(scope, &at, outcome) {

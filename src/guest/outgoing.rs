@@ -70,14 +70,14 @@ fn call_out<'s>(
             convert::to_v8(scope, at, outcome)
         }
         CallbackMode::Ignored => {
-            dispatch(at, prepared, Arc::new(Nobody), false)?;
+            start(scope, at, prepared, Arc::new(Nobody))?;
             Ok(v8::undefined(scope).into())
         }
         CallbackMode::Async => {
             let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
             let promise = resolver.get_promise(scope);
             let answer = resolution(scope, at, resolver)?;
-            dispatch(at, prepared, answer, false)?;
+            start(scope, at, prepared, answer)?;
             Ok(promise.into())
         }
     }
@@ -108,7 +108,7 @@ pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) ->
             return Err(Fault::error(SYNC_IN_ASYNC));
         }
     } else {
-        dispatch(at, prepared, Arc::clone(&reply) as Arc<dyn Answer>, true)?;
+        dispatch(prepared, Arc::clone(&reply) as Arc<dyn Answer>, at.guest.chain(), true);
     }
     at.guest.wait(scope, &reply)
 }
@@ -129,9 +129,28 @@ pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prep
     }
 }
 
-/// Starts a call without waiting for it.
-pub fn dispatch(at: &Place, prepared: Prepared, answer: Arc<dyn Answer>, sync: bool) -> Result<(), Fault> {
-    let chain = if sync { at.guest.chain() } else { Chain::default() };
+/// Starts a call that nobody waits for. A guest that sends faster than its host takes has to wait all the same.
+pub fn start(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    prepared: Prepared,
+    answer: Arc<dyn Answer>,
+) -> Result<(), Fault> {
+    if let Prepared::Ask { host, .. } = &prepared {
+        let chain = at.guest.chain();
+        loop {
+            let reply = Reply::new(&at.guest);
+            if host.admit(&chain, &(Arc::clone(&reply) as Arc<dyn Answer>))? {
+                break;
+            }
+            at.guest.wait(scope, &reply)?;
+        }
+    }
+    dispatch(prepared, answer, Chain::default(), false);
+    Ok(())
+}
+
+fn dispatch(prepared: Prepared, answer: Arc<dyn Answer>, chain: Chain, sync: bool) {
     match prepared {
         Prepared::Done(outcome) => answer.answer(outcome),
         Prepared::Enter { remote, limits, work } => {
@@ -142,7 +161,6 @@ pub fn dispatch(at: &Place, prepared: Prepared, answer: Arc<dyn Answer>, sync: b
             drop(slot);
         }
     }
-    Ok(())
 }
 
 /// An answer that settles a promise of this realm, by a task of its own.

@@ -17,7 +17,8 @@ use super::{carrier, signal};
 use crate::isolate::{Job, Limits, Remote, Settings, Stop, next_owner_id};
 use crate::ops::op;
 use crate::value::{
-    Answer, Chain, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
+    Answer, Chain, Code, ErrorClass, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot,
+    Value,
 };
 
 /// What other threads have for the environment's thread.
@@ -49,6 +50,8 @@ struct Queue {
     closed: bool,
     /// The thread sleeps in a sync call.
     parked: bool,
+    /// Guests that wait until the events are fewer.
+    crowd: Vec<Arc<dyn Answer>>,
 }
 
 /// The environment as seen from any thread.
@@ -89,7 +92,13 @@ impl Shared {
     pub fn take_events(&self) -> VecDeque<Event> {
         let mut queue = self.lock();
         queue.signalled = false;
-        std::mem::take(&mut queue.events)
+        let events = std::mem::take(&mut queue.events);
+        let crowd = std::mem::take(&mut queue.crowd);
+        drop(queue);
+        for answer in crowd {
+            answer.answer(Ok(Value::Undefined));
+        }
+        events
     }
 
     fn has_events(&self) -> bool {
@@ -146,7 +155,11 @@ impl Shared {
         queue.closed = true;
         let events = std::mem::take(&mut queue.events);
         let calls = std::mem::take(&mut queue.calls);
+        let crowd = std::mem::take(&mut queue.crowd);
         drop(queue);
+        for answer in crowd {
+            answer.answer(Err(Fault::environment_gone()));
+        }
         self.signal.close();
         let asked = events.into_iter().filter_map(|event| match event {
             Event::Ask(request) => Some(request),
@@ -189,7 +202,23 @@ impl Owner for Shared {
     }
 }
 
+/// Events that may wait for the environment's thread before guests have to.
+const MOST_EVENTS: usize = 10_000;
+
 impl Host for Shared {
+    fn admit(&self, chain: &Chain, answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
+        let mut queue = self.lock();
+        if queue.events.len() < MOST_EVENTS || queue.closed {
+            return Ok(true);
+        }
+        if chain.waits_in(self.id) {
+            // Its thread waits for the very guest that asks.
+            return Err(Fault::coded(ErrorClass::RangeError, "Too many calls are waiting for the host", Code::Limit));
+        }
+        queue.crowd.push(Arc::clone(answer));
+        Ok(false)
+    }
+
     fn ask(&self, request: Request) {
         if request.chain.waits_in(self.id) {
             let mut queue = self.lock();
@@ -449,7 +478,8 @@ impl Local {
     pub fn is_alive(&self, js: Js<'_>) -> bool {
         // Request 0 settles nothing.
         let ping = || js.call(js.dereference(self.settle)?, &[js.number(0.0)?, js.undefined()?]);
-        matches!(js.scoped(ping), Ok(Ok(_)))
+        // Deep in a recursion even this may throw; whoever throws is alive.
+        matches!(js.scoped(ping), Ok(Ok(_))) || js.take_exception().is_some()
     }
 
     /// Lets the surface answer a request, now or later.
@@ -465,9 +495,16 @@ impl Local {
             Ok(None) => {}
             Ok(Some(outcome)) => self.reply(js, number, outcome),
             Err(_) => {
-                self.reply(js, number, Err(Fault::environment_gone()));
+                // The surface lets no exception out, but at the end of the stack it cannot help it.
+                let thrown = js.take_exception().is_some();
+                let fault = if thrown {
+                    Fault::range_error("Maximum call stack size exceeded")
+                } else {
+                    Fault::environment_gone()
+                };
+                self.reply(js, number, Err(fault));
                 // A guest may take that for an error and call again, for ever.
-                if !self.is_alive(js) {
+                if !thrown && !self.is_alive(js) {
                     self.close();
                 }
             }

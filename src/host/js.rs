@@ -381,6 +381,17 @@ impl<'a> Js<'a> {
         let _ = unsafe { sys::napi_throw_type_error(self.env, ptr::null(), message.as_ptr()) };
     }
 
+    /// Takes what was thrown. `None` where nothing was, as when the environment is being terminated.
+    pub fn take_exception(self) -> Option<JsValue> {
+        let mut exception = ptr::null_mut();
+        // SAFETY: as in `type_of`.
+        let status = unsafe { sys::napi_get_and_clear_last_exception(self.env, &raw mut exception) };
+        let thrown = status == sys::Status::napi_ok
+            && !exception.is_null()
+            && self.type_of(exception).is_ok_and(|kind| kind == JsType::Object);
+        thrown.then_some(exception)
+    }
+
     pub fn exception_is_pending(self) -> bool {
         let mut pending = false;
         // SAFETY: as in `type_of`.

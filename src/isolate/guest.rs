@@ -257,6 +257,18 @@ impl Guest {
         if self.remote()?.is_stopping() { Err(Fault::Stopped) } else { Ok(()) }
     }
 
+    /// Terminates what runs, now: V8 itself would only notice at the next loop or call, and run on until then.
+    fn terminate(&self, scope: &mut IsolateScope<'_, '_>) {
+        scope.terminate_execution();
+        let Some(realm) = self.any_realm() else { return };
+        v8::scope!(let scope, scope);
+        let context = v8::Local::new(scope, &realm.context);
+        let scope = &mut v8::ContextScope::new(scope, context);
+        // Entering any script is such a moment.
+        let script = v8::String::new(scope, "0").and_then(|source| v8::Script::compile(scope, source, None));
+        let _ = script.and_then(|script| script.run(scope));
+    }
+
     /// Waits on this thread until `reply` is there. Serves sync calls to this isolate meanwhile; timeouts stand still.
     pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply) -> Outcome {
         let remote = self.remote()?;
@@ -265,7 +277,7 @@ impl Guest {
             let version = remote.version.load(Ordering::Acquire);
             // First of all: an answer may have come, and the guest must not go on with it.
             if remote.is_stopping() {
-                scope.terminate_execution();
+                self.terminate(scope);
                 break Err(Fault::Stopped);
             }
             if let Some(outcome) = reply.take() {

@@ -62,7 +62,7 @@ fn call<'s>(
         let host = Arc::clone(tool.slot.owner()).as_host().ok_or_else(Fault::environment_gone)?;
         let answer = outgoing::resolution(scope, &at, resolver)?;
         let slot = Arc::clone(&tool.slot);
-        outgoing::dispatch(&at, Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params] }, answer, false)
+        outgoing::start(scope, &at, Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params] }, answer)
     });
     if let Err(fault) = started {
         let exception = convert::exception_from_fault(scope, &fault, |_, _| None);

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Answer, Chain, Value};
+use super::{Answer, Chain, Fault, Value};
 
 /// What owns slots: an isolate or a host environment.
 pub trait Owner: Any + Send + Sync {
@@ -25,6 +25,10 @@ pub trait Owner: Any + Send + Sync {
 pub trait Host: Owner {
     /// Puts the request to the host's thread. The answer comes in any case, if only to say that the host is gone.
     fn ask(&self, request: Request);
+
+    /// Whether a call that nobody waits for may be asked now. If not, `answer` hears when to try again. A fault where that
+    /// cannot come to pass, because the host's thread waits at the root of `chain`.
+    fn admit(&self, chain: &Chain, answer: &Arc<dyn Answer>) -> Result<bool, Fault>;
 }
 
 /// What an isolate asks of a host about one of the host's slots.
