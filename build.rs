@@ -24,6 +24,10 @@ fn main() {
         println!("cargo::error={problem}");
         process::exit(1);
     }
+    if target.contains("linux") {
+        // Calls of `abort` anywhere in the addon arrive in `engine/abort.rs`.
+        println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap=abort");
+    }
     if let Err(problem) = write_hidden_symbols() {
         println!("cargo::error={problem}");
         process::exit(1);

@@ -28,7 +28,7 @@ use isolate::Settings;
 /// What every isolate starts from.
 fn settings() -> Settings {
     Settings {
-        engine: || Engine::start(&guest::RECIPE),
+        engine: || Engine::start(&guest::RECIPE, isolate::park_out_of_memory),
         binding: &guest::GuestBinding,
         memory_limit: 128 << 20,
         on_catastrophe: None,

@@ -1,6 +1,7 @@
 //! V8 for the process: started once, on first use, never disposed. Knows nothing of isolates' inner life, of bindings or
 //! of the host.
 
+mod abort;
 mod allocator;
 mod platform;
 mod pool;
@@ -41,8 +42,9 @@ pub struct Engine {
 static ENGINE: OnceLock<Engine> = OnceLock::new();
 
 impl Engine {
-    /// The engine, started with `recipe` by the first caller.
-    pub fn start(recipe: &Recipe) -> &'static Engine {
+    /// The engine, started with `recipe` by the first caller; `park` gets threads of guests that ran out of
+    /// memory where V8 would end the process.
+    pub fn start(recipe: &Recipe, park: fn()) -> &'static Engine {
         ENGINE.get_or_init(|| {
             v8::V8::set_flags_from_string(FLAGS);
             v8::V8::set_entropy_source(entropy);
@@ -50,6 +52,7 @@ impl Engine {
             let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
             v8::V8::initialize_platform(platform::new());
             v8::V8::initialize();
+            abort::intercept(park);
             Engine { snapshot: snapshot::build(recipe) }
         })
     }

@@ -102,10 +102,14 @@ unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, current: usize, in
 }
 
 unsafe extern "C" fn on_out_of_memory(_location: *const c_char, _details: &v8::OomDetails) {
-    let Some(remote) = run::current() else {
-        // A thread of V8's own: there is no call to answer and nothing to go back to.
-        std::process::abort();
-    };
+    park_out_of_memory();
+    // A thread of V8's own: there is no call to answer and nothing to go back to.
+    std::process::abort();
+}
+
+/// Gives up the isolate of this thread and stays here; returns if it has none.
+pub fn park_out_of_memory() {
+    let Some(remote) = run::current() else { return };
     remote.stop(Stop::Memory);
     remote.give_up("Catastrophic out-of-memory error");
     // V8's heap is in the middle of an operation; returning would let it abort the process.

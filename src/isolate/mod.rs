@@ -15,6 +15,6 @@ mod tests;
 
 pub use guest::{CompiledScript, Guest, Held, Reply};
 pub use job::{IsolateScope, Job, Limits, Work};
-pub use memory::HeapFigures;
+pub use memory::{HeapFigures, park_out_of_memory};
 pub use realm::{Binding, Place, Realm};
 pub use remote::{Notify, Remote, Settings, Stop, next_owner_id};
