@@ -1,11 +1,14 @@
 //! Calls out of a guest: functions that live elsewhere, and answers that come back into the realm later.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::convert;
 use crate::isolate::{Guest, Held, IsolateScope, Job, Limits, Place, Realm, Remote, Reply};
 use crate::ops::{self, Prepared, Transfer};
-use crate::value::{Answer, Callable, CallbackMode, Chain, Fault, Nobody, Outcome, Owner, Request, Value};
+use crate::value::{
+    Answer, Callable, CallbackMode, Chain, Code, ErrorClass, Fault, Nobody, Outcome, Owner, Request, Value,
+};
 
 /// A native function of this realm that calls `callable`. One that lives in this isolate is itself.
 pub fn function<'s>(
@@ -191,14 +194,42 @@ pub fn later(
     at: &Place,
     arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send + 'static,
 ) -> Result<Arc<dyn Answer>, Fault> {
-    let remote = Arc::downgrade(&at.guest.remote()?);
-    let arrival = Mutex::new(Some((Arc::clone(&at.realm), Box::new(arrive) as Arrive)));
-    Ok(Arc::new(Later { remote, arrival }))
+    let remote = at.guest.remote()?;
+    if remote.outstanding.fetch_add(1, Ordering::Relaxed) >= MOST_OUTSTANDING {
+        remote.outstanding.fetch_sub(1, Ordering::Relaxed);
+        return Err(Fault::coded(ErrorClass::RangeError, "Too many calls are waiting for an answer", Code::Limit));
+    }
+    let arrival = Arrival {
+        outstanding: Outstanding(Arc::downgrade(&remote)),
+        realm: Arc::clone(&at.realm),
+        arrive: Box::new(arrive),
+    };
+    Ok(Arc::new(Later { remote: Arc::downgrade(&remote), arrival: Mutex::new(Some(arrival)) }))
+}
+
+/// Answers a guest may wait for at once. They arrive as tasks; a guest that never returns to them would pile them up.
+const MOST_OUTSTANDING: u32 = 10_000;
+
+/// One of the answers that an isolate waits for.
+struct Outstanding(Weak<Remote>);
+
+impl Drop for Outstanding {
+    fn drop(&mut self) {
+        if let Some(remote) = self.0.upgrade() {
+            remote.outstanding.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+struct Arrival {
+    outstanding: Outstanding,
+    realm: Arc<Realm>,
+    arrive: Arrive,
 }
 
 struct Later {
     remote: Weak<Remote>,
-    arrival: Mutex<Option<(Arc<Realm>, Arrive)>>,
+    arrival: Mutex<Option<Arrival>>,
 }
 
 impl Answer for Later {
@@ -208,10 +239,10 @@ impl Answer for Later {
 
     fn answer(&self, outcome: Outcome) {
         let arrival = self.arrival.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (Some(remote), Some((realm, arrive))) = (self.remote.upgrade(), arrival) else {
-            return;
-        };
+        let (Some(remote), Some(arrival)) = (self.remote.upgrade(), arrival) else { return };
         let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
+            let Arrival { outstanding, realm, arrive } = arrival;
+            drop(outstanding);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);

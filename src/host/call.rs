@@ -13,7 +13,7 @@ use super::environment::{Local, Shared};
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use crate::isolate::{Job, Remote};
 use crate::ops::{self, Args, Prepared};
-use crate::sandbox::{self, LogStyle, Spec, Tool};
+use crate::sandbox::{self, Body, FunctionForm, LogStyle, Spec, Tool};
 use crate::value::{Answer, Chain, Fault, Handle, IsolateHandle, Nobody, Outcome, Request, Value, spin};
 
 const SYNC: u32 = 0;
@@ -186,7 +186,8 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     outcome
 }
 
-/// `execute(request, code, fallback, prefixes, flags, memoryLimit, timeout, maxOutput, globals, tools)`: an execution in a
+/// `execute(request, code, prefix, functionCode, functionPrefix, functionGuard, flags, memoryLimit, timeout, maxOutput,
+/// globals, ...tools)`: an execution in a
 /// sandbox. Returns its isolate's handle; the outcome settles `request`.
 pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
@@ -209,16 +210,18 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
 }
 
 /// Bits of `flags`.
-const CALL_RESULT: u32 = 1;
-const SHADOW_GLOBAL: u32 = 2;
-const TIMERS: u32 = 4;
-const MARKED_LOGS: u32 = 8;
+const SHADOW_GLOBAL: u32 = 1;
+const TIMERS: u32 = 2;
+const MARKED_LOGS: u32 = 4;
 
 fn execution(values: Vec<Value>, answer: Arc<dyn Answer>) -> Result<Spec, Fault> {
     let mut args = Args::new(values);
-    let code = args.text()?;
-    let fallback = args.optional_text()?;
-    let prefix = (args.number()? as i32, args.number()? as i32);
+    let code = Body { text: args.text()?, prefix: args.number()? as i32 };
+    let (text, prefix, guard) = (args.optional_text()?, args.number()? as i32, args.optional_text()?);
+    let function = match (text, guard) {
+        (Some(text), Some(guard)) => Some(FunctionForm { code: Body { text, prefix }, guard }),
+        _ => None,
+    };
     let flags = args.number()? as u32;
     let memory_limit = (args.number()? as usize).saturating_mul(1 << 20);
     let timeout = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
@@ -236,9 +239,7 @@ fn execution(values: Vec<Value>, answer: Arc<dyn Answer>) -> Result<Spec, Fault>
     }
     Ok(Spec {
         code,
-        fallback,
-        prefix,
-        call_result: flags & CALL_RESULT != 0,
+        function,
         shadow_global: flags & SHADOW_GLOBAL != 0,
         memory_limit,
         timeout,
@@ -275,18 +276,27 @@ pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `open(settle, serve)`: opens this environment; the result has the functions above.
+/// `drain()`: handles the events that were left for another turn.
+pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, _args| {
+        local.handle_events(js);
+        js.undefined()
+    })
+}
+
+/// `open(settle, serve, defer)`: opens this environment; the result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, ..] = call.args() else {
+        let [settle, serve, defer, ..] = call.args() else {
             return Err(super::js::Refused);
         };
-        let local = Local::open(js, *settle, *serve, crate::settings())?;
+        let local = Local::open(js, [*settle, *serve, *defer], crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
         js.object(&[
             (c"invoke", js.function("invoke", Some(invoke), data)?),
+            (c"drain", js.function("drain", Some(drain), data)?),
             (c"execute", js.function("execute", Some(execute), data)?),
             (c"release", js.function("release", Some(release), data)?),
             (c"reply", js.function("reply", Some(reply), data)?),

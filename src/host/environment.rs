@@ -89,9 +89,8 @@ impl Shared {
     }
 
     /// Everything that has come since the last time.
-    pub fn take_events(&self) -> VecDeque<Event> {
+    fn take_events(&self) -> VecDeque<Event> {
         let mut queue = self.lock();
-        queue.signalled = false;
         let events = std::mem::take(&mut queue.events);
         let crowd = std::mem::take(&mut queue.crowd);
         drop(queue);
@@ -101,8 +100,13 @@ impl Shared {
         events
     }
 
-    fn has_events(&self) -> bool {
-        !self.lock().events.is_empty()
+    /// Puts back what was not handled. False when nothing is left; the next event then tells the event loop again.
+    fn put_back(&self, mut events: VecDeque<Event>) -> bool {
+        let mut queue = self.lock();
+        events.append(&mut queue.events);
+        queue.events = events;
+        queue.signalled = !queue.events.is_empty();
+        queue.signalled
     }
 
     pub(super) fn take_call(&self) -> Option<Request> {
@@ -202,8 +206,11 @@ impl Owner for Shared {
     }
 }
 
+/// How long events are handled before others get a turn of the event loop.
+const TURN: Duration = Duration::from_millis(8);
+
 /// Events that may wait for the environment's thread before guests have to.
-const MOST_EVENTS: usize = 10_000;
+const MOST_EVENTS: usize = 1_000;
 
 impl Host for Shared {
     fn admit(&self, chain: &Chain, answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
@@ -242,6 +249,7 @@ pub struct Local {
     pub settings: Settings,
     settle: sys::napi_ref,
     serve: sys::napi_ref,
+    defer: sys::napi_ref,
     /// Handles that the surface knows by number. 0 is the module itself.
     handles: RefCell<Slab<Value>>,
     /// Answers that the surface was asked for, by number less one.
@@ -253,6 +261,8 @@ pub struct Local {
     pending: Cell<u32>,
     /// The event loop is kept alive.
     held: Cell<bool>,
+    /// Isolates that were answered, or have answered, and may have more to say.
+    owing: RefCell<Vec<Weak<Remote>>>,
     /// The sync call that this thread is in, and the chain it belongs to.
     pub(super) chain: RefCell<Option<Chain>>,
     /// Pins of shared memory: references to views of it.
@@ -261,7 +271,7 @@ pub struct Local {
 
 impl Local {
     /// Opens the environment that `js` is in.
-    pub fn open(js: Js<'_>, settle: JsValue, serve: JsValue, settings: Settings) -> JsResult<&'static Local> {
+    pub fn open(js: Js<'_>, [settle, serve, defer]: [JsValue; 3], settings: Settings) -> JsResult<&'static Local> {
         let shared = Arc::new_cyclic(|me| Shared {
             id: next_owner_id(),
             me: me.clone(),
@@ -280,12 +290,14 @@ impl Local {
             settings,
             settle: js.reference(settle)?,
             serve: js.reference(serve)?,
+            defer: js.reference(defer)?,
             handles: RefCell::new(handles),
             asked: RefCell::default(),
             promised: RefCell::default(),
             last_promise: Cell::new(0),
             pending: Cell::new(0),
             held: Cell::new(false),
+            owing: RefCell::default(),
             chain: RefCell::default(),
             pins: RefCell::default(),
         }));
@@ -354,7 +366,8 @@ impl Local {
         let recipient = answer.recipient();
         answer.answer(outcome);
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
-            self.stay_until_digested(js, &remote);
+            self.owes(&Arc::downgrade(&remote));
+            self.let_go(js);
         }
     }
 
@@ -389,13 +402,6 @@ impl Local {
         }
         self.begin(js);
         Arc::new(Digest(self.shared.me.clone(), remote, AtomicBool::new(false)))
-    }
-
-    /// What has come from `origin` may have left it with work of its own, of which more will come.
-    fn stay_for_loose_work(&self, js: Js<'_>, origin: &Weak<Remote>) {
-        if let Some(remote) = origin.upgrade().filter(|remote| remote.has_loose_work()) {
-            self.stay_until_digested(js, &remote);
-        }
     }
 
     /// The number under which the surface will hear of `settlement`.
@@ -434,20 +440,50 @@ impl Local {
 
     /// Everything that other threads have sent, on a turn of the event loop.
     pub fn handle_events(&self, js: Js<'_>) {
-        // One batch: a guest may send faster than this thread takes, and others want the event loop as well.
-        for event in self.shared.take_events() {
+        let until = Instant::now() + TURN;
+        let mut events = self.shared.take_events();
+        while let Some(event) = events.pop_front() {
             // A refusal means that the host is going down, or that an exception is pending which it will report.
             let _ = js.scoped(|| self.handle_event(js, event));
+            if Instant::now() >= until {
+                break;
+            }
         }
-        if self.pending.get() == 0 && !self.shared.has_events() && self.held.replace(false) {
+        if self.shared.put_back(events) {
+            // Others want the event loop as well. Not through the thread-safe function: hosts call that again at once.
+            let _ = js.scoped(|| js.call(js.dereference(self.defer)?, &[]));
+        } else {
+            self.let_go(js);
+        }
+    }
+
+    /// Lets the event loop end unless something is under way, here or in a guest that was answered.
+    fn let_go(&self, js: Js<'_>) {
+        if self.pending.get() > 0 {
+            return;
+        }
+        for remote in self.owing.take().iter().filter_map(Weak::upgrade) {
+            if remote.has_loose_work() {
+                self.stay_until_digested(js, &remote);
+            }
+        }
+        if self.pending.get() == 0 && self.held.replace(false) {
             self.signal().let_go(js);
+        }
+    }
+
+    /// More may come from `origin`, although nobody waits for it yet.
+    fn owes(&self, origin: &Weak<Remote>) {
+        let mut owing = self.owing.borrow_mut();
+        if !owing.last().is_some_and(|last| last.ptr_eq(origin)) {
+            owing.push(origin.clone());
         }
     }
 
     fn handle_event(&self, js: Js<'_>, event: Event) -> JsResult<()> {
         match event {
             Event::Settle { request, outcome, origin } => {
-                self.stay_for_loose_work(js, &origin);
+                self.owes(&origin);
                 if request > 0 {
                     self.end();
                 }
@@ -460,7 +496,7 @@ impl Local {
                 js.call(js.dereference(self.serve)?, &args)?;
             }
             Event::Digested(origin) => {
-                self.stay_for_loose_work(js, &origin);
+                self.owes(&origin);
                 self.end();
             }
             Event::Unpin(pin) => {

@@ -122,6 +122,8 @@ pub struct Remote {
     pub meter: Meter,
     /// Sync calls that are queued.
     waiting_calls: AtomicU32,
+    /// Answers of others that the guest waits for without waiting.
+    pub outstanding: AtomicU32,
     /// Loose jobs that are queued or running.
     loose: AtomicU32,
     /// Handles on values of this isolate that are alive.
@@ -162,6 +164,7 @@ impl Remote {
             figures: Mutex::default(),
             meter: Meter::default(),
             waiting_calls: AtomicU32::new(0),
+            outstanding: AtomicU32::new(0),
             loose: AtomicU32::new(0),
             handles: AtomicU32::new(0),
         });

@@ -24,14 +24,10 @@ pub enum LogStyle {
 
 /// One execution.
 pub struct Spec {
-    /// What is evaluated: an expression that gives the result, a promise of it, or, with `call_result`, a function to call.
-    pub code: Text,
-    /// Evaluated instead where `code` has a syntax error.
-    pub fallback: Option<Text>,
-    /// How many characters of `code` and `fallback` come before the user's own.
-    pub prefix: (i32, i32),
-    /// A function that `code` evaluates to is called, and its result is the result.
-    pub call_result: bool,
+    /// What is run: the body of a function that gives the result or a promise of it.
+    pub code: Body,
+    /// Run instead where the user's code is one function as a whole: gives that function, whose result is the result.
+    pub function: Option<FunctionForm>,
     /// `globalThis` is undefined for the code.
     pub shadow_global: bool,
     /// Bytes of heap, and again as many of buffers.
@@ -48,6 +44,20 @@ pub struct Spec {
     pub tools: Vec<Tool>,
     /// Gets `[ok, result or error message, log, log, …]` as a list.
     pub answer: Arc<dyn Answer>,
+}
+
+/// The body of a function.
+pub struct Body {
+    pub text: Text,
+    /// How many characters come before the user's own.
+    pub prefix: i32,
+}
+
+/// Code that may be one function as a whole.
+pub struct FunctionForm {
+    pub code: Body,
+    /// Compiles only where it is not.
+    pub guard: Text,
 }
 
 /// A function of the host under `namespace.method`.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::console::Logs;
 use super::timers::Timers;
-use super::{Spec, console, timers, tools};
+use super::{Body, Spec, console, timers, tools};
 use crate::convert;
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{Guest, IsolateScope, Job, Limits, Place, Realm, Remote, Settings, Stop};
@@ -91,41 +91,36 @@ impl Session {
         let code = code.map_or(Value::Undefined, |code| Value::String(Text::from(code.name())));
         let mut list = vec![Value::Boolean(ok), value, code];
         list.extend(self.logs.take().into_iter().map(Value::String));
-        self.answer.answer(Ok(Value::List(list)));
+        // Stopped first: nothing of the guest runs on when its caller knows.
         self.remote.stop(Stop::Disposed);
+        self.answer.answer(Ok(Value::List(list)));
     }
 
-    /// The code's value is known: checked, cloned, and the end.
+    /// The code's value is known: cloned, measured, and the end.
     fn complete<'s>(&self, scope: &mut v8::PinScope<'s, '_>, at: &Place, value: v8::Local<'s, v8::Value>) {
-        let outcome =
-            self.check_size(scope, value).and_then(|()| ops::transfer_out(scope, at, value, Transfer(Transfer::COPY)));
-        match outcome {
+        let outcome = ops::transfer_out(scope, at, value, Transfer(Transfer::COPY));
+        match outcome.and_then(|value| self.check_size(value)) {
             // Whoever stops the isolate has answered.
             Err(Fault::Stopped) => {}
             outcome => self.finish(outcome),
         }
     }
 
-    /// Refuses a result whose JSON is larger than allowed. What has no JSON is measured as it is cloned.
-    fn check_size(&self, scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>) -> Result<(), Fault> {
-        v8::tc_scope!(let scope, scope);
-        let value = v8::Local::new(scope, value);
-        let json = v8::json::stringify(scope, value);
-        if scope.has_terminated() {
-            return Err(Fault::Stopped);
-        }
-        scope.reset();
-        let size = match json {
-            Some(json) => json.utf8_length(scope),
-            None => return Ok(()),
-        };
-        if size <= self.max_output {
-            return Ok(());
+    /// Refuses a result that is too large in any form; the surface measures the rest as JSON.
+    fn check_size(&self, value: Value) -> Outcome {
+        let size = value.byte_size();
+        let most = self.max_output.saturating_mul(CLONE_PER_JSON).saturating_add(CLONE_OVERHEAD);
+        if size <= most {
+            return Ok(value);
         }
         let message = format!("Result of {size} bytes exceeds the maximum output size of {} bytes", self.max_output);
         Err(Fault::coded(crate::value::ErrorClass::RangeError, &message, Code::Limit))
     }
 }
+
+/// Bytes a clone takes for each byte of JSON at the worst (`null` is 4 and 1, but an empty array 5 and 2), and its header.
+const CLONE_PER_JSON: usize = 4;
+const CLONE_OVERHEAD: usize = 64;
 
 /// The answer of one of the session's jobs: only a failure matters.
 struct Step(Arc<Session>);
@@ -148,8 +143,8 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     let at = Place { guest: Arc::clone(guest), realm };
     prepare_globals(scope, &at, &spec)?;
     session.remote.measure(scope);
-    let value = evaluate(scope, &spec)?;
-    await_value(scope, session, value, spec.call_result)?;
+    let (value, call_result) = evaluate(scope, &spec)?;
+    await_value(scope, session, value, call_result)?;
     Ok(Value::Undefined)
 }
 
@@ -194,14 +189,34 @@ fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &Place, spec: &Spec) ->
 }
 
 /// Compiles and calls the code.
-fn evaluate<'s>(scope: &mut v8::PinScope<'s, '_>, spec: &Spec) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    match evaluate_text(scope, spec, &spec.code, spec.prefix.0) {
-        Err(Failure::Syntax(fault)) => match &spec.fallback {
-            Some(fallback) => evaluate_text(scope, spec, fallback, spec.prefix.1).map_err(Failure::into_fault),
-            None => Err(fault),
-        },
-        result => result.map_err(Failure::into_fault),
+fn evaluate<'s>(scope: &mut v8::PinScope<'s, '_>, spec: &Spec) -> Result<(v8::Local<'s, v8::Value>, bool), Fault> {
+    let Some(function) = &spec.function else {
+        return Ok((evaluate_text(scope, spec, &spec.code).map_err(Failure::into_fault)?, false));
+    };
+    if !compiles(scope, &function.guard)? {
+        match evaluate_text(scope, spec, &function.code) {
+            Err(Failure::Syntax(_)) => {}
+            result => return Ok((result.map_err(Failure::into_fault)?, true)),
+        }
     }
+    Ok((evaluate_text(scope, spec, &spec.code).map_err(Failure::into_fault)?, false))
+}
+
+fn compiles(scope: &mut v8::PinScope<'_, '_>, code: &Text) -> Result<bool, Fault> {
+    let code = convert::text_to_v8(scope, code)?;
+    v8::tc_scope!(let scope, scope);
+    let mut source = v8::script_compiler::Source::new(code, None);
+    Ok(compile_body(scope, &mut source, &[]).is_some())
+}
+
+fn compile_body<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    source: &mut v8::script_compiler::Source,
+    names: &[v8::Local<'s, v8::String>],
+) -> Option<v8::Local<'s, v8::Function>> {
+    let options = v8::script_compiler::CompileOptions::NoCompileOptions;
+    let reason = v8::script_compiler::NoCacheReason::NoReason;
+    v8::script_compiler::compile_function(scope, source, names, &[], options, reason)
 }
 
 enum Failure {
@@ -220,27 +235,18 @@ impl Failure {
 fn evaluate_text<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     spec: &Spec,
-    code: &Text,
-    prefix: i32,
+    body: &Body,
 ) -> Result<v8::Local<'s, v8::Value>, Failure> {
-    let code = convert::text_to_v8(scope, code).map_err(Failure::Run)?;
+    let code = convert::text_to_v8(scope, &body.text).map_err(Failure::Run)?;
     // Positions are those of the user's own text.
-    let origin = ops::Origin { filename: Text::from("sandbox.js"), line: 0, column: -prefix };
+    let origin = ops::Origin { filename: Text::from("sandbox.js"), line: 0, column: -body.prefix };
     let origin = origin.to_v8(scope).map_err(Failure::Run)?;
     let shadowed = convert::text_to_v8(scope, &Text::from("globalThis")).map_err(Failure::Run)?;
     let names: &[_] = if spec.shadow_global { &[shadowed] } else { &[] };
     v8::tc_scope!(let scope, scope);
     let mut source = v8::script_compiler::Source::new(code, Some(&origin));
-    let function = v8::script_compiler::compile_function(
-        scope,
-        &mut source,
-        names,
-        &[],
-        v8::script_compiler::CompileOptions::NoCompileOptions,
-        v8::script_compiler::NoCacheReason::NoReason,
-    );
-    let Some(function) = function else {
-        return Err(Failure::Syntax(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)));
+    let Some(function) = compile_body(scope, &mut source, names) else {
+        return Err(Failure::Syntax(convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped)));
     };
     let receiver = v8::undefined(scope).into();
     function
@@ -252,17 +258,25 @@ fn evaluate_text<'s>(
 const CALL: i32 = 1;
 const TAKE: i32 = 0;
 
-/// Waits for the value, which may be a promise, and goes on with it.
+/// Waits for the value, which may be a promise or any other thenable, and goes on with it.
 fn await_value<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     session: &Arc<Session>,
     value: v8::Local<'s, v8::Value>,
     call_result: bool,
 ) -> Result<(), Fault> {
-    let Ok(promise) = v8::Local::<v8::Promise>::try_from(value) else {
+    if !value.is_object() {
         let at = Place::current(scope)?;
         go_on(scope, &at, session, value, call_result);
         return Ok(());
+    }
+    let promise = match v8::Local::<v8::Promise>::try_from(value) {
+        Ok(promise) => promise,
+        Err(_) => {
+            let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
+            resolver.resolve(scope, value).ok_or(Fault::Stopped)?;
+            resolver.get_promise(scope)
+        }
     };
     let data = v8::Integer::new(scope, if call_result { CALL } else { TAKE }).into();
     let fulfilled = v8::Function::builder(on_fulfilled).data(data).build(scope);

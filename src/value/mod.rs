@@ -138,6 +138,18 @@ impl Value {
     }
 }
 
+impl Value {
+    /// Bytes that the value takes outside any heap.
+    pub fn byte_size(&self) -> usize {
+        match self {
+            Value::String(text) => text.byte_len(),
+            Value::BigInt(bigint) => bigint.words.len() * 8,
+            Value::Payload(payload) => payload.byte_size(),
+            _ => 0,
+        }
+    }
+}
+
 impl Payload {
     /// The bytes of a payload that is nothing but row 0 of its table, an `ArrayBuffer` or a `SharedArrayBuffer`.
     pub const ONLY_BUFFER: [u8; 4] = [0xff, 16, b't', 0];

@@ -2,6 +2,7 @@
 // The host's side of the binding: the surface above, the native environment below. One environment per realm that loads the
 // module, so worker threads have their own.
 
+const { setImmediate } = require('node:timers');
 const { types } = require('node:util');
 const { Owned } = require('./owned.js');
 const { createLocal } = require('./local.js');
@@ -22,7 +23,7 @@ function createHostBinding(native, options) {
   let surface;
   // Filled in when the environment exists; nothing is called before that.
   /** @type {any} */
-  const bound = { invoke: undefined, release: undefined, reply: undefined };
+  const bound = { invoke: undefined, release: undefined, reply: undefined, drain: undefined };
   const theSurface = () => surface;
 
   const owned = new Owned();
@@ -44,10 +45,12 @@ function createHostBinding(native, options) {
     /** @param {number} request @param {any} carrier */
     (request, carrier) => surface.settle(request, carrier),
     createServe({ owned, reply, pack, packThrown, answerWith, unpack }),
+    () => setImmediate(bound.drain),
   );
   bound.invoke = environment.invoke.bind(environment);
   bound.release = environment.release.bind(environment);
   bound.reply = environment.reply.bind(environment);
+  bound.drain = environment.drain.bind(environment);
 
   return {
     environment,

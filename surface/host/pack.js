@@ -28,6 +28,10 @@ const byteLengthOf = /** @type {(this: ArrayBuffer) => number} */ (
   getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength')?.get
 );
 
+const resizableOf = getOwnPropertyDescriptor(ArrayBuffer.prototype, 'resizable')?.get;
+/** @param {ArrayBuffer} buffer */
+const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(buffer) === true;
+
 /**
  * @param {import('./owned.js').Table} owned
  * @param {(request: number, carrier: any) => void} reply answers what this side has promised
@@ -93,7 +97,7 @@ function createPack(owned, reply, leaveLater, showPaths) {
     if (typeof value === 'symbol') {
       throw refused('Unsupported type');
     }
-    if (types.isArrayBuffer(value)) {
+    if (types.isArrayBuffer(value) && !isResizable(value)) {
       return [TAG.BUFFER, value, 0, byteLengthOf.call(value)];
     }
     if (types.isSharedArrayBuffer(value)) {

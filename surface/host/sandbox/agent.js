@@ -8,7 +8,7 @@ const { CALLBACK, KIND } = require('../../protocol.js');
 const { unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
 const { FLAG } = require('./execution.js');
-const { checkOptions, readEnvironment, readMemory, readNumber } = require('./options.js');
+const { checkOptions, readBoolean, readEnvironment, readMemory, readNumber, wrong } = require('./options.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
 const PREFIX = 'return (async () => { ';
@@ -21,7 +21,7 @@ const DISPOSED = 'ERR_ISOLATE_DISPOSED';
 /** @typedef {(toolName: string, params: any) => Promise<unknown>} ToolExecutor */
 
 /** @param {string} name */
-const identifier = (name) => name.replace(/[^A-Za-z0-9_$]/g, '_');
+const identifier = (name) => name.replaceAll(/[^A-Za-z0-9_$]/g, '_');
 
 /**
  * Where a tool is found inside: `a:b` (or `a.b`) is `a.b`, the rest of the name joined by `_`.
@@ -30,7 +30,7 @@ const identifier = (name) => name.replace(/[^A-Za-z0-9_$]/g, '_');
  */
 function placeOf(name) {
   const [namespace, ...rest] = name.split(name.includes(':') ? ':' : '.');
-  return { namespace: identifier(namespace), method: rest.length === 0 ? 'call' : identifier(rest.join('_')) };
+  return { namespace: identifier(namespace) || '_', method: identifier(rest.join('_')) || 'call' };
 }
 
 /**
@@ -59,7 +59,7 @@ function plain(result) {
 /** @param {unknown} tools */
 function checkTools(tools) {
   if (!Array.isArray(tools) || !tools.every((tool) => typeof tool?.name === 'string' && tool.name !== '')) {
-    throw checkOptions.wrong('tools', 'an array of objects with a `name`');
+    throw wrong('tools', 'an array of objects with a `name`');
   }
   return /** @type {Tool[]} */ (tools);
 }
@@ -77,7 +77,7 @@ function createAgentSandbox(execute) {
       const settings = checkOptions(config);
       this.#timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
       this.#memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
-      if (settings.inspector === true) {
+      if (readBoolean(settings, 'inspector')) {
         throw unsupported('`inspector`');
       }
     }
@@ -95,11 +95,11 @@ function createAgentSandbox(execute) {
     async execute(code, tools, toolExecutor) {
       const start = performance.now();
       if (typeof code !== 'string') {
-        throw checkOptions.wrong('code', 'a string');
+        throw wrong('code', 'a string');
       }
       checkTools(tools);
       if (typeof toolExecutor !== 'function') {
-        throw checkOptions.wrong('toolExecutor', 'a function');
+        throw wrong('toolExecutor', 'a function');
       }
       const outcome = this.#disposed
         ? { ok: false, value: 'Sandbox has been disposed', code: DISPOSED, logs: [] }

@@ -4,8 +4,9 @@
 const { performance } = require('node:perf_hooks');
 const { bridgeGlobals } = require('./globals.js');
 const { FLAG } = require('./execution.js');
-const { functionBody, normalBody } = require('./normalize.js');
-const { checkOptions, readEnvironment, readMemory, readNumber } = require('./options.js');
+const { functionForm, normalBody } = require('./normalize.js');
+const { sizeOf } = require('./size.js');
+const { checkOptions, readBoolean, readEnvironment, readMemory, readNumber, wrong } = require('./options.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, maxOutputSize: 1_048_576, maxApiCalls: 50, memoryLimit: 32 });
 const DEADLINE = 'ERR_ISOLATE_DEADLINE';
@@ -27,14 +28,14 @@ function createSandboxFactory(execute) {
    */
   return function createSandbox(globals, options) {
     if (typeof globals !== 'object' || globals === null) {
-      throw checkOptions.wrong('globals', 'an object');
+      throw wrong('globals', 'an object');
     }
     const settings = checkOptions(options);
     const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
     const maxOutputSize = readNumber(settings, 'maxOutputSize', DEFAULT.maxOutputSize, 0);
     const maxApiCalls = readNumber(settings, 'maxApiCalls', DEFAULT.maxApiCalls, 0);
     const memoryLimit = readMemory(settings, defaultMemory());
-    const flags = FLAG.SHADOW_GLOBAL | (settings.timers === true ? FLAG.TIMERS : 0);
+    const flags = FLAG.SHADOW_GLOBAL | (readBoolean(settings, 'timers') ? FLAG.TIMERS : 0);
 
     /** @param {string} code */
     async function run(code) {
@@ -44,14 +45,12 @@ function createSandboxFactory(execute) {
       let outcome;
       try {
         if (typeof code !== 'string') {
-          throw checkOptions.wrong('code', 'a string');
+          throw wrong('code', 'a string');
         }
-        const candidate = functionBody(code);
-        const normal = normalBody(code);
         outcome = await execute({
-          code: candidate ?? normal,
-          fallback: candidate === undefined ? undefined : normal,
-          flags: flags | (candidate === undefined ? 0 : FLAG.CALL_RESULT),
+          code: normalBody(code),
+          function: functionForm(code),
+          flags,
           memoryLimit,
           timeout,
           maxOutputSize,
@@ -60,6 +59,13 @@ function createSandboxFactory(execute) {
         });
       } catch (error) {
         outcome = { ok: false, value: error instanceof Error ? error.message : String(error), code: undefined, logs: [] };
+      }
+      if (outcome.ok) {
+        const size = sizeOf(outcome.value);
+        if (size > maxOutputSize) {
+          const value = `Result of ${size} bytes exceeds the maximum output size of ${maxOutputSize} bytes`;
+          outcome = { ...outcome, ok: false, value };
+        }
       }
       const durationMs = Math.round(performance.now() - start);
       const counted = api.exists ? { apiCallCount: api.calls } : {};

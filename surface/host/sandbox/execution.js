@@ -4,12 +4,13 @@
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
 
 /** What the native side is told beside the numbers. */
-const FLAG = Object.freeze({ CALL_RESULT: 1, SHADOW_GLOBAL: 2, TIMERS: 4, MARKED_LOGS: 8 });
+const FLAG = Object.freeze({ SHADOW_GLOBAL: 1, TIMERS: 2, MARKED_LOGS: 4 });
 
 /**
  * @typedef {object} Spec
  * @property {import('./normalize.js').Body} code
- * @property {import('./normalize.js').Body} [fallback] run where `code` has a syntax error
+ * @property {{ code: import('./normalize.js').Body, guard: string }} [function] run instead, and what it gives called, where
+ *   it compiles and its guard does not
  * @property {number} flags bits of FLAG
  * @property {number} memoryLimit megabytes
  * @property {number} timeout milliseconds
@@ -63,8 +64,9 @@ function createExecute(core, environment) {
     const globals = binding.pack(spec.globals, TRANSFER.COPY);
     const tools = spec.tools.map((part) => binding.pack(part, TRANSFER.DEFAULT));
     const call = calls.begin(execute);
-    const id = environment.execute(call.request, spec.code.text, spec.fallback?.text, spec.code.prefix, spec.fallback?.prefix,
-      spec.flags, spec.memoryLimit, spec.timeout, spec.maxOutputSize, globals, ...tools);
+    const id = environment.execute(call.request, spec.code.text, spec.code.prefix, spec.function?.code.text,
+      spec.function?.code.prefix, spec.function?.guard, spec.flags, spec.memoryLimit, spec.timeout, spec.maxOutputSize, globals,
+      ...tools);
     try {
       spec.onStart?.(new Running(core, id));
       const [ok, value, code, ...logs] = await call.promise;

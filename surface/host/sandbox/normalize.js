@@ -1,11 +1,14 @@
 'use strict';
 // What the text that an AI wrote is meant to be: a function, statements, or one expression.
 
-const FENCE = /^```(?:js|javascript|ts|typescript)?[^\S\n]*\n([\s\S]*?)\n?[^\S\n]*```$/i;
+const { wrong } = require('./options.js');
+
+const FENCE = '```';
+const LANGUAGES = Object.freeze(['', 'js', 'javascript', 'ts', 'typescript']);
 const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|function)\b/;
-const FUNCTION_START = /^(?:async\b|function\b|\(|[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*=>)/u;
+/** An arrow function's parameters, or, captured, the `function` keyword. */
+const FUNCTION_START = /^(?:(?:async\s+)?(function)\b|async\b|\(|[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*=>)/u;
 const LEADING_COMMENTS = /^(?:\s+|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/;
-const TRAILING_SEMICOLONS = /[;\s]+$/;
 
 /**
  * Code to run, as the body of a function.
@@ -15,14 +18,31 @@ const TRAILING_SEMICOLONS = /[;\s]+$/;
  */
 
 /**
- * The code without blanks around it and without a Markdown fence.
+ * The code without blanks around it and without a Markdown fence. The text is nobody's whom we trust: no expression here may
+ * take longer than its length.
  * @param {string} code
  * @returns {string}
  */
 function strip(code) {
   const trimmed = code.trim();
-  const fenced = FENCE.exec(trimmed);
-  return fenced === null ? trimmed : fenced[1].trim();
+  const line = trimmed.indexOf('\n');
+  if (line === -1 || !trimmed.startsWith(FENCE) || !trimmed.endsWith(FENCE)) {
+    return trimmed;
+  }
+  const language = trimmed.slice(FENCE.length, line).trim().toLowerCase();
+  return LANGUAGES.includes(language) ? trimmed.slice(line, -FENCE.length).trim() : trimmed;
+}
+
+/**
+ * @param {string} code
+ * @returns {string}
+ */
+function withoutSemicolons(code) {
+  let end = code.length;
+  while (end > 0 && (code[end - 1] === ';' || code[end - 1].trim() === '')) {
+    end -= 1;
+  }
+  return code.slice(0, end);
 }
 
 /**
@@ -32,36 +52,49 @@ function strip(code) {
  * @returns {string}
  */
 function normalizeCode(code) {
-  const bare = strip(code);
-  if (bare.startsWith('async (')) {
-    return bare;
+  if (typeof code !== 'string') {
+    throw wrong('code', 'a string');
   }
-  return STATEMENT.test(bare) ? `async () => { ${bare} }` : `async () => { return ${bare} }`;
+  return wrap(strip(code), ' ');
 }
 
 /**
- * What calls the normalized code.
+ * @param {string} bare
+ * @param {string} end what separates the code from the brace after it
+ */
+function wrap(bare, end) {
+  if (bare.startsWith('async (')) {
+    return bare;
+  }
+  return STATEMENT.test(bare) ? `async () => { ${bare}${end}}` : `async () => { return ${bare}${end}}`;
+}
+
+/**
+ * What calls the normalized code. It differs in one thing: a comment at the end of the code ends there.
  * @param {string} code
  * @returns {Body}
  */
 function normalBody(code) {
-  const normalized = normalizeCode(code);
-  return { text: `return (${normalized}\n)()`, prefix: 'return ('.length + normalized.indexOf(strip(code)) };
+  const bare = strip(code);
+  const wrapped = wrap(bare, '\n');
+  return { text: `return (${wrapped}\n)()`, prefix: 'return ('.length + wrapped.indexOf(bare) };
 }
 
 /**
- * Code that may be one function expression as a whole, as a body that evaluates to the promise of it; undefined for all
- * other code. Whether it is an expression at all shows when it is compiled.
+ * Code that may be one function expression as a whole, as a body that evaluates to a promise of the function; undefined for
+ * all other code. The guard compiles where it is not one: no arrow function is an operand, and no function can be assigned to.
  * @param {string} code
- * @returns {Body | undefined}
+ * @returns {{ code: Body, guard: string } | undefined}
  */
-function functionBody(code) {
-  const bare = strip(code).replace(TRAILING_SEMICOLONS, '');
-  if (!FUNCTION_START.test(bare.replace(LEADING_COMMENTS, ''))) {
+function functionForm(code) {
+  const bare = withoutSemicolons(strip(code));
+  const start = FUNCTION_START.exec(bare.replace(LEADING_COMMENTS, ''));
+  if (start === null) {
     return undefined;
   }
-  const start = 'return (async () => (';
-  return { text: `${start}${bare}\n))()`, prefix: start.length };
+  const guard = start[1] === undefined ? `return (0 + ${bare}\n)` : `return (${bare}\n= 0)`;
+  const before = 'return (async () => (';
+  return { code: { text: `${before}${bare}\n))()`, prefix: before.length }, guard };
 }
 
-module.exports = { functionBody, normalBody, normalizeCode };
+module.exports = { functionForm, normalBody, normalizeCode };

@@ -25,8 +25,6 @@ function checkOptions(options) {
   }
   return /** @type {Record<string, any>} */ (options);
 }
-checkOptions.wrong = wrong;
-
 /**
  * @param {Record<string, any>} options
  * @param {string} name
@@ -64,4 +62,20 @@ function readEnvironment(name) {
   }
 }
 
-module.exports = { checkOptions, readEnvironment, readMemory, readNumber };
+/**
+ * @param {Record<string, any>} options
+ * @param {string} name
+ * @returns {boolean} false where there is none
+ */
+function readBoolean(options, name) {
+  const value = options[name];
+  if (value === undefined || value === null) {
+    return false;
+  }
+  if (typeof value !== 'boolean') {
+    throw wrong(name, 'a boolean');
+  }
+  return value;
+}
+
+module.exports = { checkOptions, readBoolean, readEnvironment, readMemory, readNumber, wrong };

@@ -1,0 +1,49 @@
+// Programs in processes of their own: whatever a guest does there, this process finds out and goes on.
+
+import assert from 'node:assert/strict';
+import { run } from '../harness.mjs';
+
+/** What every program has at hand. */
+const PRELUDE = `
+  import assert from 'node:assert/strict';
+  const ms = () => performance.now();
+  const isolate = new ivm.Isolate(globalThis.options);
+  const context = isolate.createContextSync();
+  /** Blocks this thread. */
+  const block = (time) => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, time); };
+  const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
+  /** The error of a call, sync or async. */
+  const errorOf = async (call) => {
+    let value;
+    try { value = await call(); } catch (error) { return error; }
+    assert.fail('it gave ' + String(value));
+  };
+  const syncError = (call) => {
+    let value;
+    try { value = call(); } catch (error) { return error; }
+    assert.fail('it gave ' + String(value));
+  };
+  const otherWorks = () => {
+    const other = new ivm.Isolate();
+    assert.equal(other.createContextSync().evalSync('6 * 7'), 42);
+    other.dispose();
+  };
+`.replaceAll(/\n\s*/g, '\n');
+
+const END = 'the end of the program';
+
+/**
+ * Runs a program that must come to its end, with exit code 0 and nothing left running. `isolate` and `context` are there.
+ * @param {string} code
+ * @param {{ timeout?: number, options?: string }} [settings] the time limit in milliseconds, and the isolate's options as code
+ */
+export async function passes(code, { timeout = 20_000, options = '{}' } = {}) {
+  const prelude = PRELUDE.replace('globalThis.options', options);
+  const result = await run(`${prelude}\n${code}\nconsole.log(${JSON.stringify(END)});`, { timeout });
+  const ending = { code: result.code, signal: result.signal, timedOut: result.timedOut, finished: result.stdout.trimEnd().endsWith(END) };
+  assert.deepEqual(ending, { code: 0, signal: null, timedOut: false, finished: true }, `${JSON.stringify(ending)}\n${result.stdout}${result.stderr}`);
+  return result;
+}
+
+/** `ivm`'s error with this code, as `assert.throws` takes it. */
+export const coded = (code, message) => ({ name: 'Error', code: `ERR_ISOLATE_${code}`, ...(message === undefined ? {} : { message }) });
