@@ -82,8 +82,12 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
 fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue> {
     match mode {
         SYNC => {
+            let origin = prepared.remote();
             let outcome = wait(js, local, prepared);
-            carrier::write(js, local, outcome)
+            let promise = matches!(outcome, Ok(Value::Promise(_)));
+            let carrier = carrier::write(js, local, outcome);
+            local.returned(js, promise.then_some(&origin));
+            carrier
         }
         ASYNC => {
             let answer = local.async_answer(js, request, prepared.remote());

@@ -45,8 +45,6 @@ struct Queue {
     events: VecDeque<Event>,
     /// Requests for a thread that waits in a sync call.
     calls: VecDeque<Request>,
-    /// The event loop has been told.
-    signalled: bool,
     closed: bool,
     /// The thread sleeps in a sync call.
     parked: bool,
@@ -62,6 +60,8 @@ pub struct Shared {
     parked: Condvar,
     /// Requests for a waiting thread that are queued.
     waiting_calls: AtomicU32,
+    /// There are events, and the event loop has been told. Written under the queue's lock.
+    signalled: AtomicBool,
     /// Counts what a waiting thread must look at.
     pub(super) version: AtomicU32,
     signal: Signal,
@@ -80,7 +80,7 @@ impl Shared {
             return Err(event);
         }
         queue.events.push_back(event);
-        let tell = !std::mem::replace(&mut queue.signalled, true);
+        let tell = !self.signalled.swap(true, Ordering::AcqRel);
         drop(queue);
         if tell {
             self.signal.raise();
@@ -105,8 +105,9 @@ impl Shared {
         let mut queue = self.lock();
         events.append(&mut queue.events);
         queue.events = events;
-        queue.signalled = !queue.events.is_empty();
-        queue.signalled
+        let left = !queue.events.is_empty();
+        self.signalled.store(left, Ordering::Release);
+        left
     }
 
     pub(super) fn take_call(&self) -> Option<Request> {
@@ -278,6 +279,7 @@ impl Local {
             queue: Mutex::default(),
             parked: Condvar::new(),
             waiting_calls: AtomicU32::new(0),
+            signalled: AtomicBool::new(false),
             version: AtomicU32::new(0),
             signal: Signal::default(),
             isolates: Mutex::default(),
@@ -457,6 +459,18 @@ impl Local {
         }
     }
 
+    /// A sync call has returned. What it has set going is not over with it: what a guest has sent meanwhile, and the promise
+    /// that came out of it.
+    pub fn returned(&self, js: Js<'_>, promised_by: Option<&Weak<Remote>>) {
+        if self.shared.signalled.load(Ordering::Acquire) && !self.held.replace(true) {
+            self.signal().hold(js);
+        }
+        if let Some(origin) = promised_by {
+            self.owes(origin);
+            self.let_go(js);
+        }
+    }
+
     /// Lets the event loop end unless something is under way, here or in a guest that was answered.
     fn let_go(&self, js: Js<'_>) {
         if self.pending.get() > 0 {
@@ -467,7 +481,8 @@ impl Local {
                 self.stay_until_digested(js, &remote);
             }
         }
-        if self.pending.get() == 0 && self.held.replace(false) {
+        let idle = self.pending.get() == 0 && !self.shared.signalled.load(Ordering::Acquire);
+        if idle && self.held.replace(false) {
             self.signal().let_go(js);
         }
     }
