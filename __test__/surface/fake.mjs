@@ -18,27 +18,25 @@ export function fake(answer, options) {
   const made = { [OP.CREATE_ISOLATE]: KIND.ISOLATE, [OP.CREATE_CONTEXT]: KIND.CONTEXT, [OP.COMPILE_SCRIPT]: KIND.SCRIPT, [OP.GLOBAL]: KIND.REFERENCE, [OP.COPY_NEW]: KIND.EXTERNAL_COPY };
   const notes = { invoked: [], released: [], replied: [], settle: undefined, serve: undefined };
   let lastId = 0;
-  class Environment {
-    constructor(settle, serve) {
-      Object.assign(notes, { settle, serve });
-    }
-
-    invoke(op, mode, request, handle, ...args) {
-      notes.invoked.push({ op, mode, request, handle, args });
-      const carrier = answer?.(op, mode, args);
-      if (carrier !== undefined || mode !== MODE.SYNC || !(op in made)) return carrier;
-      return [TAG.HANDLE, made[op], (lastId += 1), -1, op === OP.GLOBAL ? 'object' : undefined, 0];
-    }
-
-    release(id) {
-      notes.released.push(id);
-    }
-
-    reply(request, carrier) {
-      notes.replied.push([request, carrier]);
-    }
-  }
-  const { binding, connect } = createHostBinding({ open: (settle, serve) => new Environment(settle, serve) }, options);
+  /** As the addon's `open`: functions without a receiver. */
+  const open = (settle, serve) => {
+    Object.assign(notes, { settle, serve });
+    return {
+      invoke(op, mode, request, handle, ...args) {
+        notes.invoked.push({ op, mode, request, handle, args });
+        const carrier = answer?.(op, mode, args);
+        if (carrier !== undefined || mode !== MODE.SYNC || !(op in made)) return carrier;
+        return [TAG.HANDLE, made[op], (lastId += 1), -1, op === OP.GLOBAL ? 'object' : undefined, 0];
+      },
+      release(id) {
+        notes.released.push(id);
+      },
+      reply(request, carrier) {
+        notes.replied.push([request, carrier]);
+      },
+    };
+  };
+  const { binding, connect } = createHostBinding({ open }, options);
   const surface = createSurface(binding);
   connect(surface);
   return { ...notes, notes, binding, surface, ivm: surface.ivm, last: () => notes.invoked.at(-1) };

@@ -13,7 +13,7 @@ const { createUnpack } = require('./unpack.js');
 const { bigint: now } = process.hrtime;
 
 /**
- * @param {any} native the addon: `open(settle, serve)`
+ * @param {any} native the addon: `open(settle, serve, defer)`
  * @param {{ hostStacks?: boolean }} [options] `hostStacks` lets guests see the host's file paths in the stacks of errors that
  *   host functions throw
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
@@ -23,7 +23,7 @@ function createHostBinding(native, options) {
   let surface;
   // Filled in when the environment exists; nothing is called before that.
   /** @type {any} */
-  const bound = { invoke: undefined, release: undefined, reply: undefined, drain: undefined };
+  const bound = {};
   const theSurface = () => surface;
 
   const owned = new Owned();
@@ -47,10 +47,7 @@ function createHostBinding(native, options) {
     createServe({ owned, reply, pack, packThrown, answerWith, unpack }),
     () => setImmediate(bound.drain),
   );
-  bound.invoke = environment.invoke.bind(environment);
-  bound.release = environment.release.bind(environment);
-  bound.reply = environment.reply.bind(environment);
-  bound.drain = environment.drain.bind(environment);
+  Object.assign(bound, environment);
 
   return {
     environment,
