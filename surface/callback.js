@@ -2,7 +2,7 @@
 // `Callback`: a function on its way to other isolates, with a say in how it is called there. Instances cannot be called
 // here; where they arrive they are plain functions. A Reference made of one applies its function.
 
-const { freeze, getOwnPropertyDescriptor } = require('./primordials.js');
+const { cutOff, freeze, getOwnPropertyDescriptor } = require('./primordials.js');
 const { stamp } = require('./handle.js');
 const { CALLBACK, KIND } = require('./protocol.js');
 const { defineClass, needsNew } = require('./classes.js');
@@ -21,6 +21,7 @@ class CallbackRecord {
     this.length = lengthOf(target);
   }
 }
+cutOff(CallbackRecord);
 
 /**
  * @param {Function} target

@@ -2,7 +2,7 @@
 // Promises of calls under way. A call is known by its request number: positive ones are given out here, negative ones name
 // promises that the native side made. Plain promises, so that the host's async context survives an `await`.
 
-const { freeze, Map, mapDelete, mapGet, mapSet, Promise } = require('./primordials.js');
+const { cutOff, freeze, Map, mapDelete, mapGet, mapSet, Promise } = require('./primordials.js');
 const { callSite } = require('./error.js');
 
 /** One promise that a request number will settle. */
@@ -23,6 +23,7 @@ class Call {
     this.promise = new Promise(fill);
   }
 }
+cutOff(Call);
 
 /** @typedef {Call} Waiting */
 

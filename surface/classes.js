@@ -2,7 +2,7 @@
 // How the classes of the API are put together: constructors that insist on `new`, frozen prototypes over one common
 // parent, frozen instances. Methods are written as object literals, so that they are no constructors themselves.
 
-const { create, define, defineProperty, freeze, getOwnPropertyDescriptor, ownKeys } = require('./primordials.js');
+const { create, define, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, ownKeys } = require('./primordials.js');
 const { stamp } = require('./handle.js');
 const { invalid } = require('./error.js');
 
@@ -49,7 +49,7 @@ function addMembers(target, members, enumerable) {
   for (let index = 0; index < keys.length; index += 1) {
     const key = /** @type {PropertyKey} */ (keys[index]);
     const found = /** @type {PropertyDescriptor} */ (getOwnPropertyDescriptor(members, key));
-    if (found.get === undefined) {
+    if (hasOwn(found, 'value')) {
       define(target, key, found.value, false, enumerable);
     } else {
       defineProperty(target, key, /** @type {any} */ ({

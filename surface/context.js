@@ -2,7 +2,7 @@
 // `Context`: a global object of an isolate, and the code that runs in it. `evalSync` is the shortest path from a host to a
 // guest and back, so a call without options goes straight to the native side.
 
-const { apply } = require('./primordials.js');
+const { apply, cutOff } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
 const { released } = require('./error.js');
@@ -26,6 +26,7 @@ class ContextRecord {
     this.global = undefined;
   }
 }
+cutOff(ContextRecord);
 
 /** @param {import('./index.js').Core} core */
 module.exports = function createContext(core) {

@@ -2,7 +2,7 @@
 // `ExternalCopy`: a value outside any heap, ready to be copied into any isolate. The copy is made once, when it is
 // constructed; what lives here is a name for it.
 
-const { defineProperty, freeze, getOwnPropertyDescriptor } = require('./primordials.js');
+const { cutOff, defineProperty, freeze, getOwnPropertyDescriptor } = require('./primordials.js');
 const { recordOf, stamp } = require('./handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
 const { released } = require('./error.js');
@@ -21,6 +21,7 @@ class CopyRecord {
     this.type = type;
   }
 }
+cutOff(CopyRecord);
 
 /** What the return value of `copyInto()` hides: a copy to use up. */
 class CopyIntoRecord {
@@ -34,6 +35,7 @@ class CopyIntoRecord {
     this.transferIn = transferIn;
   }
 }
+cutOff(CopyIntoRecord);
 
 /** @param {import('./index.js').Core} core */
 module.exports = function createExternalCopy(core) {

@@ -3,7 +3,7 @@
 // functions go, and is put together in a realm when the first handle arrives there. Values stay what they are here; the
 // native side reads and writes them itself.
 
-const { Error, freeze } = require('./primordials.js');
+const { apply, Error, freeze } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
 const { KIND, OP, TAG, TRANSFER } = require('./protocol.js');
 const { CODE, callSite, coded, errorOf, refused, released } = require('./error.js');
@@ -39,15 +39,15 @@ function isAvailable(op) {
 function createGuest(native) {
   const { cross, isArrayBuffer, now, owned, release } = native;
 
-  /**
-   * @param {any} op
-   * @param {any[]} rest
-   */
-  function invoke(op, ...rest) {
-    if (!isAvailable(op)) {
+  const nativeInvoke = native.invoke;
+
+  /** @param {any[]} args */
+  function invoke(...args) {
+    if (!isAvailable(args[0])) {
       throw notYet();
     }
-    return native.invoke(op, ...rest);
+    // Not spread: that would ask the guest's arrays how to iterate.
+    return apply(nativeInvoke, undefined, args);
   }
 
   /**

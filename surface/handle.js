@@ -6,7 +6,7 @@
 // returned); when the last of them is released, or all were collected, the native side is told once and the id is never
 // named again.
 
-const { FinalizationRegistry, finalizationRegister, freeze } = require('./primordials.js');
+const { cutOff, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
 const { KIND } = require('./protocol.js');
 
 /** Lets private fields be put on an object that exists already. */
@@ -94,6 +94,7 @@ class Remains {
     this.id = id;
   }
 }
+cutOff(Remains);
 
 /** One row of the native table. */
 class Entry {
@@ -104,6 +105,7 @@ class Entry {
     this.remains = new Remains(id);
   }
 }
+cutOff(Entry);
 
 /** @typedef {Entry} Row */
 

@@ -3,7 +3,7 @@
 // throw in every mode; options are read inside the call, so that asynchronous methods reject. An option that is `null` or
 // `undefined` is at its default; everything else must have exactly the right type: nothing is coerced.
 
-const { freeze, isArray, sameValue } = require('./primordials.js');
+const { cutOff, freeze, isArray, sameValue } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
 const { KIND, TRANSFER } = require('./protocol.js');
 const { invalid } = require('./error.js');
@@ -277,6 +277,7 @@ class Origin {
     this.cachedData = readCopyOfBuffer(options, 'cachedData');
   }
 }
+cutOff(Origin);
 
 /**
  * An `ExternalCopy`, which the native side requires to hold an ArrayBuffer.

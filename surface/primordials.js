@@ -4,7 +4,7 @@
 // nothing here. For the same reason shared files avoid what consults prototypes on its own: array spread and
 // destructuring, `for … of`, `push`, and plain objects as property descriptors.
 
-const { freeze, create, getOwnPropertyDescriptor, defineProperty, is: sameValue } = Object;
+const { freeze, create, getOwnPropertyDescriptor, defineProperty, hasOwn, is: sameValue, setPrototypeOf } = Object;
 const { apply, ownKeys, getPrototypeOf } = Reflect;
 const { isArray } = Array;
 const { call, bind } = Function.prototype;
@@ -27,6 +27,14 @@ function define(object, key, value, writable, enumerable) {
   defineProperty(object, key, /** @type {any} */ ({ __proto__: null, value, writable, enumerable, configurable: writable }));
 }
 
+/**
+ * Cuts the instances of a class off from `Object.prototype`, so that no setter which guest code puts there sees them.
+ * @param {{ prototype: object }} Class
+ */
+function cutOff(Class) {
+  setPrototypeOf(Class.prototype, null);
+}
+
 /** @type {((holder: object, above?: Function) => void) | undefined} absent in engines that have no such thing */
 const captureStackTrace = /** @type {any} */ (Error).captureStackTrace;
 
@@ -35,6 +43,7 @@ module.exports = freeze({
   BigInt,
   captureStackTrace,
   create,
+  cutOff,
   define,
   defineProperty,
   Error,
@@ -43,6 +52,7 @@ module.exports = freeze({
   freeze,
   getOwnPropertyDescriptor,
   getPrototypeOf,
+  hasOwn,
   isArray,
   Map,
   mapDelete: uncurryThis(Map.prototype.delete),

@@ -3,7 +3,7 @@
 // costs the native side nothing and is collected as any object; one that came from elsewhere names a row of the native
 // table. Operations on a local value run in this realm, with the same rules as if they had come from outside.
 
-const { apply, Error, freeze, sameValue } = require('./primordials.js');
+const { apply, cutOff, Error, freeze, sameValue } = require('./primordials.js');
 const { MODE, OP, TRANSFER } = require('./protocol.js');
 const { CODE, coded, invalid, released } = require('./error.js');
 const { arrayArgument, optionsArgument, readBoolean, readDeadline, readObject, readTimeout, readTransfer } = require('./options.js');
@@ -26,6 +26,7 @@ class ReferenceRecord {
     this.released = false;
   }
 }
+cutOff(ReferenceRecord);
 
 /** @typedef {ReferenceRecord} Target */
 

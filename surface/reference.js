@@ -2,7 +2,7 @@
 // `Reference`: names a value where it lives. What can be done with the value is in reference-access.js; here are the class,
 // what its instances are made of, and how they end.
 
-const { freeze } = require('./primordials.js');
+const { cutOff, freeze } = require('./primordials.js');
 const { recordOf, stamp, typeNameOf } = require('./handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
 const { invalid } = require('./error.js');
@@ -18,6 +18,7 @@ class DereferenceRecord {
     this.source = source;
   }
 }
+cutOff(DereferenceRecord);
 
 /** @param {import('./index.js').Core} core */
 function createReference(core) {

@@ -2,6 +2,7 @@
 // `Script`: compiled code that runs in any context of its isolate. Instances are not frozen, because the compilation cache
 // is written onto them.
 
+const { cutOff } = require('./primordials.js');
 const { recordOf } = require('./handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
 const { released } = require('./error.js');
@@ -18,6 +19,7 @@ class ScriptRecord {
     this.entry = entry;
   }
 }
+cutOff(ScriptRecord);
 
 /** @param {import('./index.js').Core} core */
 module.exports = function createScript(core) {

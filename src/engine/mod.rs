@@ -10,7 +10,7 @@ mod snapshot;
 use std::sync::{Arc, OnceLock};
 
 use crate::value::Budget;
-pub use platform::{TaskSink, forget_isolate, register_isolate};
+pub use platform::{TaskSink, forget_isolate, make_isolate, register_isolate};
 pub use pool::run_on_pool;
 pub use snapshot::{BOOTSTRAP, Recipe};
 

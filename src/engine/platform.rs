@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -17,12 +18,22 @@ enum Entry {
     Early(Vec<(v8::Task, Duration)>),
 }
 
+/// Isolates that are being made at this moment. Only they have tasks before they are registered.
+static MAKING: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs V8's constructor of an isolate, which is then to be registered.
+pub fn make_isolate(params: v8::CreateParams) -> v8::OwnedIsolate {
+    MAKING.fetch_add(1, Ordering::AcqRel);
+    v8::Isolate::new(params)
+}
+
 static ISOLATES: LazyLock<Mutex<HashMap<usize, Entry>>> = LazyLock::new(Mutex::default);
 
 /// From now on `sink` receives the foreground tasks of the isolate at `pointer`.
 pub fn register_isolate(pointer: *const c_void, sink: &Arc<dyn TaskSink>) {
     let mut isolates = ISOLATES.lock().unwrap_or_else(PoisonError::into_inner);
     let previous = isolates.insert(pointer as usize, Entry::Registered(Arc::downgrade(sink)));
+    MAKING.fetch_sub(1, Ordering::AcqRel);
     drop(isolates);
     if let Some(Entry::Early(tasks)) = previous {
         for (task, delay) in tasks {
@@ -42,6 +53,11 @@ impl Foreground {
     fn deliver(&self, isolate: *mut c_void, task: v8::Task, delay_in_seconds: f64) {
         let delay = Duration::try_from_secs_f64(delay_in_seconds).unwrap_or_default();
         let mut isolates = ISOLATES.lock().unwrap_or_else(PoisonError::into_inner);
+        if MAKING.load(Ordering::Acquire) == 0 && !isolates.contains_key(&(isolate as usize)) {
+            // A latecomer of an isolate that is gone.
+            drop(isolates);
+            return drop(task);
+        }
         match isolates.entry(isolate as usize).or_insert_with(|| Entry::Early(Vec::new())) {
             Entry::Early(tasks) => tasks.push((task, delay)),
             Entry::Registered(sink) => {

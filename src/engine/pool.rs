@@ -30,8 +30,8 @@ pub fn run_on_pool(work: impl FnOnce() + Send + 'static) -> bool {
     });
     match pool {
         Some(pool) => {
-            pool.spawn_blocking(work);
-            true
+            // Panics where the very first thread cannot be started.
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.spawn_blocking(work))).is_ok()
         }
         None => false,
     }

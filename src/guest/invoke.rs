@@ -47,7 +47,7 @@ fn invoke<'s>(
         SYNC if op == op::REF_APPLY_SYNC_PROMISE => outgoing::wait_settled(scope, &at, prepared),
         SYNC => outgoing::wait(scope, &at, prepared),
         ASYNC => {
-            let answer = settlement(&at, request)?;
+            let answer = settlement(&at, request, prepared.byte_size())?;
             outgoing::start(scope, &at, prepared, answer).map(|()| Value::Undefined)
         }
         _ => outgoing::start(scope, &at, prepared, Arc::new(Nobody)).map(|()| Value::Undefined),
@@ -78,8 +78,8 @@ fn prepare<'s>(
 }
 
 /// The answer that settles a request of the surface.
-fn settlement(at: &Place, request: f64) -> Result<Arc<dyn Answer>, Fault> {
-    outgoing::later(at, move |scope, at, outcome| {
+fn settlement(at: &Place, request: f64, bytes: usize) -> Result<Arc<dyn Answer>, Fault> {
+    outgoing::later(at, bytes, move |scope, at, outcome| {
         let Ok(carrier) = carrier::write(scope, at, outcome) else {
             return;
         };

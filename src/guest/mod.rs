@@ -111,16 +111,23 @@ impl Binding for GuestBinding {
     }
 }
 
-/// Marks the surface's objects, where guest code cannot see or set it.
+/// A key that guest code can neither see nor make.
+fn private<'s>(scope: &v8::PinScope<'s, '_>, name: &str) -> v8::Local<'s, v8::Private> {
+    v8::Private::for_api(scope, v8::String::new(scope, name))
+}
+
+/// Marks the surface's objects.
 fn brand<'s>(scope: &v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Private> {
-    let name = v8::String::new(scope, "isolated-v8");
-    v8::Private::for_api(scope, name)
+    private(scope, "isolated-v8")
 }
 
 /// The surface of a realm, made on first use.
 fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local<'s, v8::Object>, Fault> {
-    if let Some(surface) = &*at.realm.surface.borrow() {
-        return Ok(v8::Local::new(scope, surface));
+    let key = private(scope, "isolated-v8 surface");
+    let global = scope.get_current_context().global(scope);
+    let found = global.get_private(scope, key).map(v8::Local::<v8::Object>::try_from);
+    if let Some(Ok(surface)) = found {
+        return Ok(surface);
     }
     let failed = || Fault::error("The isolate's side of the API could not be made");
     v8::tc_scope!(let scope, scope);
@@ -132,7 +139,8 @@ fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local
     let Some(surface) = made.and_then(|made| v8::Local::<v8::Object>::try_from(made).ok()) else {
         return Err(convert::fault_from_caught(scope).unwrap_or_else(failed));
     };
-    *at.realm.surface.borrow_mut() = Some(v8::Global::new(scope, surface));
+    global.set_private(scope, key, surface.into());
+    at.guest.has_surface.set(true);
     Ok(surface)
 }
 
@@ -196,7 +204,7 @@ fn adopt_promise<'s>(
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
     let promise = resolver.get_promise(scope);
-    let answer = outgoing::resolution(scope, at, resolver)?;
+    let answer = outgoing::resolution(scope, at, resolver, 0)?;
     let recipient = answer.recipient().map(|owner| Arc::downgrade(&owner));
     settlement.subscribe(recipient, Box::new(move |outcome| answer.answer(outcome)));
     Ok(promise.into())

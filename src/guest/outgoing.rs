@@ -1,7 +1,7 @@
 //! Calls out of a guest: functions that live elsewhere, and answers that come back into the realm later.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::convert;
 use crate::isolate::{Guest, Held, IsolateScope, Job, Limits, Place, Realm, Remote, Reply};
@@ -66,6 +66,7 @@ fn call_out<'s>(
     for index in 0..args.length() {
         values.push(ops::transfer_out(scope, at, args.get(index), Transfer(Transfer::COPY))?);
     }
+    let bytes = values.iter().map(Value::byte_size).sum();
     let prepared = ops::call_callable(&callable, values)?;
     match callable.mode {
         CallbackMode::Sync | CallbackMode::Awaited => {
@@ -79,7 +80,7 @@ fn call_out<'s>(
         CallbackMode::Async => {
             let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
             let promise = resolver.get_promise(scope);
-            let answer = resolution(scope, at, resolver)?;
+            let answer = resolution(scope, at, resolver, bytes)?;
             start(scope, at, prepared, answer)?;
             Ok(promise.into())
         }
@@ -102,7 +103,7 @@ pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) ->
     if let Prepared::Enter { remote, limits, work } = prepared {
         let answer = Arc::clone(&reply) as Arc<dyn Answer>;
         let own = at.guest.owner_id() == Some(remote.id());
-        let job = Job { limits, chain: at.guest.chain(), answer, work, sync: true, loose: false };
+        let job = Job { limits, chain: at.guest.chain(), answer, work, sync: true, loose: false, background: false };
         if own {
             at.guest.run_nested(scope, job)?;
         } else if at.guest.chain().is_rooted() {
@@ -157,7 +158,7 @@ fn dispatch(prepared: Prepared, answer: Arc<dyn Answer>, chain: Chain, sync: boo
     match prepared {
         Prepared::Done(outcome) => answer.answer(outcome),
         Prepared::Enter { remote, limits, work } => {
-            remote.post(Job { limits, chain, answer, work, sync, loose: false })
+            remote.post(Job { limits, chain, answer, work, sync, loose: false, background: false })
         }
         Prepared::Ask { host, op, slot, args } => {
             host.ask(Request { op, slot: slot.index(), args, chain, answer });
@@ -171,9 +172,10 @@ pub fn resolution(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
     resolver: v8::Local<'_, v8::PromiseResolver>,
+    bytes: usize,
 ) -> Result<Arc<dyn Answer>, Fault> {
     let resolver = v8::Global::new(scope, resolver);
-    later(at, move |scope, at, outcome| {
+    later(at, bytes, move |scope, at, outcome| {
         let resolver = v8::Local::new(scope, &resolver);
         let value = outcome.and_then(|value| convert::to_v8(scope, at, value));
         // A promise that cannot be settled belongs to an isolate that is being stopped.
@@ -189,59 +191,63 @@ pub fn resolution(
 
 type Arrive = Box<dyn FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send>;
 
-/// An answer that arrives in this realm as a task of its own.
+/// An answer that arrives in this realm as a task of its own. `bytes` is what the question takes; all that are waited for
+/// may take as much as the guest's heap.
 pub fn later(
     at: &Place,
+    bytes: usize,
     arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send + 'static,
 ) -> Result<Arc<dyn Answer>, Fault> {
     let remote = at.guest.remote()?;
-    if remote.outstanding.fetch_add(1, Ordering::Relaxed) >= MOST_OUTSTANDING {
-        remote.outstanding.fetch_sub(1, Ordering::Relaxed);
+    let outstanding = Outstanding { remote: Arc::clone(&remote), bytes };
+    let count = remote.outstanding.fetch_add(1, Ordering::Relaxed);
+    let total = remote.outstanding_bytes.fetch_add(bytes, Ordering::Relaxed);
+    if count >= MOST_OUTSTANDING || total.saturating_add(bytes) > remote.settings.memory_limit {
         return Err(Fault::coded(ErrorClass::RangeError, "Too many calls are waiting for an answer", Code::Limit));
     }
-    let arrival = Arrival {
-        outstanding: Outstanding(Arc::downgrade(&remote)),
-        realm: Arc::clone(&at.realm),
-        arrive: Box::new(arrive),
-    };
-    Ok(Arc::new(Later { remote: Arc::downgrade(&remote), arrival: Mutex::new(Some(arrival)) }))
+    let arrival =
+        Arrival { outstanding, limits: at.guest.limits(), realm: Arc::clone(&at.realm), arrive: Box::new(arrive) };
+    Ok(Arc::new(Later(Mutex::new(Some(arrival)))))
 }
 
 /// Answers a guest may wait for at once. They arrive as tasks; a guest that never returns to them would pile them up.
 const MOST_OUTSTANDING: u32 = 10_000;
 
-/// One of the answers that an isolate waits for.
-struct Outstanding(Weak<Remote>);
+/// One of the answers that an isolate waits for. Keeps the isolate alive: nobody else may refer to it any more.
+struct Outstanding {
+    remote: Arc<Remote>,
+    bytes: usize,
+}
 
 impl Drop for Outstanding {
     fn drop(&mut self) {
-        if let Some(remote) = self.0.upgrade() {
-            remote.outstanding.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.remote.outstanding.fetch_sub(1, Ordering::Relaxed);
+        self.remote.outstanding_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
 struct Arrival {
     outstanding: Outstanding,
+    /// Those of the call that has asked: what the guest does with the answer is bounded as that was.
+    limits: Limits,
     realm: Arc<Realm>,
     arrive: Arrive,
 }
 
-struct Later {
-    remote: Weak<Remote>,
-    arrival: Mutex<Option<Arrival>>,
-}
+struct Later(Mutex<Option<Arrival>>);
 
 impl Answer for Later {
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.remote.upgrade().map(|remote| remote as Arc<dyn Owner>)
+        let arrival = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        arrival.as_ref().map(|arrival| Arc::clone(&arrival.outstanding.remote) as Arc<dyn Owner>)
     }
 
     fn answer(&self, outcome: Outcome) {
-        let arrival = self.arrival.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (Some(remote), Some(arrival)) = (self.remote.upgrade(), arrival) else { return };
+        let Some(arrival) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let remote = Arc::clone(&arrival.outstanding.remote);
+        let limits = arrival.limits;
         let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
-            let Arrival { outstanding, realm, arrive } = arrival;
+            let Arrival { outstanding, realm, arrive, .. } = arrival;
             drop(outstanding);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
@@ -250,12 +256,13 @@ impl Answer for Later {
             Ok(Value::Undefined)
         };
         remote.post(Job {
-            limits: Limits::default(),
+            limits,
             chain: Chain::default(),
             answer: Arc::new(Nobody),
             work: Box::new(work),
             sync: false,
             loose: true,
+            background: false,
         });
     }
 }

@@ -105,7 +105,7 @@ fn dispatch(prepared: Prepared, answer: Arc<dyn Answer>, chain: Chain, sync: boo
     match prepared {
         Prepared::Done(outcome) => answer.answer(outcome),
         Prepared::Enter { remote, limits, work } => {
-            remote.post(Job { limits, chain, answer, work, sync, loose: false })
+            remote.post(Job { limits, chain, answer, work, sync, loose: false, background: false })
         }
         Prepared::Ask { host, op, slot, args } => {
             host.ask(Request { op, slot: slot.index(), args, chain, answer });
@@ -123,6 +123,10 @@ struct SyncAnswer {
 }
 
 impl Answer for SyncAnswer {
+    fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Acquire)
+    }
+
     fn answer(&self, outcome: Outcome) {
         let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         if self.answered.load(Ordering::Acquire) {

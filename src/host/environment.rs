@@ -369,7 +369,7 @@ impl Local {
         answer.answer(outcome);
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
             self.owes(&Arc::downgrade(&remote));
-            self.let_go(js);
+            self.update_hold(js);
         }
     }
 
@@ -382,6 +382,7 @@ impl Local {
             work: Box::new(|_scope, _guest| Ok(Value::Undefined)),
             sync: false,
             loose: false,
+            background: false,
         });
     }
 
@@ -455,35 +456,35 @@ impl Local {
             // Others want the event loop as well. Not through the thread-safe function: hosts call that again at once.
             let _ = js.scoped(|| js.call(js.dereference(self.defer)?, &[]));
         } else {
-            self.let_go(js);
+            self.update_hold(js);
         }
     }
 
     /// A sync call has returned. What it has set going is not over with it: what a guest has sent meanwhile, and the promise
     /// that came out of it.
     pub fn returned(&self, js: Js<'_>, promised_by: Option<&Weak<Remote>>) {
-        if self.shared.signalled.load(Ordering::Acquire) && !self.held.replace(true) {
-            self.signal().hold(js);
-        }
         if let Some(origin) = promised_by {
             self.owes(origin);
-            self.let_go(js);
+        }
+        if promised_by.is_some() || self.shared.signalled.load(Ordering::Acquire) {
+            self.update_hold(js);
         }
     }
 
-    /// Lets the event loop end unless something is under way, here or in a guest that was answered.
-    fn let_go(&self, js: Js<'_>) {
-        if self.pending.get() > 0 {
-            return;
-        }
-        for remote in self.owing.take().iter().filter_map(Weak::upgrade) {
-            if remote.has_loose_work() {
-                self.stay_until_digested(js, &remote);
+    /// Keeps the event loop alive exactly while something is under way: a call, a message that has come, or what a guest
+    /// still does with an answer that it got.
+    fn update_hold(&self, js: Js<'_>) {
+        if self.pending.get() == 0 {
+            for remote in self.owing.take().iter().filter_map(Weak::upgrade) {
+                if remote.has_loose_work() {
+                    self.stay_until_digested(js, &remote);
+                }
             }
         }
-        let idle = self.pending.get() == 0 && !self.shared.signalled.load(Ordering::Acquire);
-        if idle && self.held.replace(false) {
-            self.signal().let_go(js);
+        // In this order: work that is over by now has sent its message before.
+        let busy = self.pending.get() > 0 || self.shared.signalled.load(Ordering::Acquire);
+        if self.held.replace(busy) != busy {
+            if busy { self.signal().hold(js) } else { self.signal().let_go(js) }
         }
     }
 
@@ -619,6 +620,10 @@ struct AsyncAnswer {
 }
 
 impl Answer for AsyncAnswer {
+    fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Acquire)
+    }
+
     fn answer(&self, outcome: Outcome) {
         if !self.answered.swap(true, Ordering::AcqRel)
             && let Some(shared) = self.shared.upgrade()

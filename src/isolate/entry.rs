@@ -19,8 +19,7 @@ const INTERRUPT_PATIENCE: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug)]
 enum Expired {
     Timeout,
-    /// After this many milliseconds.
-    Deadline(u64),
+    Deadline(Duration),
 }
 
 struct Timer {
@@ -64,6 +63,11 @@ impl Entries {
 
     pub fn is_running(&self) -> bool {
         !self.lock().entries.is_empty()
+    }
+
+    /// The entry that `answer` waits for is running.
+    pub fn runs(&self, answer: &Arc<dyn Answer>) -> bool {
+        self.lock().entries.iter().any(|entry| Arc::ptr_eq(&entry.answer, answer))
     }
 
     /// Some entry is past its limit; whoever waits must return.
@@ -146,7 +150,7 @@ fn expire_at(time: Instant, remote: &Weak<Remote>, serial: u64, expired: Expired
 }
 
 /// Far enough to be no limit, near enough for `Instant` arithmetic.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 impl Remote {
     fn weak(self: &Arc<Self>) -> Weak<Self> {
@@ -163,8 +167,7 @@ impl Remote {
             timer
         });
         let deadline = limits.deadline.map(|limit| {
-            let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-            expire_at(Instant::now() + limit.min(LONGEST), &self.weak(), serial, Expired::Deadline(milliseconds))
+            expire_at(Instant::now() + limit.min(LONGEST), &self.weak(), serial, Expired::Deadline(limit))
         });
         if timeout.is_some() {
             self.entries.timed.store(true, Ordering::Release);
@@ -249,7 +252,7 @@ impl Remote {
         }
         match entry.expired {
             Some(Expired::Timeout) => Err(Fault::timeout(entry.stack.unwrap_or(Text::from("")))),
-            Some(Expired::Deadline(milliseconds)) => Err(Fault::deadline(milliseconds)),
+            Some(Expired::Deadline(limit)) => Err(Fault::deadline(limit)),
             None if outer_expired => Err(Fault::timeout(Text::from(""))),
             None => match outcome {
                 Err(Fault::Stopped) => Err(Fault::disposed_during_execution()),
@@ -261,12 +264,16 @@ impl Remote {
 
 /// Runs one job from beginning to end: limits, work, and after the outermost one microtasks and unhandled rejections.
 pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
-    let Job { limits, chain, answer, work, .. } = job;
+    let Job { limits, chain, answer, work, background, .. } = job;
+    let limits = if background { guest.last_limits() } else { limits };
     if let Some(fault) = remote.stop_reason().fault() {
         return answer.answer(Err(fault));
     }
+    if answer.is_answered() {
+        return;
+    }
     let serial = remote.enter(limits, &answer);
-    let outermost = guest.push_chain(chain);
+    let outermost = guest.push_chain(chain, limits);
     let time = outermost.then(Instant::now);
     let mut outcome = {
         v8::scope!(let scope, scope);

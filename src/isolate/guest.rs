@@ -5,11 +5,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use slab::Slab;
 
 use super::remote::Remote;
-use super::{IsolateScope, Job, Realm, entry};
+use super::{IsolateScope, Job, Limits, Realm, entry};
 use crate::convert;
 use crate::value::{Answer, Chain, Fault, Handle, Outcome, Owner, SharedMemory, Slot, Value};
 
@@ -43,8 +44,12 @@ pub struct Guest {
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
     /// For what needs a context before there is one.
     spare_realm: RefCell<Option<Arc<Realm>>>,
+    /// Some realm has met a handle.
+    pub has_surface: Cell<bool>,
     /// One per entry on the stack.
-    chains: RefCell<Vec<Chain>>,
+    chains: RefCell<Vec<(Chain, Limits, Instant)>>,
+    /// Those of the last call that had any; what V8 runs by itself gets them.
+    last_limits: Cell<Limits>,
     /// Rejected promises nobody handles, in order.
     rejections: RefCell<Vec<(v8::Global<v8::Promise>, v8::Global<v8::Value>)>>,
 }
@@ -73,7 +78,9 @@ impl Guest {
             awaited: RefCell::default(),
             shared: RefCell::default(),
             spare_realm: RefCell::default(),
+            has_surface: Cell::new(false),
             chains: RefCell::default(),
+            last_limits: Cell::default(),
             rejections: RefCell::default(),
         })
     }
@@ -97,6 +104,10 @@ impl Guest {
         }
         realms.insert(index, Arc::downgrade(realm));
         index
+    }
+
+    pub(super) fn revive_realm(&self, index: u32, realm: &Arc<Realm>) {
+        self.realms.borrow_mut().insert(index, Arc::downgrade(realm));
     }
 
     pub(super) fn realm(&self, index: u32) -> Option<Arc<Realm>> {
@@ -184,9 +195,12 @@ impl Guest {
     }
 
     /// True for the outermost entry.
-    pub(super) fn push_chain(&self, chain: Chain) -> bool {
+    pub(super) fn push_chain(&self, chain: Chain, limits: Limits) -> bool {
+        if limits.timeout.is_some() || limits.deadline.is_some() {
+            self.last_limits.set(limits);
+        }
         let mut chains = self.chains.borrow_mut();
-        chains.push(chain);
+        chains.push((chain, limits, Instant::now()));
         chains.len() == 1
     }
 
@@ -196,7 +210,24 @@ impl Guest {
 
     /// The chain that runs now.
     pub fn chain(&self) -> Chain {
-        self.chains.borrow().last().cloned().unwrap_or_default()
+        self.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
+    }
+
+    /// The limits of what runs now, for what it brings about.
+    pub fn limits(&self) -> Limits {
+        self.chains.borrow().last().map(|(_, limits, _)| *limits).unwrap_or_default()
+    }
+
+    /// The deadline of what runs now, as given and as a time.
+    pub fn deadline(&self) -> Option<(Duration, Instant)> {
+        let chains = self.chains.borrow();
+        let (_, limits, start) = chains.last()?;
+        let limit = limits.deadline?;
+        Some((limit, start.checked_add(limit)?))
+    }
+
+    pub(super) fn last_limits(&self) -> Limits {
+        self.last_limits.get()
     }
 
     /// The first rejection that stayed unhandled; the rest is forgotten, as in isolated-vm.

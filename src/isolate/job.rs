@@ -30,4 +30,6 @@ pub struct Job {
     pub sync: bool,
     /// The guest has posted it to itself: no call of a host waits for it, although one may wait for what it brings about.
     pub loose: bool,
+    /// V8 has asked for it: runs under the limits of the last call that had any.
+    pub background: bool,
 }

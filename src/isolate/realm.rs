@@ -1,6 +1,5 @@
-//! A context of an isolate, and the `ivm` surface in it, made when the first handle arrives.
+//! A context of an isolate, and where conversions take place.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::guest::Guest;
@@ -9,8 +8,6 @@ use crate::value::{Budget, Fault, SharedMemory, Value};
 
 pub struct Realm {
     pub context: v8::Global<v8::Context>,
-    /// The surface's entry points in this realm.
-    pub surface: RefCell<Option<v8::Global<v8::Object>>>,
 }
 
 // SAFETY: like `Guest`, a realm is touched only on the thread that holds its isolate's lock; its `Global`s may be
@@ -23,7 +20,7 @@ impl Realm {
     /// A fresh context from the startup snapshot.
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
         let context = v8::Context::new(scope, v8::ContextOptions::default());
-        let realm = Arc::new(Realm { context: v8::Global::new(scope, context), surface: RefCell::new(None) });
+        let realm = Arc::new(Realm { context: v8::Global::new(scope, context) });
         let index = guest.add_realm(&realm);
         // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can
         // be known by that asks for no weak handle (the crate's embedder data does, which shared isolates refuse).
@@ -32,13 +29,17 @@ impl Realm {
         realm
     }
 
-    /// The realm of the current context.
+    /// The realm of the current context. A context may outlive all handles on it: its functions and promises may be
+    /// known elsewhere.
     pub fn current(scope: &v8::PinScope<'_, '_>, guest: &Guest) -> Result<Arc<Realm>, Fault> {
-        let token = scope.get_current_context().get_security_token(scope);
-        token
-            .uint32_value(scope)
-            .and_then(|index| guest.realm(index))
-            .ok_or_else(|| Fault::error("The context is released"))
+        let context = scope.get_current_context();
+        let token = context.get_security_token(scope);
+        let index = token.uint32_value(scope).ok_or_else(Fault::disposed_during_execution)?;
+        Ok(guest.realm(index).unwrap_or_else(|| {
+            let realm = Arc::new(Realm { context: v8::Global::new(scope, context) });
+            guest.revive_realm(index, &realm);
+            realm
+        }))
     }
 }
 
@@ -86,13 +87,13 @@ impl Exchange for Place {
     }
 
     fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool {
-        self.realm.surface.borrow().is_some()
+        self.guest.has_surface.get()
             && self.guest.remote().is_ok_and(|remote| remote.settings.binding.is_handle(scope, object))
     }
 
     fn identify(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Value> {
-        // Without a surface the realm has no handles.
-        if self.realm.surface.borrow().is_none() {
+        // Without a surface there are no handles.
+        if !self.guest.has_surface.get() {
             return None;
         }
         self.guest.remote().ok()?.settings.binding.identify(scope, self, object)

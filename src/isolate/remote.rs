@@ -2,11 +2,11 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use super::entry::Entries;
+use super::entry::{Entries, LONGEST};
 use super::meter::Meter;
 use super::run::{self, Body};
 use super::{Binding, HeapFigures, Job, clock};
@@ -124,6 +124,7 @@ pub struct Remote {
     waiting_calls: AtomicU32,
     /// Answers of others that the guest waits for without waiting.
     pub outstanding: AtomicU32,
+    pub outstanding_bytes: AtomicUsize,
     /// Loose jobs that are queued or running.
     loose: AtomicU32,
     /// Handles on values of this isolate that are alive.
@@ -165,6 +166,7 @@ impl Remote {
             meter: Meter::default(),
             waiting_calls: AtomicU32::new(0),
             outstanding: AtomicU32::new(0),
+            outstanding_bytes: AtomicUsize::new(0),
             loose: AtomicU32::new(0),
             handles: AtomicU32::new(0),
         });
@@ -215,6 +217,9 @@ impl Remote {
             job.answer.answer(Err(fault));
             return;
         }
+        if let Some(limit) = job.limits.deadline {
+            self.answer_unstarted(limit, &job.answer);
+        }
         if job.loose {
             self.loose.fetch_add(1, Ordering::AcqRel);
         }
@@ -225,6 +230,17 @@ impl Remote {
             inbox.tasks.push_back(job);
         }
         self.signal(inbox);
+    }
+
+    /// A deadline counts from the call: one that has not even started by then is answered all the same.
+    fn answer_unstarted(&self, limit: Duration, answer: &Arc<dyn Answer>) {
+        let (remote, answer) = (self.me.clone(), Arc::downgrade(answer));
+        clock::at(std::time::Instant::now() + limit.min(LONGEST), move || {
+            let Some(answer) = answer.upgrade() else { return };
+            if !remote.upgrade().is_some_and(|remote| remote.entries.runs(&answer)) {
+                answer.answer(Err(Fault::deadline(limit)));
+            }
+        });
     }
 
     /// The next job: sync calls first.

@@ -111,7 +111,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
 
 fn make(remote: &Arc<Remote>) -> Option<Body> {
     let settings = &remote.settings;
-    let mut isolate = v8::Isolate::new((settings.engine)().create_params(settings.memory_limit, &remote.budget));
+    let mut isolate = engine::make_isolate((settings.engine)().create_params(settings.memory_limit, &remote.budget));
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_promise_reject_callback(on_promise_reject);
     memory::install(&mut isolate);
@@ -230,5 +230,6 @@ pub fn platform_job(task: v8::Task) -> Job {
         }),
         sync: false,
         loose: false,
+        background: true,
     }
 }

@@ -26,7 +26,15 @@ fn post(prepared: Prepared) -> Receiver<Outcome> {
     match prepared {
         Prepared::Done(outcome) => answer.answer(outcome),
         Prepared::Enter { remote, limits, work } => {
-            remote.post(Job { limits, chain: Chain::default(), answer, work, sync: true, loose: false });
+            remote.post(Job {
+                limits,
+                chain: Chain::default(),
+                answer,
+                work,
+                sync: true,
+                loose: false,
+                background: false,
+            });
         }
         Prepared::Ask { .. } => panic!("no host here"),
     }

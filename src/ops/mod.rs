@@ -64,6 +64,14 @@ pub enum Prepared {
 }
 
 impl Prepared {
+    /// Bytes of the arguments that a host would be asked with.
+    pub fn byte_size(&self) -> usize {
+        match self {
+            Prepared::Ask { args, .. } => args.iter().map(Value::byte_size).sum(),
+            Prepared::Done(_) | Prepared::Enter { .. } => 0,
+        }
+    }
+
     /// The isolate that has the work to do, if one has.
     pub fn remote(&self) -> Weak<Remote> {
         match self {

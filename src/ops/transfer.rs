@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::convert::{self, Exchange};
-use crate::isolate::{Held, Place};
+use crate::isolate::{Held, Place, clock};
 use crate::value::{
     Answer, Callable, CallbackMode, ExternalCopy, Fault, Handle, Outcome, Reference, Settlement, Text, Value,
 };
@@ -141,6 +141,15 @@ fn promise_out<'s>(
         settlement.answer(transfer_out(scope, place, value, transfer));
         return Ok(settlement);
     };
+    if let Some((limit, time)) = place.guest.deadline() {
+        // The promise is part of what the call has asked for.
+        let waiting = Arc::downgrade(&settlement);
+        clock::at(time, move || {
+            if let Some(settlement) = waiting.upgrade() {
+                settlement.answer(Err(Fault::deadline(limit)));
+            }
+        });
+    }
     await_promise(scope, place, promise, Arc::clone(&settlement) as Arc<dyn Answer>, transfer)?;
     Ok(settlement)
 }

@@ -38,8 +38,7 @@ pub fn start(spec: Spec, settings: &Settings) -> Arc<Remote> {
     let timeout = spec.timeout;
     let timed_out = Arc::clone(&session);
     let alarm = clock::at(Instant::now() + timeout, move || {
-        let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        timed_out.finish(Err(Fault::deadline(milliseconds)));
+        timed_out.finish(Err(Fault::deadline(timeout)));
     });
     *session.alarm.lock().unwrap_or_else(PoisonError::into_inner) = Some(alarm);
     remote.when_ended(Arc::new(Step(Arc::clone(&session))));
@@ -69,6 +68,7 @@ impl Session {
             work: Box::new(work),
             sync: false,
             loose: false,
+            background: false,
         });
     }
 

@@ -60,12 +60,13 @@ fn call<'s>(
             return Err(ops::malformed());
         };
         let host = Arc::clone(tool.slot.owner()).as_host().ok_or_else(Fault::environment_gone)?;
-        let answer = outgoing::resolution(scope, &at, resolver)?;
+        let answer = outgoing::resolution(scope, &at, resolver, params.byte_size())?;
         let slot = Arc::clone(&tool.slot);
         outgoing::start(scope, &at, Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params] }, answer)
     });
     if let Err(fault) = started {
-        let exception = convert::exception_from_fault(scope, &fault, |_, _| None);
+        let exception =
+            convert::exception_from_fault(scope, &fault, |scope, value| convert::to_v8(scope, &at, value).ok());
         if let Some(exception) = exception {
             // Fails only where the guest is being stopped.
             let _ = resolver.reject(scope, exception);
@@ -76,7 +77,8 @@ fn call<'s>(
 /// The params as JSON text; `{}` where there are none.
 fn params<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArguments<'s>) -> Result<Value, Fault> {
     let params = args.get(0);
-    if params.is_null_or_undefined() {
+    // What has no JSON counts as absent; V8 would write `undefined`.
+    if params.is_null_or_undefined() || params.is_function() || params.is_symbol() {
         return Ok(Value::String(Text::from("{}")));
     }
     v8::tc_scope!(let scope, scope);

@@ -10,6 +10,11 @@ pub trait Answer: Send + Sync {
     /// Delivers the outcome. Only the first call has an effect.
     fn answer(&self, outcome: Outcome);
 
+    /// Somebody has answered already; what would be done for the answer need not be.
+    fn is_answered(&self) -> bool {
+        false
+    }
+
     /// The isolate that has work to do once the answer is there, if it is one.
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         None

@@ -1,5 +1,7 @@
 //! What went wrong, independent of any engine: what guest code threw, or an error of ours with its stable code.
 
+use std::time::Duration;
+
 use super::{Text, Value};
 
 /// The standard error constructors that survive a boundary; everything else arrives as `Error`.
@@ -124,7 +126,8 @@ impl Fault {
     }
 
     /// `deadline` passed.
-    pub fn deadline(milliseconds: u64) -> Self {
+    pub fn deadline(limit: Duration) -> Self {
+        let milliseconds = limit.as_millis();
         let message = format!("Execution exceeded its deadline of {milliseconds} ms");
         Self::coded(ErrorClass::Error, &message, Code::Deadline)
     }

@@ -57,15 +57,15 @@ function createSandboxFactory(execute) {
           globals: bridgeGlobals(globals, api),
           tools: [],
         });
+        if (outcome.ok) {
+          const size = sizeOf(outcome.value);
+          if (size > maxOutputSize) {
+            const value = `Result of ${size} bytes exceeds the maximum output size of ${maxOutputSize} bytes`;
+            outcome = { ...outcome, ok: false, value };
+          }
+        }
       } catch (error) {
         outcome = { ok: false, value: error instanceof Error ? error.message : String(error), code: undefined, logs: [] };
-      }
-      if (outcome.ok) {
-        const size = sizeOf(outcome.value);
-        if (size > maxOutputSize) {
-          const value = `Result of ${size} bytes exceeds the maximum output size of ${maxOutputSize} bytes`;
-          outcome = { ...outcome, ok: false, value };
-        }
       }
       const durationMs = Math.round(performance.now() - start);
       const counted = api.exists ? { apiCallCount: api.calls } : {};

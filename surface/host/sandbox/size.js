@@ -2,6 +2,7 @@
 // How large a result is: the bytes of its JSON in UTF-8, and of what JSON has no form for as much as it holds.
 
 const { Buffer } = require('node:buffer');
+const { types } = require('node:util');
 
 /**
  * @param {unknown} value a clone: data without functions
@@ -19,7 +20,7 @@ function sizeOf(value) {
    * @returns {unknown}
    */
   function replace(_key, each) {
-    if (typeof each === 'bigint') {
+    if (typeof each === 'bigint' || types.isBigIntObject(each)) {
       return String(each);
     }
     if (typeof each !== 'object' || each === null) {
