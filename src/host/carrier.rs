@@ -221,7 +221,7 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
         Value::Handle(handle) => write_handle(js, local, handle),
         Value::Function(callable) => write_function(js, local, callable),
         Value::Promise(settlement) => {
-            let request = local.promise(&settlement);
+            let request = local.promise(js, &settlement);
             js.array(&[js.number(f64::from(tag::PROMISE))?, js.number(request)?])
         }
         Value::List(values) => {

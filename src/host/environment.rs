@@ -27,6 +27,8 @@ pub enum Event {
     Settle {
         request: i64,
         outcome: Outcome,
+        /// The event loop was kept alive for it.
+        held: bool,
         /// Where it comes from; more may come from there.
         origin: Weak<Remote>,
     },
@@ -408,7 +410,11 @@ impl Local {
     }
 
     /// The number under which the surface will hear of `settlement`.
-    pub fn promise(&self, settlement: &Settlement) -> f64 {
+    pub fn promise(&self, js: Js<'_>, settlement: &Settlement) -> f64 {
+        let held = settlement.is_timed();
+        if held {
+            self.begin(js);
+        }
         let request = self.last_promise.get() - 1;
         self.last_promise.set(request);
         let shared = self.shared.me.clone();
@@ -416,7 +422,7 @@ impl Local {
             None,
             Box::new(move |outcome| {
                 if let Some(shared) = shared.upgrade() {
-                    let _ = shared.send(Event::Settle { request, outcome, origin: Weak::new() });
+                    let _ = shared.send(Event::Settle { request, outcome, held, origin: Weak::new() });
                 }
             }),
         );
@@ -498,9 +504,9 @@ impl Local {
 
     fn handle_event(&self, js: Js<'_>, event: Event) -> JsResult<()> {
         match event {
-            Event::Settle { request, outcome, origin } => {
+            Event::Settle { request, outcome, held, origin } => {
                 self.owes(&origin);
-                if request > 0 {
+                if held {
                     self.end();
                 }
                 let carrier = carrier::write(js, self, outcome)?;
@@ -628,7 +634,8 @@ impl Answer for AsyncAnswer {
         if !self.answered.swap(true, Ordering::AcqRel)
             && let Some(shared) = self.shared.upgrade()
         {
-            let _ = shared.send(Event::Settle { request: self.request, outcome, origin: self.origin.clone() });
+            let _ =
+                shared.send(Event::Settle { request: self.request, outcome, held: true, origin: self.origin.clone() });
         }
     }
 }

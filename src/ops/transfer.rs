@@ -143,6 +143,7 @@ fn promise_out<'s>(
     };
     if let Some((limit, time)) = place.guest.deadline() {
         // The promise is part of what the call has asked for.
+        settlement.set_timed();
         let waiting = Arc::downgrade(&settlement);
         clock::at(time, move || {
             if let Some(settlement) = waiting.upgrade() {

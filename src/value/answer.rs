@@ -1,6 +1,7 @@
 //! Where an outcome goes. Every question has exactly one [`Answer`]; the first outcome wins, later ones are dropped, so
 //! that a watchdog may answer for a guest that no longer can.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::{Fault, Outcome, Owner};
@@ -39,18 +40,32 @@ enum State {
 }
 
 /// A promise between engines: settled once, taken once.
-pub struct Settlement(Mutex<State>);
+pub struct Settlement {
+    state: Mutex<State>,
+    /// It will settle by some time, whatever its guest does.
+    timed: AtomicBool,
+}
 
 impl Default for Settlement {
     fn default() -> Self {
-        Self(Mutex::new(State::Pending(None)))
+        Self { state: Mutex::new(State::Pending(None)), timed: AtomicBool::new(false) }
     }
 }
 
 impl Settlement {
+    /// Says that this has a deadline.
+    pub fn set_timed(&self) {
+        self.timed.store(true, Ordering::Release);
+    }
+
+    /// Worth staying alive for.
+    pub fn is_timed(&self) -> bool {
+        self.timed.load(Ordering::Acquire)
+    }
+
     /// Calls `subscriber` with the outcome, at once where there is one. A second subscriber replaces the first.
     pub fn subscribe(&self, recipient: Recipient, subscriber: Subscriber) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = match &mut *state {
             State::Pending(waiting) => {
                 *waiting = Some((subscriber, recipient));
@@ -65,7 +80,7 @@ impl Settlement {
 
 impl Answer for Settlement {
     fn answer(&self, outcome: Outcome) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *state {
             State::Settled(_) => {}
             State::Pending(waiting) => match waiting.take() {
@@ -80,7 +95,7 @@ impl Answer for Settlement {
     }
 
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Pending(Some((_, recipient))) => recipient.as_ref().and_then(Weak::upgrade),
             State::Pending(None) | State::Settled(_) => None,
         }
