@@ -282,4 +282,14 @@ function withoutPaths(frames) {
   return kept;
 }
 
-module.exports = freeze({ BOUNDARY, CODE, callSite, coded, errorOf, faultOf, framesOf, invalid, refused, released, unsupported });
+/**
+ * A rendered stack without the places where this realm's code lies.
+ * @param {string} stack
+ * @returns {string}
+ */
+function hidePaths(stack) {
+  const frames = framesOf(stack);
+  return stringSlice(stack, 0, stack.length - frames.length) + withoutPaths(frames);
+}
+
+module.exports = freeze({ BOUNDARY, CODE, callSite, coded, errorOf, faultOf, framesOf, hidePaths, invalid, refused, released, unsupported });

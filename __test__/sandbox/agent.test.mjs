@@ -314,3 +314,19 @@ describe('IsolatedVMSandbox: the object', () => {
     await assert.rejects(sandbox.execute('1', [], 'x'), invalid('toolExecutor'));
   });
 });
+
+describe('IsolatedVMSandbox: odd params', () => {
+  const tools = [{ name: 't:f', description: '' }];
+  for (const [what, code, expected] of [
+    ['a getter that throws a primitive', 'try { await t.f({ get a() { throw 5 } }) } catch (error) { return error }', 5],
+    ['a function', 'return await t.f(() => 1)', {}],
+    ['a symbol', 'return await t.f(Symbol())', {}],
+    ['a cycle', 'const a = {}; a.a = a; try { await t.f(a) } catch (error) { return error.name }', 'TypeError'],
+  ]) {
+    test(what, async () => {
+      const { result, error } = await new IsolatedVMSandbox({ timeout: 2000 }).execute(code, tools, async (_name, params) => params);
+      assert.equal(error, undefined);
+      assert.deepEqual(result, expected);
+    });
+  }
+});

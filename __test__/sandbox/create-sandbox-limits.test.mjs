@@ -271,3 +271,13 @@ describe('createSandbox: arguments', () => {
     }
   });
 });
+
+describe('createSandbox: results that JSON cannot take', () => {
+  for (const code of ['return Object(1n)', 'return [Object(2n)]', 'return new Map([[1, Object(3n)]])', 'const a = []; a.push(a); return a']) {
+    test(code, async () => {
+      const { error, result } = await createSandbox({}).execute(code);
+      assert.equal(error, undefined);
+      assert.equal(typeof result, 'object');
+    });
+  }
+});

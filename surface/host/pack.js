@@ -5,7 +5,7 @@ const { types } = require('node:util');
 const { kindOf, recordOf, typeNameOf } = require('../handle.js');
 const { CALLBACK, KIND, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
-const { faultOf, invalid, refused, released, unsupported } = require('../error.js');
+const { faultOf, hidePaths, invalid, refused, released, unsupported } = require('../error.js');
 const { keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
 
@@ -263,7 +263,9 @@ function createPack(owned, reply, leaveLater, showPaths) {
     return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), showPaths);
   }
 
-  const hooks = Object.freeze({ carrierOf: packHandle, shared, maxBytes: MOST_BYTES });
+  const hooks = Object.freeze({
+    carrierOf: packHandle, shared, maxBytes: MOST_BYTES, stack: showPaths ? undefined : hidePaths,
+  });
 
   return { answerWith, pack, packMoving, packThrown };
 }

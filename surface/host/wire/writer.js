@@ -367,7 +367,7 @@ class Writer extends LeafWriter {
     const { stack } = error;
     if (typeof stack === 'string') {
       this.byte(ERROR_TAG.STACK);
-      this.string(stack);
+      this.string(this.hooks.stack === undefined ? stack : this.hooks.stack(stack));
     }
     // Last, for it may lead back to the error itself.
     if (cause !== undefined && isOwn(cause, 'value')) {
