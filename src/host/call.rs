@@ -9,8 +9,9 @@ use std::time::Duration;
 use napi::sys;
 
 use super::carrier;
-use super::environment::{Local, Shared};
+use super::environment::Local;
 use super::js::{CallInfo, Js, JsResult, JsValue};
+use super::shared::Shared;
 use crate::isolate::{Job, Remote};
 use crate::ops::{self, Args, Prepared};
 use crate::sandbox::{self, Body, FunctionForm, LogStyle, Spec, Tool};

@@ -6,6 +6,7 @@ mod environment;
 mod js;
 #[cfg(test)]
 mod protocol;
+mod shared;
 mod signal;
 
 use napi::bindgen_prelude::Object;
