@@ -55,7 +55,12 @@ fn whole_buffer<'s>(
     value: v8::Local<'s, v8::Value>,
 ) -> Option<v8::Local<'s, v8::ArrayBuffer>> {
     let buffer = if let Ok(view) = v8::Local::<v8::ArrayBufferView>::try_from(value) {
-        view.buffer(scope)?
+        let buffer = view.buffer(scope)?;
+        // A view on shared memory: that is not copied.
+        if v8::Local::<v8::Value>::from(buffer).is_shared_array_buffer() {
+            return None;
+        }
+        buffer
     } else {
         v8::Local::<v8::ArrayBuffer>::try_from(value).ok()?
     };

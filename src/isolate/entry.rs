@@ -111,14 +111,15 @@ impl Entries {
 
     /// Notes the frames that run now for every entry that has just expired. True if there was one.
     pub fn note_stack(&self, capture: impl FnOnce() -> Text) -> bool {
-        let mut stack = self.lock();
-        let mut expired =
-            stack.entries.iter_mut().filter(|entry| entry.expired.is_some() && entry.stack.is_none()).peekable();
-        if expired.peek().is_none() {
+        let unnoted = |entry: &Entry| entry.expired.is_some() && entry.stack.is_none();
+        if !self.lock().entries.iter().any(unnoted) {
             return false;
         }
+        // Not under the lock: V8 may collect garbage meanwhile, find the heap full and stop the isolate.
         let text = capture();
-        expired.for_each(|entry| entry.stack = Some(text.clone()));
+        for entry in self.lock().entries.iter_mut().filter(|entry| unnoted(entry)) {
+            entry.stack = Some(text.clone());
+        }
         true
     }
 }

@@ -38,8 +38,6 @@ pub struct Guest {
     next_realm: Cell<u32>,
     /// Handles and functions of others that guest code holds, by the id it knows them by.
     carried: RefCell<Slab<Value>>,
-    /// Who hears of the outcome of a guest's promise, and how the value is to be transferred.
-    awaited: RefCell<Slab<(Arc<dyn Answer>, u32)>>,
     /// Shared memory that is known here, by its address: the same buffer travels as the same memory.
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
     /// For what needs a context before there is one.
@@ -75,7 +73,6 @@ impl Guest {
             realms: RefCell::default(),
             next_realm: Cell::new(1),
             carried: RefCell::new(module_first()),
-            awaited: RefCell::default(),
             shared: RefCell::default(),
             spare_realm: RefCell::default(),
             has_surface: Cell::new(false),
@@ -116,9 +113,6 @@ impl Guest {
 
     /// Lets go of everything, before the isolate is disposed.
     pub(super) fn clear(&self) {
-        for (_, (answer, _)) in std::mem::take(&mut *self.awaited.borrow_mut()) {
-            answer.answer(Err(Fault::promise_abandoned()));
-        }
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
         drop(std::mem::take(&mut *self.carried.borrow_mut()));
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
@@ -258,16 +252,6 @@ impl Guest {
         let realm = Realm::create(scope, self);
         self.keep_realm(Arc::clone(&realm));
         realm
-    }
-
-    /// Keeps `answer` until the promise it waits for has settled; without that it is abandoned with the isolate.
-    pub fn await_outcome(&self, answer: Arc<dyn Answer>, transfer: u32) -> usize {
-        self.awaited.borrow_mut().insert((answer, transfer))
-    }
-
-    /// Takes what [`Guest::await_outcome`] has kept.
-    pub fn awaited(&self, id: usize) -> Option<(Arc<dyn Answer>, u32)> {
-        self.awaited.borrow_mut().try_remove(id)
     }
 
     pub fn remember_shared(&self, memory: &Arc<SharedMemory>) {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+use slab::Slab;
+
 use super::entry::{Entries, LONGEST};
 use super::meter::Meter;
 use super::run::{self, Body};
@@ -122,6 +124,8 @@ pub struct Remote {
     pub meter: Meter,
     /// Sync calls that are queued.
     waiting_calls: AtomicU32,
+    /// Who hears of the outcome of a guest's promise, and how the value is to be transferred.
+    awaited: Mutex<Slab<(Arc<dyn Answer>, u32)>>,
     /// Answers of others that the guest waits for without waiting.
     pub outstanding: AtomicU32,
     pub outstanding_bytes: AtomicUsize,
@@ -165,6 +169,7 @@ impl Remote {
             figures: Mutex::default(),
             meter: Meter::default(),
             waiting_calls: AtomicU32::new(0),
+            awaited: Mutex::default(),
             outstanding: AtomicU32::new(0),
             outstanding_bytes: AtomicUsize::new(0),
             loose: AtomicU32::new(0),
@@ -184,7 +189,7 @@ impl Remote {
 
     /// The guest has work of its own that nobody waits for yet.
     pub fn has_loose_work(&self) -> bool {
-        self.loose.load(Ordering::Acquire) > 0
+        !self.is_disposed() && self.loose.load(Ordering::Acquire) > 0
     }
 
     pub(super) fn finish_loose(&self) {
@@ -241,6 +246,23 @@ impl Remote {
                 answer.answer(Err(Fault::deadline(limit)));
             }
         });
+    }
+
+    /// Keeps `answer` until the promise it waits for has settled; without that it is abandoned with the isolate.
+    pub fn await_outcome(&self, answer: Arc<dyn Answer>, transfer: u32) -> usize {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert((answer, transfer))
+    }
+
+    /// Takes what [`Remote::await_outcome`] has kept.
+    pub fn awaited(&self, id: usize) -> Option<(Arc<dyn Answer>, u32)> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id)
+    }
+
+    pub(super) fn abandon_promises(&self) {
+        let awaited = std::mem::take(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner));
+        for (_, (answer, _)) in awaited {
+            answer.answer(Err(Fault::promise_abandoned()));
+        }
     }
 
     /// The next job: sync calls first.
@@ -356,6 +378,8 @@ impl Remote {
             Stop::None | Stop::Lost => Fault::unresponsive(),
             reason => reason.fault().unwrap_or(Fault::Stopped),
         };
+        // Before the calls: a host stays alive for those, not for promises.
+        self.abandon_promises();
         self.answer_end(&fault);
         self.fail_queued(&fault);
         self.announce_gone();
@@ -424,6 +448,7 @@ impl TaskSink for Remote {
 impl Drop for Remote {
     /// Nobody can reach the isolate any more: its V8 side is disposed on a pool thread.
     fn drop(&mut self) {
+        self.abandon_promises();
         let inbox = self.inbox.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Whereabouts::Idle(body) = std::mem::replace(&mut inbox.place, Whereabouts::Gone) {
             run::dispose_idle(body);

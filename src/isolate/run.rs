@@ -96,6 +96,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
             remote.fail_queued(&fault);
             dispose(*body);
+            remote.abandon_promises();
             remote.announce_gone();
             return;
         }

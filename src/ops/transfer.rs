@@ -163,7 +163,7 @@ pub fn await_promise<'s>(
     answer: Arc<dyn Answer>,
     transfer: Transfer,
 ) -> Result<(), Fault> {
-    let awaited = place.guest.await_outcome(answer, transfer.0);
+    let awaited = place.guest.remote()?.await_outcome(answer, transfer.0);
     let id = v8::Number::new(scope, awaited as f64).into();
     let fulfilled = v8::Function::builder(on_fulfilled).data(id).build(scope);
     let rejected = v8::Function::builder(on_rejected).data(id).build(scope);
@@ -196,7 +196,7 @@ fn settle<'s>(
 ) {
     let Ok(place) = Place::current(scope) else { return };
     let id = args.data().number_value(scope).unwrap_or(-1.0);
-    let Some((answer, bits)) = place.guest.awaited(id as usize) else {
+    let Some((answer, bits)) = place.guest.remote().ok().and_then(|remote| remote.awaited(id as usize)) else {
         return;
     };
     match outcome(scope, &place, args.get(0), Transfer(bits)) {

@@ -1,0 +1,46 @@
+// What stays behind when a guest was stopped or given up: nothing that holds others up.
+
+import { describe, test } from 'node:test';
+import { passes } from './helper.mjs';
+
+const HANG = 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)';
+
+describe('after a guest was stopped', () => {
+  test('noting its frames may run out of memory, and other timeouts still hold', () => passes(`
+    const code = \`
+      let call = () => { for (;;); };
+      for (let i = 0; i < 9; i++) {
+        const inner = call;
+        call = { ['f' + i]() { return inner(); } }['f' + i];
+        Object.defineProperty(call, 'name', { value: 'abcdefgh'.repeat(2 ** 20) + i });
+      }
+      call();\`;
+    const error = await errorOf(() => context.eval(code, { timeout: 300 }));
+    assert.ok(['ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_MEMORY', 'ERR_ISOLATE_UNRESPONSIVE'].includes(error.code), error.stack);
+    const other = new ivm.Isolate().createContextSync();
+    const start = ms();
+    await assert.rejects(other.eval('for (;;);', { timeout: 100 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+    assert.ok(ms() - start < 1500, String(ms() - start));`, { options: '{ memoryLimit: 32 }' }));
+});
+
+describe('after a guest was given up', () => {
+  test('its promises are abandoned', () => passes(`
+    const promise = context.eval('new Promise(() => {})', { promise: true });
+    const [error] = await Promise.all([errorOf(() => promise), errorOf(() => context.eval(${JSON.stringify(HANG)}, { timeout: 50 }))]);
+    assert.equal(error.message, 'Promise was abandoned');`));
+
+  test('a continuation that never ends does not keep the process alive', () => passes(`
+    context.global.setSync('f', new ivm.Callback(() => 1, { async: true }));
+    context.evalSync(${JSON.stringify(`f().then(() => { ${HANG} }); 0`)});
+    await sleep(200);
+    isolate.dispose();
+    await sleep(1500);`));
+});
+
+test('a view on shared memory is not copied', () => passes(`
+  const size = 20 * 2 ** 20;
+  context.evalSync('globalThis.shared = new SharedArrayBuffer(' + size + ')');
+  const small = new ivm.Isolate({ memoryLimit: 8 }).createContextSync();
+  const length = small.evalClosureSync('return (view) => view.byteLength', [], { result: { reference: true } });
+  context.global.setSync('length', length);
+  assert.equal(context.evalSync('length.applySync(undefined, [new Uint8Array(shared)], { arguments: { copy: true } })'), size);`));
