@@ -2,6 +2,7 @@
 // Values of this host on their way out. Primitives go as they are; everything else becomes a carrier the native side can read.
 
 const { types } = require('node:util');
+const { isMainThread } = require('node:worker_threads');
 const { kindOf, recordOf, typeNameOf } = require('../handle.js');
 const { CALLBACK, KIND, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
@@ -135,7 +136,13 @@ function createPack(owned, reply, leaveLater, showPaths) {
   }
 
   /** @param {SharedArrayBuffer} buffer */
-  const shared = (buffer) => [TAG.SHARED, new Uint8Array(buffer), keyOf(buffer)];
+  function shared(buffer) {
+    // A worker's memory goes when the worker does, at a moment when a guest may be inside a built-in that does not stop.
+    if (!isMainThread) {
+      throw unsupported('Sharing a SharedArrayBuffer of a worker thread with an isolate');
+    }
+    return [TAG.SHARED, new Uint8Array(buffer), keyOf(buffer)];
+  }
 
   /** @param {import('../callback.js').Described} record */
   const packFunction = (record) => [TAG.FUNCTION, owned.own(record.target, record.mode), record.name, record.length, record.mode];
