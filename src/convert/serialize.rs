@@ -49,7 +49,7 @@ fn too_large(limit: usize) -> Fault {
     Fault::range_error(&format!("The value is larger than the {limit} bytes that may be transferred"))
 }
 
-/// The buffer that makes up the value: itself, or what a view covers completely.
+/// The buffer that the value is, or that it is a view on: all of it travels, as V8's serializer has it.
 fn whole_buffer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     value: v8::Local<'s, v8::Value>,

@@ -319,5 +319,5 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
     })
 }
 
-/// A value that no operation takes; keeps the compiler's eye on the size of what crosses.
+/// Values are moved several times on their way; a larger one should be boxed.
 const _: () = assert!(std::mem::size_of::<Value>() <= 32);
