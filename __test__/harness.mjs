@@ -25,6 +25,9 @@ let scripts = 0;
 
 const hostArguments = () => (isDeno ? ['run', '--allow-all', '--no-check', '--no-lock', '--node-modules-dir=manual'] : []);
 
+/** The same for programs that call `gc()`, which Bun has under another name. */
+export const collectorArguments = () => (isDeno ? [...hostArguments(), '--v8-flags=--expose-gc'] : isBun ? [] : ['--expose-gc']);
+
 /**
  * @typedef {object} RunOptions
  * @property {number} [timeout] milliseconds until the child is killed (30,000)

@@ -3,9 +3,9 @@
 // functions go, and is put together in a realm when the first handle arrives there. Values stay what they are here; the
 // native side reads and writes them itself.
 
-const { apply, Error, freeze } = require('./primordials.js');
+const { apply, Error, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
-const { KIND, OP, TAG, TRANSFER } = require('./protocol.js');
+const { KIND, MODE, OP, TAG, TRANSFER } = require('./protocol.js');
 const { CODE, callSite, coded, errorOf, refused, released } = require('./error.js');
 const createSurface = require('./index.js');
 
@@ -47,7 +47,17 @@ function createGuest(native) {
       throw notYet();
     }
     // Not spread: that would ask the guest's arrays how to iterate.
-    return apply(nativeInvoke, undefined, args);
+    const carrier = apply(nativeInvoke, undefined, args);
+    const mode = args[1];
+    if (mode === MODE.SYNC || carrier === undefined) {
+      return carrier;
+    }
+    // A call that nobody waits for here could not even be started.
+    if (mode === MODE.ASYNC) {
+      surface.settle(args[2], carrier);
+      return undefined;
+    }
+    return unpack(carrier);
   }
 
   /**
@@ -161,4 +171,13 @@ function createGuest(native) {
   return freeze({ adopt: surface.adopt, settle: surface.settle, identify });
 }
 
-module.exports = createGuest;
+/**
+ * @param {(id: number) => void} release
+ * @returns {(held: object, id: number) => void} has an id released when what goes by it is collected
+ */
+function createTracker(release) {
+  const registry = new FinalizationRegistry(release);
+  return (held, id) => finalizationRegister(registry, held, id);
+}
+
+module.exports = freeze({ createGuest, createTracker });

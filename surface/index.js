@@ -35,7 +35,7 @@ const createScript = require('./script.js');
  * @property {(carrier: Carrier, method?: Function) => any} unpack throws when the carrier is a fault
  * @property {(carrier: Carrier, method?: Function) => number} idOf the id in a handle's carrier; throws when it is a fault
  * @property {(id: number) => void} release nobody in this realm names the handle any more
- * @property {(slot: number) => unknown} owned the value of this realm that a slot keeps
+ * @property {(slot: number) => unknown} owned the value of this realm that `adopt`'s slot stands for
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
  * @property {Local} local

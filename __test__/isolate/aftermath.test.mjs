@@ -23,6 +23,32 @@ describe('after a guest was stopped', () => {
     assert.ok(ms() - start < 1500, String(ms() - start));`, { options: '{ memoryLimit: 32 }' }));
 });
 
+describe('a stopped run', () => {
+  test('leaves neither microtasks nor rejections that would run on', () => passes(`
+    const code = \`
+      Promise.reject({ get message() { for (;;); } });
+      Promise.resolve().then(() => { globalThis.ran = true; for (;;); });
+      for (;;);\`;
+    for (const call of [() => context.eval(code, { timeout: 30 }), () => context.eval(code, { deadline: 30 })]) {
+      const start = ms();
+      const error = await errorOf(call);
+      assert.match(error.code, /TIMEOUT|DEADLINE/);
+      assert.ok(ms() - start < 500, String(ms() - start));
+      assert.equal(context.evalSync('globalThis.ran'), undefined);
+    }
+    const error = syncError(() => context.evalSync('Promise.reject({ get message() { for (;;); } }); 0', { timeout: 30 }));
+    assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT');
+    assert.equal(context.evalSync('1 + 1'), 2);`));
+
+  test('a queued call has one deadline, not two', () => passes(`
+    const busy = errorOf(() => context.eval('for (;;);', { timeout: 400 }));
+    const start = ms();
+    const error = await errorOf(() => context.eval('for (;;);', { deadline: 500 }));
+    assert.equal(error.code, 'ERR_ISOLATE_DEADLINE');
+    assert.ok(ms() - start < 700, String(ms() - start));
+    await busy;`));
+});
+
 describe('after a guest was given up', () => {
   test('its promises are abandoned', () => passes(`
     const promise = context.eval('new Promise(() => {})', { promise: true });

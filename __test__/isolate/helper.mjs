@@ -1,7 +1,7 @@
 // Programs in processes of their own: whatever a guest does there, this process finds out and goes on.
 
 import assert from 'node:assert/strict';
-import { run } from '../harness.mjs';
+import { collectorArguments, run } from '../harness.mjs';
 
 /** What every program has at hand. */
 const PRELUDE = `
@@ -35,11 +35,12 @@ const END = 'the end of the program';
 /**
  * Runs a program that must come to its end, with exit code 0 and nothing left running. `isolate` and `context` are there.
  * @param {string} code
- * @param {{ timeout?: number, options?: string }} [settings] the time limit in milliseconds, and the isolate's options as code
+ * @param {{ timeout?: number, options?: string, collects?: boolean }} [settings] the time limit in milliseconds, the
+ *   isolate's options as code, and whether the program calls `gc()`
  */
-export async function passes(code, { timeout = 20_000, options = '{}' } = {}) {
-  const prelude = PRELUDE.replace('globalThis.options', options);
-  const result = await run(`${prelude}\n${code}\nconsole.log(${JSON.stringify(END)});`, { timeout });
+export async function passes(code, { timeout = 20_000, options = '{}', collects = false } = {}) {
+  const prelude = PRELUDE.replace('globalThis.options', options) + (collects ? 'globalThis.gc ??= () => Bun.gc(true);' : '');
+  const result = await run(`${prelude}\n${code}\nconsole.log(${JSON.stringify(END)});`, { timeout, ...(collects ? { hostArgs: collectorArguments() } : {}) });
   const ending = { code: result.code, signal: result.signal, timedOut: result.timedOut, finished: result.stdout.trimEnd().endsWith(END) };
   assert.deepEqual(ending, { code: 0, signal: null, timedOut: false, finished: true }, `${JSON.stringify(ending)}\n${result.stdout}${result.stderr}`);
   return result;

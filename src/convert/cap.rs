@@ -55,21 +55,35 @@ unsafe impl GlobalAlloc for Capped {
 #[global_allocator]
 static ALLOCATOR: Capped = Capped;
 
-/// Runs V8's serializer with blocks of at most `bytes`. Within, only V8 allocates large blocks.
-pub fn with_ceiling<T>(bytes: usize, serialize: impl FnOnce() -> T) -> T {
-    struct Restore(usize);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            CEILING.with(|ceiling| ceiling.set(self.0));
-        }
+/// The ceiling that was in force before, and will be when this is dropped.
+#[must_use]
+pub struct Outer(usize);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        CEILING.with(|ceiling| ceiling.set(self.0));
     }
-    let _restore = Restore(CEILING.with(|ceiling| ceiling.replace(bytes.max(SMALL))));
+}
+
+fn set(bytes: usize) -> Outer {
+    Outer(CEILING.with(|ceiling| ceiling.replace(bytes)))
+}
+
+/// Runs V8's serializer with blocks of at most `bytes`.
+pub fn with_ceiling<T>(bytes: usize, serialize: impl FnOnce() -> T) -> T {
+    let _outer = set(bytes.max(SMALL));
     serialize()
+}
+
+/// No ceiling for as long as the result lives: for what V8 calls, perhaps in the middle of the serializer's work. Rust
+/// code does not expect a refusal.
+pub fn lift() -> Outer {
+    set(usize::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::with_ceiling;
+    use super::{lift, with_ceiling};
 
     #[test]
     fn refuses_above_the_ceiling_only_within() {
@@ -77,5 +91,15 @@ mod tests {
         assert!(with_ceiling(2 << 20, || vector.try_reserve(3 << 20)).is_err());
         assert!(with_ceiling(2 << 20, || vector.try_reserve(1 << 20)).is_ok());
         assert!(vector.try_reserve(3 << 20).is_ok());
+    }
+
+    #[test]
+    fn is_lifted_for_callbacks() {
+        with_ceiling(2 << 20, || {
+            let outer = lift();
+            assert!(Vec::<u8>::new().try_reserve(3 << 20).is_ok());
+            drop(outer);
+            assert!(Vec::<u8>::new().try_reserve(3 << 20).is_err());
+        });
     }
 }

@@ -1,7 +1,7 @@
 //! Exceptions of a guest to neutral faults and back. Reading an error's properties can run guest code: only do it where
 //! the guest's limits hold.
 
-use super::{primitive_from_v8, text_from_v8, text_to_v8};
+use super::{beginning, primitive_from_v8, text_to_v8};
 use crate::value::{ErrorClass, ErrorFault, Fault, Text, Value};
 
 /// Between the frames of two engines in a joined stack.
@@ -39,19 +39,30 @@ fn locate_syntax_error(scope: &mut v8::PinScope<'_, '_>, error: &mut ErrorFault,
     let (Some(file), Some(line)) = (message.get_script_resource_name(scope), message.get_line_number(scope)) else {
         return;
     };
-    if !file.is_string() {
+    let Ok(file) = v8::Local::<v8::String>::try_from(file) else {
         return;
-    }
-    let file = file.to_rust_string_lossy(scope);
+    };
+    let file = beginning(scope, file, MOST_TEXT);
     let column = message.get_start_column() + 1;
     error.message = Text::from(format!("{} [{file}:{line}:{column}]", error.message));
     error.stack = Text::from(format!("\n    at {file}:{line}:{column}{}", error.stack));
 }
 
+/// Bytes that a thrown primitive may take.
+const MOST_THROWN: usize = 64 << 20;
+
+/// Characters that are kept of an error's message and stack.
+const MOST_TEXT: usize = 1 << 20;
+
+/// Characters that are kept of the names of files, functions and constructors.
+const MOST_NAME: usize = 200;
+
 /// The fault for a thrown value.
 pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Local<'_, v8::Value>) -> Fault {
-    if let Some(primitive) = primitive_from_v8(scope, exception) {
-        return Fault::Thrown(primitive);
+    match primitive_from_v8(scope, exception, MOST_THROWN) {
+        Ok(Some(primitive)) => return Fault::Thrown(primitive),
+        Ok(None) => {}
+        Err(fault) => return fault,
     }
     match v8::Local::<v8::Object>::try_from(exception) {
         Ok(object) => describe(scope, object).unwrap_or(Fault::Stopped),
@@ -62,7 +73,8 @@ pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Loc
 /// What survives of a thrown object: standard errors are known by their constructor's name, others by having a message
 /// or a stack. `None` when the guest is being stopped.
 fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Fault> {
-    let made_by = object.get_constructor_name().to_rust_string_lossy(scope);
+    let made_by = object.get_constructor_name();
+    let made_by = beginning(scope, made_by, MOST_NAME).to_string();
     let class = ErrorClass::named(&made_by);
     let standard = class.name() == made_by;
     let message = read_text(scope, object, "message")?;
@@ -89,7 +101,7 @@ fn read_text(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>
     if scope.has_terminated() {
         return None;
     }
-    Some(text.map(|text| text_from_v8(scope, text)))
+    Some(text.map(|text| beginning(scope, text, MOST_TEXT)))
 }
 
 /// The frames of a stack, from the line break before the first one.
@@ -157,9 +169,9 @@ pub fn current_frames(scope: &v8::PinScope<'_, '_>) -> Text {
         };
         let file = frame
             .get_script_name_or_source_url(scope)
-            .map_or_else(|| "<anonymous>".to_owned(), |name| name.to_rust_string_lossy(scope));
+            .map_or_else(|| Text::from("<anonymous>"), |name| beginning(scope, name, MOST_NAME));
         let position = format!("{file}:{}:{}", frame.get_line_number(), frame.get_column());
-        match frame.get_function_name(scope).map(|name| name.to_rust_string_lossy(scope)) {
+        match frame.get_function_name(scope).map(|name| beginning(scope, name, MOST_NAME)) {
             Some(name) if !name.is_empty() => text.push_str(&format!("\n    at {name} ({position})")),
             _ => text.push_str(&format!("\n    at {position}")),
         }

@@ -1,6 +1,6 @@
 //! Between V8 values and neutral values. Knows V8, but neither isolates' life nor any host.
 
-mod cap;
+pub mod cap;
 mod deserialize;
 mod fault;
 mod serialize;
@@ -13,7 +13,7 @@ pub use fault::{
 };
 pub use serialize::clone_from_v8;
 
-use crate::value::{BigInt, Budget, Fault, SharedMemory, Text, TypeOf, Value};
+use crate::value::{BigInt, Budget, Code, ErrorClass, Fault, SharedMemory, Text, TypeOf, Value};
 
 /// What conversion cannot do alone: `ivm` objects, and the isolate's accounts.
 pub trait Exchange {
@@ -23,10 +23,13 @@ pub trait Exchange {
     fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool;
     /// The handle that `object` stands for, if it is one.
     fn identify(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Value>;
+    /// The most bytes that one value may take out of this isolate.
+    fn limit(&self) -> usize;
     /// What buffers of this isolate are charged to.
     fn budget(&self) -> Arc<Budget>;
-    /// The memory of a shared buffer, the same object for the same memory.
-    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Arc<SharedMemory>;
+    /// The memory of a shared buffer, the same object for the same memory. `None` for one that can grow: nobody else would
+    /// hear of that.
+    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>>;
     /// Remembers shared memory that comes in, for [`Exchange::shared`].
     fn remember(&self, memory: &Arc<SharedMemory>);
 }
@@ -39,22 +42,51 @@ pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v
     string.ok_or_else(|| Fault::range_error("Invalid string length"))
 }
 
-pub fn text_from_v8(scope: &mut v8::Isolate, string: v8::Local<'_, v8::String>) -> Text {
+/// At most `limit` bytes: a string may be much longer than what it takes in a guest's heap.
+pub fn text_from_v8(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, limit: usize) -> Result<Text, Fault> {
     let length = string.length();
     if string.is_onebyte() {
-        let mut bytes = vec![0; length].into_boxed_slice();
-        string.write_one_byte_v2(scope, 0, &mut bytes, v8::WriteFlags::empty());
-        Text::Latin1(bytes)
+        let mut bytes = room(length, limit)?;
+        string.write_one_byte_uninit_v2(scope, 0, &mut bytes.spare_capacity_mut()[..length], v8::WriteFlags::empty());
+        // SAFETY: V8 has written `length` characters, for which there was room.
+        unsafe { bytes.set_len(length) };
+        Ok(Text::Latin1(bytes.into_boxed_slice()))
     } else {
-        let mut units = vec![0; length];
+        let mut units = room(length, limit)?;
+        units.resize(length, 0);
         string.write_v2(scope, 0, &mut units, v8::WriteFlags::empty());
-        Text::from_utf16(units)
+        Ok(Text::from_utf16(units))
     }
 }
 
+/// An empty vector with room for `count` values, which take at most `limit` bytes.
+fn room<T>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
+    let mut vector = Vec::new();
+    if count.saturating_mul(size_of::<T>()) > limit || vector.try_reserve_exact(count).is_err() {
+        return Err(too_large(limit));
+    }
+    Ok(vector)
+}
+
+fn too_large(limit: usize) -> Fault {
+    let message = format!("The value is larger than the {limit} bytes that may be transferred");
+    Fault::coded(ErrorClass::RangeError, &message, Code::Limit)
+}
+
+/// The beginning of a string, for people to read.
+pub fn beginning(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, most: usize) -> Text {
+    let mut units = vec![0; string.length().min(most)];
+    string.write_v2(scope, 0, &mut units, v8::WriteFlags::empty());
+    Text::from_utf16(units)
+}
+
 /// Anything that is not an object, or `None`. A symbol has no neutral form.
-pub fn primitive_from_v8(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>) -> Option<Value> {
-    if value.is_undefined() {
+pub fn primitive_from_v8(
+    scope: &mut v8::PinScope<'_, '_>,
+    value: v8::Local<'_, v8::Value>,
+    limit: usize,
+) -> Result<Option<Value>, Fault> {
+    Ok(if value.is_undefined() {
         Some(Value::Undefined)
     } else if value.is_null() {
         Some(Value::Null)
@@ -63,14 +95,14 @@ pub fn primitive_from_v8(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, 
     } else if let Ok(number) = v8::Local::<v8::Number>::try_from(value) {
         Some(Value::Number(number.value()))
     } else if let Ok(string) = v8::Local::<v8::String>::try_from(value) {
-        Some(Value::String(text_from_v8(scope, string)))
+        Some(Value::String(text_from_v8(scope, string, limit)?))
     } else if let Ok(bigint) = v8::Local::<v8::BigInt>::try_from(value) {
         let mut words = vec![0; bigint.word_count()];
         let (negative, _) = bigint.to_words_array(&mut words);
         Some(Value::BigInt(Box::new(BigInt { negative, words: words.into_boxed_slice() })))
     } else {
         None
-    }
+    })
 }
 
 /// Brings a value into the current realm. A payload is read in full.

@@ -3,17 +3,17 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::{Exchange, cap, fault_from_caught, primitive_from_v8};
+use super::{Exchange, cap, fault_from_caught, primitive_from_v8, room, too_large};
 use crate::value::{Entry, Fault, Payload, Value};
 
-/// Clones a value out of its isolate, as `structuredClone` would: at most `limit` bytes.
+/// Clones a value out of its isolate, as `structuredClone` would.
 pub fn clone_from_v8<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     exchange: &dyn Exchange,
     value: v8::Local<'s, v8::Value>,
-    limit: usize,
 ) -> Result<Value, Fault> {
-    if let Some(primitive) = primitive_from_v8(scope, value) {
+    let limit = exchange.limit();
+    if let Some(primitive) = primitive_from_v8(scope, value, limit)? {
         return Ok(primitive);
     }
     if value.is_symbol() {
@@ -45,10 +45,6 @@ pub fn clone_from_v8<'s>(
     Ok(Value::Payload(Box::new(payload)))
 }
 
-fn too_large(limit: usize) -> Fault {
-    Fault::range_error(&format!("The value is larger than the {limit} bytes that may be transferred"))
-}
-
 /// The buffer that the value is, or that it is a view on: all of it travels, as V8's serializer has it.
 fn whole_buffer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -70,11 +66,7 @@ fn whole_buffer<'s>(
 
 fn contents(buffer: &v8::ArrayBuffer, limit: usize) -> Result<Vec<u8>, Fault> {
     let length = buffer.byte_length();
-    if length > limit {
-        return Err(too_large(limit));
-    }
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length).map_err(|_| too_large(limit))?;
+    let mut bytes = room(length, limit)?;
     if let Some(data) = buffer.data() {
         // SAFETY: a fixed, attached buffer of `length` bytes; this thread holds the isolate, so no guest code writes to it
         // during the copy, and the vector has room for it.
@@ -131,10 +123,15 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
 
     fn get_shared_array_buffer_id<'s>(
         &self,
-        _scope: &mut v8::PinScope<'s, '_>,
+        scope: &mut v8::PinScope<'s, '_>,
         buffer: v8::Local<'s, v8::SharedArrayBuffer>,
     ) -> Option<u32> {
-        self.push(Entry::Shared(self.exchange.shared(buffer)))
+        let Some(memory) = self.exchange.shared(buffer) else {
+            let message = v8::String::new(scope, "A growable SharedArrayBuffer could not be shared.")?;
+            self.throw_data_clone_error(scope, message);
+            return None;
+        };
+        self.push(Entry::Shared(memory))
     }
 
     fn get_wasm_module_transfer_id(

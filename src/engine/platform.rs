@@ -42,7 +42,7 @@ pub fn register_isolate(pointer: *const c_void, sink: &Arc<dyn TaskSink>) {
     }
 }
 
-/// The isolate at `pointer` is about to be disposed; tasks that still come are dropped.
+/// The isolate at `pointer` is about to be disposed: tasks that still come are dropped.
 pub fn forget_isolate(pointer: *const c_void) {
     ISOLATES.lock().unwrap_or_else(PoisonError::into_inner).remove(&(pointer as usize));
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::convert;
+use crate::convert::{self, Exchange};
 use crate::isolate::{Held, Place};
 use crate::ops::{self, Transfer};
 use crate::value::{Callable, CallbackMode, ErrorFault, Fault, Handle, Outcome, Value};
@@ -20,7 +20,7 @@ mod tag {
 
 /// The neutral value that a carrier of the surface stands for.
 pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local<'s, v8::Value>) -> Outcome {
-    if let Some(primitive) = convert::primitive_from_v8(scope, carrier) {
+    if let Some(primitive) = convert::primitive_from_v8(scope, carrier, at.limit())? {
         return Ok(primitive);
     }
     let array = v8::Local::<v8::Array>::try_from(carrier).map_err(|_| ops::malformed())?;
@@ -44,7 +44,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             };
             let name = element(scope, array, 3)?;
             let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
-            let name = convert::text_from_v8(scope, name);
+            let name = convert::text_from_v8(scope, name, at.limit())?;
             let length = number(scope, array, 4)? as u32;
             let slot = at.guest.hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
             Ok(Value::Function(Arc::new(Callable { slot, name, length, mode })))

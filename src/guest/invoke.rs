@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{carrier, member, outgoing, surface};
-use crate::convert;
+use crate::convert::{self, cap};
 use crate::isolate::Place;
 use crate::ops::{self, Prepared, Transfer, op};
-use crate::value::{Answer, Fault, Nobody, Value};
+use crate::value::{Answer, Fault, Value};
 
 const SYNC: u32 = 0;
 const ASYNC: u32 = 1;
@@ -16,7 +16,7 @@ pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'
     let object = v8::Object::new(scope);
     let functions = [
         ("invoke", v8::Function::new(scope, invoke)?),
-        ("release", v8::Function::new(scope, release)?),
+        ("release", release_function(scope)?),
         ("owned", v8::Function::new(scope, owned)?),
         ("cross", v8::Function::new(scope, cross)?),
         ("isArrayBuffer", v8::Function::new(scope, is_array_buffer)?),
@@ -29,6 +29,10 @@ pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'
     Some(object)
 }
 
+pub fn release_function<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Function>> {
+    v8::Function::new(scope, release)
+}
+
 fn number(scope: &mut v8::PinScope<'_, '_>, args: &v8::FunctionCallbackArguments<'_>, index: i32) -> f64 {
     args.get(index).number_value(scope).unwrap_or(0.0)
 }
@@ -39,18 +43,19 @@ fn invoke<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     mut result: v8::ReturnValue<v8::Value>,
 ) {
+    let _lifted = cap::lift();
     let Ok(at) = Place::current(scope) else { return };
     let op = number(scope, &args, 0) as u32;
     let mode = number(scope, &args, 1) as u32;
     let request = number(scope, &args, 2);
-    let outcome = prepare(scope, &at, op, &args).and_then(|prepared| match mode {
+    let outcome = prepare(scope, &at, op, &args).and_then(|(prepared, bytes)| match mode {
         SYNC if op == op::REF_APPLY_SYNC_PROMISE => outgoing::wait_settled(scope, &at, prepared),
         SYNC => outgoing::wait(scope, &at, prepared),
         ASYNC => {
-            let answer = settlement(&at, request, prepared.byte_size())?;
-            outgoing::start(scope, &at, prepared, answer).map(|()| Value::Undefined)
+            let answer = settlement(&at, request, outgoing::answered_by_guest(&prepared))?;
+            outgoing::start(scope, &at, prepared, bytes, answer).map(|()| Value::Undefined)
         }
-        _ => outgoing::start(scope, &at, prepared, Arc::new(Nobody)).map(|()| Value::Undefined),
+        _ => outgoing::post(scope, &at, prepared, bytes).map(|()| Value::Undefined),
     });
     // Where nothing can be written, execution is being terminated.
     if let Ok(carrier) = carrier::write(scope, &at, outcome) {
@@ -58,12 +63,13 @@ fn invoke<'s>(
     }
 }
 
+/// The call, and the bytes that its arguments take.
 fn prepare<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
     op: u32,
     args: &v8::FunctionCallbackArguments<'s>,
-) -> Result<Prepared, Fault> {
+) -> Result<(Prepared, usize), Fault> {
     at.guest.check_stopping()?;
     if op == op::REF_APPLY_SYNC_PROMISE && at.guest.chain().is_rooted() {
         return Err(Fault::error("This function may not be called from the default thread"));
@@ -73,13 +79,14 @@ fn prepare<'s>(
     for index in 4..args.length() {
         values.push(carrier::read(scope, at, args.get(index))?);
     }
+    let bytes = values.iter().map(Value::byte_size).sum();
     let remote = at.guest.remote()?;
-    Ok(ops::prepare(op, target, values, &remote.settings))
+    Ok((ops::prepare(op, target, values, &remote.settings), bytes))
 }
 
 /// The answer that settles a request of the surface.
-fn settlement(at: &Place, request: f64, bytes: usize) -> Result<Arc<dyn Answer>, Fault> {
-    outgoing::later(at, bytes, move |scope, at, outcome| {
+fn settlement(at: &Place, request: f64, bounded: bool) -> Result<Arc<dyn Answer>, Fault> {
+    outgoing::later(at, bounded, move |scope, at, outcome| {
         let Ok(carrier) = carrier::write(scope, at, outcome) else {
             return;
         };
@@ -104,15 +111,15 @@ fn release<'s>(
     }
 }
 
-/// `owned(slot)`: the value of this isolate that a slot holds.
+/// `owned(handle)`: the value of this isolate that a Reference refers to.
 fn owned<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let Ok(at) = Place::current(scope) else { return };
-    let slot = number(scope, &args, 0) as u32;
-    if let Some(value) = at.guest.held_at(scope, slot) {
+    let id = number(scope, &args, 0) as usize;
+    if let Some(value) = at.guest.referred(scope, id) {
         result.set(value);
     }
 }
@@ -123,6 +130,7 @@ fn cross<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     mut result: v8::ReturnValue<v8::Value>,
 ) {
+    let _lifted = cap::lift();
     let Ok(at) = Place::current(scope) else { return };
     let transfer = Transfer::from_number(number(scope, &args, 1));
     let crossed =

@@ -131,17 +131,56 @@ fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local
     }
     let failed = || Fault::error("The isolate's side of the API could not be made");
     v8::tc_scope!(let scope, scope);
-    let create = scope.get_context_data_from_snapshot_once::<v8::Value>(BOOTSTRAP).map_err(|_| failed())?;
-    let create = v8::Local::<v8::Function>::try_from(create).map_err(|_| failed())?;
     let native = invoke::native_object(scope).ok_or_else(failed)?;
-    let receiver = v8::undefined(scope).into();
-    let made = create.call(scope, receiver, &[native.into()]);
+    let made = bootstrap(scope, "createGuest", native.into());
     let Some(surface) = made.and_then(|made| v8::Local::<v8::Object>::try_from(made).ok()) else {
         return Err(convert::fault_from_caught(scope).unwrap_or_else(failed));
     };
     global.set_private(scope, key, surface.into());
     at.guest.has_surface.set(true);
     Ok(surface)
+}
+
+/// Calls a function that the startup snapshot has left in every realm.
+fn bootstrap<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    name: &str,
+    argument: v8::Local<'s, v8::Value>,
+) -> Option<v8::Local<'s, v8::Value>> {
+    let key = private(scope, "isolated-v8 bootstrap");
+    let global = scope.get_current_context().global(scope);
+    let kept = global.get_private(scope, key).and_then(|kept| v8::Local::<v8::Object>::try_from(kept).ok());
+    let exports = match kept {
+        Some(exports) => exports,
+        None => {
+            // V8 gives it once.
+            let exports = scope.get_context_data_from_snapshot_once::<v8::Object>(BOOTSTRAP).ok()?;
+            global.set_private(scope, key, exports.into())?;
+            exports
+        }
+    };
+    let receiver = v8::undefined(scope).into();
+    member(scope, exports, name)?.call(scope, receiver, &[argument])
+}
+
+/// Puts down what is carried as `id` when `function`, which goes by it, is collected.
+fn track<'s>(scope: &mut v8::PinScope<'s, '_>, function: v8::Local<'s, v8::Function>, id: usize) -> Result<(), Fault> {
+    let key = private(scope, "isolated-v8 tracker");
+    let global = scope.get_current_context().global(scope);
+    let kept = global.get_private(scope, key).and_then(|kept| v8::Local::<v8::Function>::try_from(kept).ok());
+    v8::tc_scope!(let scope, scope);
+    let tracker = kept.or_else(|| {
+        let release = invoke::release_function(scope)?;
+        let tracker = v8::Local::<v8::Function>::try_from(bootstrap(scope, "createTracker", release.into())?).ok()?;
+        global.set_private(scope, key, tracker.into())?;
+        Some(tracker)
+    });
+    let id = v8::Number::new(scope, id as f64).into();
+    let receiver = v8::undefined(scope).into();
+    match tracker.and_then(|tracker| tracker.call(scope, receiver, &[function.into(), id])) {
+        Some(_) => Ok(()),
+        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
+    }
 }
 
 fn member<'s>(
@@ -160,16 +199,16 @@ fn adopt_handle<'s>(
     at: &Place,
     handle: Handle,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    let (kind, slot, type_of, flags) = match &handle {
-        Handle::Isolate(_) => (kind::ISOLATE, None, "", 0),
-        Handle::Context(_) => (kind::CONTEXT, None, "", 0),
-        Handle::Script(_) => (kind::SCRIPT, None, "", 0),
-        Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, "", 0),
-        Handle::Ivm => (kind::IVM, None, "", 0),
+    let (kind, own, type_of, flags) = match &handle {
+        Handle::Isolate(_) => (kind::ISOLATE, false, "", 0),
+        Handle::Context(_) => (kind::CONTEXT, false, "", 0),
+        Handle::Script(_) => (kind::SCRIPT, false, "", 0),
+        Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, false, "", 0),
+        Handle::Ivm => (kind::IVM, false, "", 0),
         Handle::Reference(reference) => {
             let accessors = if reference.accessors { ops::Transfer::ACCESSORS } else { 0 };
             let inherit = if reference.inherit { ops::Transfer::UNSAFE_INHERIT } else { 0 };
-            let own = at.guest.owns(&reference.slot).then(|| reference.slot.index());
+            let own = at.guest.owns(&reference.slot);
             (kind::REFERENCE, own, reference.type_of.name(), accessors | inherit)
         }
     };
@@ -179,13 +218,14 @@ fn adopt_handle<'s>(
     let args = [
         v8::Number::new(scope, f64::from(kind)).into(),
         v8::Number::new(scope, id as f64).into(),
-        v8::Number::new(scope, slot.map_or(-1.0, f64::from)).into(),
+        v8::Number::new(scope, if own { id as f64 } else { -1.0 }).into(),
         v8::String::new(scope, type_of).ok_or_else(ops::malformed)?.into(),
         v8::Number::new(scope, f64::from(flags)).into(),
     ];
     let receiver = v8::undefined(scope).into();
     let adopted = member(scope, surface, "adopt").and_then(|adopt| adopt.call(scope, receiver, &args));
     let Some(adopted) = adopted else {
+        at.guest.put_down(id);
         return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
     };
     if let Ok(object) = v8::Local::<v8::Object>::try_from(adopted) {
@@ -204,7 +244,7 @@ fn adopt_promise<'s>(
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
     let promise = resolver.get_promise(scope);
-    let answer = outgoing::resolution(scope, at, resolver, 0)?;
+    let answer = outgoing::resolution(scope, at, resolver, settlement.is_of_guest())?;
     let recipient = answer.recipient().map(|owner| Arc::downgrade(&owner));
     settlement.subscribe(recipient, Box::new(move |outcome| answer.answer(outcome)));
     Ok(promise.into())

@@ -1,14 +1,12 @@
 //! Calls out of a guest: functions that live elsewhere, and answers that come back into the realm later.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::convert;
-use crate::isolate::{Guest, Held, IsolateScope, Job, Limits, Place, Realm, Remote, Reply};
+use super::track;
+use crate::convert::{self, cap};
+use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote};
 use crate::ops::{self, Prepared, Transfer};
-use crate::value::{
-    Answer, Callable, CallbackMode, Chain, Code, ErrorClass, Fault, Nobody, Outcome, Owner, Request, Value,
-};
+use crate::value::{Answer, Callable, CallbackMode, Chain, Charge, Fault, Host, Nobody, Outcome, Owner, Value};
 
 /// A native function of this realm that calls `callable`. One that lives in this isolate is itself.
 pub fn function<'s>(
@@ -31,10 +29,16 @@ pub fn function<'s>(
         .data(data)
         .length(length)
         .constructor_behavior(v8::ConstructorBehavior::Throw)
-        .build(scope)
-        .ok_or(Fault::Stopped)?;
-    function.set_name(name);
-    Ok(function.into())
+        .build(scope);
+    let tracked = function.ok_or(Fault::Stopped).and_then(|function| {
+        function.set_name(name);
+        track(scope, function, id)?;
+        Ok(function.into())
+    });
+    if tracked.is_err() {
+        at.guest.put_down(id);
+    }
+    tracked
 }
 
 /// Guest code calls a function that lives elsewhere.
@@ -43,6 +47,7 @@ fn call<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     mut result: v8::ReturnValue<v8::Value>,
 ) {
+    let _lifted = cap::lift();
     let Ok(at) = Place::current(scope) else { return };
     match call_out(scope, &at, &args) {
         Ok(value) => result.set(value),
@@ -74,14 +79,14 @@ fn call_out<'s>(
             convert::to_v8(scope, at, outcome)
         }
         CallbackMode::Ignored => {
-            start(scope, at, prepared, Arc::new(Nobody))?;
+            post(scope, at, prepared, bytes)?;
             Ok(v8::undefined(scope).into())
         }
         CallbackMode::Async => {
             let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
             let promise = resolver.get_promise(scope);
-            let answer = resolution(scope, at, resolver, bytes)?;
-            start(scope, at, prepared, answer)?;
+            let answer = resolution(scope, at, resolver, answered_by_guest(&prepared))?;
+            start(scope, at, prepared, bytes, answer)?;
             Ok(promise.into())
         }
     }
@@ -99,20 +104,15 @@ pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) ->
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
-    let reply = Reply::new(&at.guest);
-    if let Prepared::Enter { remote, limits, work } = prepared {
-        let answer = Arc::clone(&reply) as Arc<dyn Answer>;
-        let own = at.guest.owner_id() == Some(remote.id());
-        let job = Job { limits, chain: at.guest.chain(), answer, work, sync: true, loose: false, background: false };
-        if own {
-            at.guest.run_nested(scope, job)?;
-        } else if at.guest.chain().is_rooted() {
-            remote.post(job);
-        } else {
-            return Err(Fault::error(SYNC_IN_ASYNC));
+    let reply = at.guest.reply();
+    let answer = Arc::clone(&reply) as Arc<dyn Answer>;
+    let chain = at.guest.chain();
+    match prepared {
+        Prepared::Enter { remote, limits, work } if at.guest.owner_id() == Some(remote.id()) => {
+            at.guest.run_nested(scope, Job::new(Kind::Call, answer, work).limited(limits).in_chain(chain))?;
         }
-    } else {
-        dispatch(prepared, Arc::clone(&reply) as Arc<dyn Answer>, at.guest.chain(), true);
+        Prepared::Enter { .. } if !chain.is_rooted() => return Err(Fault::error(SYNC_IN_ASYNC)),
+        prepared => prepared.dispatch(Kind::Call, chain, Charge::default(), answer),
     }
     at.guest.wait(scope, &reply)
 }
@@ -124,7 +124,7 @@ const SYNC_IN_ASYNC: &str = "Calling a synchronous isolated-vm function on a non
 pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
     match wait(scope, at, prepared)? {
         Value::Promise(settlement) => {
-            let reply = Reply::new(&at.guest);
+            let reply = at.guest.reply();
             let answer = Arc::clone(&reply) as Arc<dyn Answer>;
             settlement.subscribe(None, Box::new(move |outcome| answer.answer(outcome)));
             at.guest.wait(scope, &reply)
@@ -133,38 +133,73 @@ pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prep
     }
 }
 
-/// Starts a call that nobody waits for. A guest that sends faster than its host takes has to wait all the same.
+/// Whether a guest makes the answer, with values of any size.
+pub fn answered_by_guest(prepared: &Prepared) -> bool {
+    matches!(prepared, Prepared::Enter { .. })
+}
+
+/// Starts a call whose answer comes later. `bytes` is what its arguments take; all that are under way may take as much as
+/// the guest's memory limit. A guest that sends faster than its host takes has to wait all the same.
 pub fn start(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
     prepared: Prepared,
+    bytes: usize,
     answer: Arc<dyn Answer>,
 ) -> Result<(), Fault> {
+    let remote = at.guest.remote()?;
+    let charge = Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
     if let Prepared::Ask { host, .. } = &prepared {
-        let chain = at.guest.chain();
-        loop {
-            let reply = Reply::new(&at.guest);
-            if host.admit(&chain, &(Arc::clone(&reply) as Arc<dyn Answer>))? {
-                break;
-            }
-            at.guest.wait(scope, &reply)?;
-        }
+        while !admit(scope, at, host, false)? {}
     }
-    dispatch(prepared, answer, Chain::default(), false);
+    prepared.dispatch(Kind::Task, Chain::default(), charge, answer);
     Ok(())
 }
 
-fn dispatch(prepared: Prepared, answer: Arc<dyn Answer>, chain: Chain, sync: bool) {
-    match prepared {
-        Prepared::Done(outcome) => answer.answer(outcome),
-        Prepared::Enter { remote, limits, work } => {
-            remote.post(Job { limits, chain, answer, work, sync, loose: false, background: false })
+/// Starts a call whose answer nobody waits for.
+pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
+    let remote = at.guest.remote()?;
+    let bytes = bytes.saturating_add(cost_of_one(&remote));
+    let charge = match &prepared {
+        Prepared::Ask { host, .. } => pay(scope, at, host, &remote, bytes)?,
+        // Another isolate may never come to it.
+        _ => Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?,
+    };
+    prepared.dispatch(Kind::Task, Chain::default(), charge, Arc::new(Nobody));
+    Ok(())
+}
+
+/// Pays for a message to `host`, as soon as enough of those before it have been served.
+fn pay(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    host: &Arc<dyn Host>,
+    remote: &Remote,
+    bytes: usize,
+) -> Result<Charge, Fault> {
+    let mut served = bytes > remote.settings.memory_limit;
+    loop {
+        let charge = Charge::take(&remote.posted, bytes);
+        if !admit(scope, at, host, charge.is_none())? {
+            continue;
         }
-        Prepared::Ask { host, op, slot, args } => {
-            host.ask(Request { op, slot: slot.index(), args, chain, answer });
-            drop(slot);
+        match charge {
+            Some(charge) => return Ok(charge),
+            None if served => return Err(Fault::too_many_calls()),
+            // The host has served everything between the two questions above.
+            None => served = true,
         }
     }
+}
+
+/// Whether `host` takes another message, perhaps after some waiting.
+fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, broke: bool) -> Result<bool, Fault> {
+    let reply = at.guest.reply();
+    if host.admit(&at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Answer>))? {
+        return Ok(true);
+    }
+    at.guest.wait(scope, &reply)?;
+    Ok(false)
 }
 
 /// An answer that settles a promise of this realm, by a task of its own.
@@ -172,10 +207,10 @@ pub fn resolution(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
     resolver: v8::Local<'_, v8::PromiseResolver>,
-    bytes: usize,
+    bounded: bool,
 ) -> Result<Arc<dyn Answer>, Fault> {
     let resolver = v8::Global::new(scope, resolver);
-    later(at, bytes, move |scope, at, outcome| {
+    later(at, bounded, move |scope, at, outcome| {
         let resolver = v8::Local::new(scope, &resolver);
         let value = outcome.and_then(|value| convert::to_v8(scope, at, value));
         // A promise that cannot be settled belongs to an isolate that is being stopped.
@@ -191,43 +226,32 @@ pub fn resolution(
 
 type Arrive = Box<dyn FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send>;
 
-/// An answer that arrives in this realm as a task of its own. `bytes` is what the question takes; all that are waited for
-/// may take as much as the guest's heap.
+/// Answers a guest may wait for at once. They arrive as tasks; a guest that never returns to them would pile them up.
+const MOST_OUTSTANDING: usize = 10_000;
+
+/// What a message is charged for itself.
+fn cost_of_one(remote: &Remote) -> usize {
+    remote.settings.memory_limit / MOST_OUTSTANDING
+}
+
+/// An answer that arrives in this realm as a task of its own. One that is `bounded` is charged for what it brings.
 pub fn later(
     at: &Place,
-    bytes: usize,
+    bounded: bool,
     arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send + 'static,
 ) -> Result<Arc<dyn Answer>, Fault> {
     let remote = at.guest.remote()?;
-    let outstanding = Outstanding { remote: Arc::clone(&remote), bytes };
-    let count = remote.outstanding.fetch_add(1, Ordering::Relaxed);
-    let total = remote.outstanding_bytes.fetch_add(bytes, Ordering::Relaxed);
-    if count >= MOST_OUTSTANDING || total.saturating_add(bytes) > remote.settings.memory_limit {
-        return Err(Fault::coded(ErrorClass::RangeError, "Too many calls are waiting for an answer", Code::Limit));
-    }
-    let arrival =
-        Arrival { outstanding, limits: at.guest.limits(), realm: Arc::clone(&at.realm), arrive: Box::new(arrive) };
+    let charge = Charge::take(&remote.outstanding, cost_of_one(&remote)).ok_or_else(Fault::too_many_calls)?;
+    let limits = at.guest.limits();
+    let arrival = Arrival { remote, charge, bounded, limits, realm: Arc::clone(&at.realm), arrive: Box::new(arrive) };
     Ok(Arc::new(Later(Mutex::new(Some(arrival)))))
 }
 
-/// Answers a guest may wait for at once. They arrive as tasks; a guest that never returns to them would pile them up.
-const MOST_OUTSTANDING: u32 = 10_000;
-
-/// One of the answers that an isolate waits for. Keeps the isolate alive: nobody else may refer to it any more.
-struct Outstanding {
-    remote: Arc<Remote>,
-    bytes: usize,
-}
-
-impl Drop for Outstanding {
-    fn drop(&mut self) {
-        self.remote.outstanding.fetch_sub(1, Ordering::Relaxed);
-        self.remote.outstanding_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
 struct Arrival {
-    outstanding: Outstanding,
+    /// Keeps the isolate alive: nobody else may refer to it any more.
+    remote: Arc<Remote>,
+    charge: Charge,
+    bounded: bool,
     /// Those of the call that has asked: what the guest does with the answer is bounded as that was.
     limits: Limits,
     realm: Arc<Realm>,
@@ -239,30 +263,30 @@ struct Later(Mutex<Option<Arrival>>);
 impl Answer for Later {
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         let arrival = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        arrival.as_ref().map(|arrival| Arc::clone(&arrival.outstanding.remote) as Arc<dyn Owner>)
+        arrival.as_ref().map(|arrival| Arc::clone(&arrival.remote) as Arc<dyn Owner>)
     }
 
     fn answer(&self, outcome: Outcome) {
         let Some(arrival) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        let remote = Arc::clone(&arrival.outstanding.remote);
-        let limits = arrival.limits;
+        let Arrival { remote, charge, bounded, limits, realm, arrive } = arrival;
+        let bytes = match &outcome {
+            _ if !bounded => 0,
+            Ok(value) => value.byte_size(),
+            Err(fault) => fault.byte_size(),
+        };
+        let (outcome, contents) = match Charge::take(&remote.outstanding, bytes) {
+            Some(contents) => (outcome, contents),
+            None => (Err(Fault::too_many_calls()), Charge::default()),
+        };
         let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
-            let Arrival { outstanding, realm, arrive, .. } = arrival;
-            drop(outstanding);
+            drop((charge, contents));
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);
             arrive(scope, &Place { guest: Arc::clone(guest), realm }, outcome);
             Ok(Value::Undefined)
         };
-        remote.post(Job {
-            limits,
-            chain: Chain::default(),
-            answer: Arc::new(Nobody),
-            work: Box::new(work),
-            sync: false,
-            loose: true,
-            background: false,
-        });
+        let job = Job::new(Kind::Loose, Arc::new(Nobody), Box::new(work));
+        remote.post(job.limited(limits.renewed()));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use napi::sys;
@@ -11,11 +11,10 @@ use napi::sys;
 use super::carrier;
 use super::environment::Local;
 use super::js::{CallInfo, Js, JsResult, JsValue};
-use super::shared::Shared;
-use crate::isolate::{Job, Remote};
+use crate::isolate::{Kind, Remote};
 use crate::ops::{self, Args, Prepared};
 use crate::sandbox::{self, Body, FunctionForm, LogStyle, Spec, Tool};
-use crate::value::{Answer, Chain, Fault, Handle, IsolateHandle, Nobody, Outcome, Request, Value, spin};
+use crate::value::{Answer, Chain, Charge, Fault, Handle, IsolateHandle, Nobody, Outcome, Reply, Value, spin};
 
 const SYNC: u32 = 0;
 const ASYNC: u32 = 1;
@@ -92,62 +91,13 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
         }
         ASYNC => {
             let answer = local.async_answer(js, request, prepared.remote());
-            dispatch(prepared, answer, Chain::default(), false);
+            prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), answer);
             js.undefined()
         }
         _ => {
-            dispatch(prepared, Arc::new(Nobody), Chain::default(), false);
+            prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), Arc::new(Nobody));
             js.undefined()
         }
-    }
-}
-
-fn dispatch(prepared: Prepared, answer: Arc<dyn Answer>, chain: Chain, sync: bool) {
-    match prepared {
-        Prepared::Done(outcome) => answer.answer(outcome),
-        Prepared::Enter { remote, limits, work } => {
-            remote.post(Job { limits, chain, answer, work, sync, loose: false, background: false })
-        }
-        Prepared::Ask { host, op, slot, args } => {
-            host.ask(Request { op, slot: slot.index(), args, chain, answer });
-            // The slot must not be given back before it was used.
-            drop(slot);
-        }
-    }
-}
-
-/// The answer that a host thread waits for.
-struct SyncAnswer {
-    shared: Weak<Shared>,
-    outcome: Mutex<Option<Outcome>>,
-    answered: AtomicBool,
-}
-
-impl Answer for SyncAnswer {
-    fn is_answered(&self) -> bool {
-        self.answered.load(Ordering::Acquire)
-    }
-
-    fn answer(&self, outcome: Outcome) {
-        let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.answered.load(Ordering::Acquire) {
-            return;
-        }
-        *place = Some(outcome);
-        drop(place);
-        self.answered.store(true, Ordering::Release);
-        if let Some(shared) = self.shared.upgrade() {
-            shared.wake();
-        }
-    }
-}
-
-impl SyncAnswer {
-    fn take(&self) -> Option<Outcome> {
-        if !self.answered.load(Ordering::Acquire) {
-            return None;
-        }
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -159,13 +109,9 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     let inherited = local.chain.borrow().clone();
     let outermost = inherited.is_none();
     let chain = inherited.unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
-    let answer = Arc::new(SyncAnswer {
-        shared: Arc::downgrade(&local.shared),
-        outcome: Mutex::new(None),
-        answered: AtomicBool::new(false),
-    });
+    let answer = Reply::new(Arc::downgrade(&local.shared));
     let outer = local.chain.replace(Some(chain.clone()));
-    dispatch(prepared, Arc::clone(&answer) as Arc<dyn Answer>, chain.clone(), true);
+    prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&answer) as Arc<dyn Answer>);
     let outcome = loop {
         let version = local.shared.version.load(Ordering::Acquire);
         if let Some(outcome) = answer.take() {
@@ -186,11 +132,7 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     };
     *local.chain.borrow_mut() = outer;
     if outermost {
-        chain.end();
-        // What came too late for this call: its caller was given up.
-        while let Some(request) = local.shared.take_call() {
-            request.answer.answer(Err(Fault::environment_gone()));
-        }
+        local.shared.end_chain(&chain);
     }
     outcome
 }

@@ -13,7 +13,7 @@ use super::js::{Js, JsResult, JsValue};
 use super::shared::{Event, Shared};
 use super::signal::Signal;
 use super::{carrier, signal};
-use crate::isolate::{Job, Limits, Remote, Settings};
+use crate::isolate::{Job, Kind, Remote, Settings};
 use crate::ops::op;
 use crate::value::{Answer, Chain, Fault, Handle, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value};
 
@@ -39,7 +39,7 @@ pub struct Local {
     /// The event loop is kept alive.
     held: Cell<bool>,
     /// Isolates that were answered, or have answered, and may have more to say.
-    owing: RefCell<Vec<Weak<Remote>>>,
+    owing: RefCell<HashMap<usize, Weak<Remote>>>,
     /// The sync call that this thread is in, and the chain it belongs to.
     pub(super) chain: RefCell<Option<Chain>>,
     /// Pins of shared memory: references to views of it.
@@ -141,15 +141,8 @@ impl Local {
 
     /// Keeps the event loop alive until `remote` has done what was sent to it so far.
     fn stay_until_digested(&self, js: Js<'_>, remote: &Arc<Remote>) {
-        remote.post(Job {
-            limits: Limits::default(),
-            chain: Chain::default(),
-            answer: self.digest(js, Arc::downgrade(remote)),
-            work: Box::new(|_scope, _guest| Ok(Value::Undefined)),
-            sync: false,
-            loose: false,
-            background: false,
-        });
+        let answer = self.digest(js, Arc::downgrade(remote));
+        remote.post(Job::new(Kind::Task, answer, Box::new(|_scope, _guest| Ok(Value::Undefined))));
     }
 
     /// Keeps the event loop alive until `remote` is gone: promises it abandons are still to be heard of.
@@ -245,7 +238,7 @@ impl Local {
     /// still does with an answer that it got.
     fn update_hold(&self, js: Js<'_>) {
         if self.pending.get() == 0 {
-            for remote in self.owing.take().iter().filter_map(Weak::upgrade) {
+            for remote in self.owing.take().values().filter_map(Weak::upgrade) {
                 if remote.has_loose_work() {
                     self.stay_until_digested(js, &remote);
                 }
@@ -260,9 +253,9 @@ impl Local {
 
     /// More may come from `origin`, although nobody waits for it yet.
     fn owes(&self, origin: &Weak<Remote>) {
-        let mut owing = self.owing.borrow_mut();
-        if !owing.last().is_some_and(|last| last.ptr_eq(origin)) {
-            owing.push(origin.clone());
+        if origin.strong_count() > 0 {
+            // The address is the isolate's alone for as long as this is kept.
+            self.owing.borrow_mut().insert(origin.as_ptr().addr(), origin.clone());
         }
     }
 
@@ -273,7 +266,11 @@ impl Local {
                 if held {
                     self.end();
                 }
-                let carrier = carrier::write(js, self, outcome)?;
+                // What the host has no room for is told, so that nobody waits for ever.
+                let carrier = carrier::write(js, self, outcome).or_else(|_| {
+                    js.clear_exception();
+                    carrier::write(js, self, Err(Fault::range_error("The value could not be brought into the host")))
+                })?;
                 js.call(js.dereference(self.settle)?, &[js.number(request as f64)?, carrier])?;
             }
             Event::Ask(request) => self.serve(js, request),
@@ -301,24 +298,25 @@ impl Local {
         // Request 0 settles nothing.
         let ping = || js.call(js.dereference(self.settle)?, &[js.number(0.0)?, js.undefined()?]);
         // Deep in a recursion even this may throw; whoever throws is alive.
-        matches!(js.scoped(ping), Ok(Ok(_))) || js.take_exception().is_some()
+        matches!(js.scoped(ping), Ok(Ok(_))) || js.clear_exception()
     }
 
     /// Lets the surface answer a request, now or later.
     pub fn serve(&self, js: Js<'_>, request: Request) {
-        let Request { op, slot, args, answer, chain } = request;
+        let Request { op, slot, args, answer, chain, charge } = request;
         // A slab's key fits.
         let number = self.asked.borrow_mut().insert(answer) as i64 + 1;
         let outer = self.chain.replace(chain.waits_in(self.shared.id).then_some(chain));
         let carried = self.call_serve(js, number, op, slot, args);
         *self.chain.borrow_mut() = outer;
+        drop(charge);
         match carried {
             // `undefined`: the surface replies itself.
             Ok(None) => {}
             Ok(Some(outcome)) => self.reply(js, number, outcome),
             Err(_) => {
                 // The surface lets no exception out, but at the end of the stack it cannot help it.
-                let thrown = js.take_exception().is_some();
+                let thrown = js.clear_exception();
                 let fault = if thrown {
                     Fault::range_error("Maximum call stack size exceeded")
                 } else {
@@ -387,6 +385,13 @@ struct AsyncAnswer {
     request: i64,
     origin: Weak<Remote>,
     answered: AtomicBool,
+}
+
+impl Drop for AsyncAnswer {
+    /// A call that could not be made at all: the event loop must not stay alive for it.
+    fn drop(&mut self) {
+        self.answer(Err(Fault::promise_abandoned()));
+    }
 }
 
 impl Answer for AsyncAnswer {

@@ -381,15 +381,15 @@ impl<'a> Js<'a> {
         let _ = unsafe { sys::napi_throw_type_error(self.env, ptr::null(), message.as_ptr()) };
     }
 
-    /// Takes what was thrown. `None` where nothing was, as when the environment is being terminated.
-    pub fn take_exception(self) -> Option<JsValue> {
+    /// Forgets what was thrown. False when nothing was, or when it was the termination of the environment, which looks like
+    /// a thrown `null`.
+    pub fn clear_exception(self) -> bool {
         let mut exception = ptr::null_mut();
         // SAFETY: as in `type_of`.
         let status = unsafe { sys::napi_get_and_clear_last_exception(self.env, &raw mut exception) };
-        let thrown = status == sys::Status::napi_ok
+        status == sys::Status::napi_ok
             && !exception.is_null()
-            && self.type_of(exception).is_ok_and(|kind| kind == JsType::Object);
-        thrown.then_some(exception)
+            && self.type_of(exception).is_ok_and(|kind| !matches!(kind, JsType::Undefined | JsType::Null))
     }
 
     pub fn exception_is_pending(self) -> bool {

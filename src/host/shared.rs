@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::signal::Signal;
 use crate::isolate::{Remote, Stop, next_owner_id};
-use crate::value::{Answer, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Value};
+use crate::value::{Answer, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Value, Wake};
 
 /// What other threads have for the environment's thread.
 pub enum Event {
@@ -79,7 +79,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands `event` to the environment's thread. False when the environment is gone.
+    /// Hands `event` to the environment's thread, or back when the environment is gone.
     pub fn send(&self, event: Event) -> Result<(), Event> {
         let mut queue = self.lock();
         if queue.closed {
@@ -96,14 +96,7 @@ impl Shared {
 
     /// Everything that has come since the last time.
     pub(super) fn take_events(&self) -> VecDeque<Event> {
-        let mut queue = self.lock();
-        let events = std::mem::take(&mut queue.events);
-        let crowd = std::mem::take(&mut queue.crowd);
-        drop(queue);
-        for answer in crowd {
-            answer.answer(Ok(Value::Undefined));
-        }
-        events
+        std::mem::take(&mut self.lock().events)
     }
 
     /// Puts back what was not handled. False when nothing is left; the next event then tells the event loop again.
@@ -113,7 +106,25 @@ impl Shared {
         queue.events = events;
         let left = !queue.events.is_empty();
         self.signalled.store(left, Ordering::Release);
+        let crowd = std::mem::take(&mut queue.crowd);
+        drop(queue);
+        for answer in crowd {
+            answer.answer(Ok(Value::Undefined));
+        }
         left
+    }
+
+    /// The sync call at the root of `chain` has returned. What is asked of it from now on, or was too late, is for the event
+    /// loop.
+    pub(super) fn end_chain(&self, chain: &Chain) {
+        let mut queue = self.lock();
+        chain.end();
+        let late = std::mem::take(&mut queue.calls);
+        self.waiting_calls.store(0, Ordering::Release);
+        drop(queue);
+        for request in late {
+            self.ask(request);
+        }
     }
 
     pub(super) fn take_call(&self) -> Option<Request> {
@@ -123,11 +134,6 @@ impl Shared {
         let request = self.lock().calls.pop_front()?;
         self.waiting_calls.fetch_sub(1, Ordering::Release);
         Some(request)
-    }
-
-    /// Wakes the thread if it waits in a sync call.
-    pub(super) fn wake(&self) {
-        self.bump(self.lock());
     }
 
     fn bump(&self, queue: MutexGuard<'_, Queue>) {
@@ -166,6 +172,7 @@ impl Shared {
         queue.closed = true;
         let events = std::mem::take(&mut queue.events);
         let calls = std::mem::take(&mut queue.calls);
+        self.waiting_calls.store(0, Ordering::Release);
         let crowd = std::mem::take(&mut queue.crowd);
         drop(queue);
         for answer in crowd {
@@ -194,6 +201,13 @@ impl Shared {
     }
 }
 
+impl Wake for Shared {
+    /// For a thread that waits in a sync call.
+    fn wake(&self) {
+        self.bump(self.lock());
+    }
+}
+
 impl Owner for Shared {
     fn id(&self) -> u64 {
         self.id
@@ -217,9 +231,11 @@ impl Owner for Shared {
 const MOST_EVENTS: usize = 1_000;
 
 impl Host for Shared {
-    fn admit(&self, chain: &Chain, answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
+    fn admit(&self, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
         let mut queue = self.lock();
-        if queue.events.len() < MOST_EVENTS || queue.closed {
+        // While the event loop has something to do it will come by here.
+        let waits = queue.events.len() >= MOST_EVENTS || broke && self.signalled.load(Ordering::Acquire);
+        if !waits || queue.closed {
             return Ok(true);
         }
         if chain.waits_in(self.id) {
@@ -231,16 +247,14 @@ impl Host for Shared {
     }
 
     fn ask(&self, request: Request) {
-        if request.chain.waits_in(self.id) {
-            let mut queue = self.lock();
-            if !queue.closed {
-                queue.calls.push_back(request);
-                self.waiting_calls.fetch_add(1, Ordering::Release);
-                return self.bump(queue);
-            }
-            drop(queue);
-            return request.answer.answer(Err(Fault::environment_gone()));
+        let mut queue = self.lock();
+        // Under the lock, under which chains end as well.
+        if request.chain.waits_in(self.id) && !queue.closed {
+            queue.calls.push_back(request);
+            self.waiting_calls.fetch_add(1, Ordering::Release);
+            return self.bump(queue);
         }
+        drop(queue);
         if let Err(Event::Ask(request)) = self.send(Event::Ask(request)) {
             request.answer.answer(Err(Fault::environment_gone()));
         }

@@ -7,13 +7,25 @@ use std::time::{Duration, Instant};
 
 type Action = Box<dyn FnOnce() + Send>;
 
-/// Names an alarm, to cancel it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Alarm(Instant, u64);
+/// When an alarm is due, and which of those that are due at the same time it is.
+type Key = (Instant, u64);
+
+/// An alarm that is forgotten when this is dropped. It may be running at that moment.
+#[derive(Debug)]
+#[must_use]
+pub struct Alarm(Key);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        let action = CLOCK.lock().pending.remove(&self.0);
+        // Dropped outside the lock: it may hold the last handle on something.
+        drop(action);
+    }
+}
 
 #[derive(Default)]
 struct Alarms {
-    pending: BTreeMap<Alarm, Action>,
+    pending: BTreeMap<Key, Action>,
     serial: u64,
     /// The thread sleeps until then; an earlier alarm must wake it. `None`: it is awake or not started.
     sleeping_until: Option<Instant>,
@@ -31,13 +43,23 @@ static CLOCK: LazyLock<Arc<Clock>> = LazyLock::new(Arc::default);
 /// Longer waits are cut; the thread then looks again.
 const HORIZON: Duration = Duration::from_secs(3_600);
 
-/// Runs `action` on the clock's thread at `time`. Actions must be short and must not block.
+/// Runs `action` on the clock's thread at `time`, unless the alarm is dropped before. Actions must be short and must not
+/// block.
 pub fn at(time: Instant, action: impl FnOnce() + Send + 'static) -> Alarm {
+    Alarm(set(time, Box::new(action)))
+}
+
+/// Runs `action` on the clock's thread after `delay`, whatever happens.
+pub fn after(delay: Duration, action: impl FnOnce() + Send + 'static) {
+    set(Instant::now() + delay, Box::new(action));
+}
+
+fn set(time: Instant, action: Action) -> Key {
     let clock = &*CLOCK;
     let mut alarms = clock.lock();
     alarms.serial += 1;
-    let alarm = Alarm(time, alarms.serial);
-    alarms.pending.insert(alarm, Box::new(action));
+    let key = (time, alarms.serial);
+    alarms.pending.insert(key, action);
     if !alarms.started {
         let own = Arc::clone(clock);
         // Without the thread no limit would ever be enforced: try again with the next alarm.
@@ -48,14 +70,7 @@ pub fn at(time: Instant, action: impl FnOnce() + Send + 'static) -> Alarm {
     if wake {
         clock.changed.notify_one();
     }
-    alarm
-}
-
-/// Forgets an alarm. It may be running at this moment.
-pub fn cancel(alarm: Alarm) {
-    let action = CLOCK.lock().pending.remove(&alarm);
-    // Dropped outside the lock: it may hold the last handle on something.
-    drop(action);
+    key
 }
 
 impl Clock {
@@ -67,7 +82,7 @@ impl Clock {
         let mut alarms = self.lock();
         loop {
             let now = Instant::now();
-            let due = alarms.pending.first_key_value().map(|(alarm, _)| alarm.0);
+            let due = alarms.pending.first_key_value().map(|((time, _), _)| *time);
             if due.is_some_and(|time| time <= now) {
                 if let Some((_, action)) = alarms.pending.pop_first() {
                     drop(alarms);

@@ -8,18 +8,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::clock::{self, Alarm};
+use super::job::Kind;
 use super::remote::{Remote, Stop, TERMINATION_GRACE};
-use super::{Guest, Job, Limits};
+use super::{Deadline, Guest, Job, Limits};
 use crate::convert;
 use crate::value::{Answer, Fault, Outcome, Text};
 
-/// How long an interrupt may stay unanswered before execution is terminated from outside.
+/// How long an interrupt may stay unanswered before execution is terminated from outside, and again: what is terminated
+/// once may run on elsewhere.
 const INTERRUPT_PATIENCE: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug)]
 enum Expired {
     Timeout,
     Deadline(Duration),
+}
+
+impl Expired {
+    fn fault(self, stack: Text) -> Fault {
+        match self {
+            Expired::Timeout => Fault::timeout(stack),
+            Expired::Deadline(limit) => Fault::deadline(limit),
+        }
+    }
 }
 
 struct Timer {
@@ -32,7 +43,8 @@ struct Entry {
     serial: u64,
     answer: Arc<dyn Answer>,
     timeout: Option<Timer>,
-    deadline: Option<Alarm>,
+    /// Held for as long as the entry runs.
+    _deadline: Option<Alarm>,
     expired: Option<Expired>,
     /// Frames that were running when the limit passed.
     stack: Option<Text>,
@@ -63,11 +75,6 @@ impl Entries {
 
     pub fn is_running(&self) -> bool {
         !self.lock().entries.is_empty()
-    }
-
-    /// The entry that `answer` waits for is running.
-    pub fn runs(&self, answer: &Arc<dyn Answer>) -> bool {
-        self.lock().entries.iter().any(|entry| Arc::ptr_eq(&entry.answer, answer))
     }
 
     /// Some entry is past its limit; whoever waits must return.
@@ -127,8 +134,7 @@ impl Entries {
 impl Timer {
     /// False when it stands still already.
     fn pause(&mut self) -> bool {
-        let Some((since, alarm)) = self.running.take() else { return false };
-        clock::cancel(alarm);
+        let Some((since, _alarm)) = self.running.take() else { return false };
         self.remaining = self.remaining.saturating_sub(since.elapsed());
         true
     }
@@ -150,9 +156,6 @@ fn expire_at(time: Instant, remote: &Weak<Remote>, serial: u64, expired: Expired
     })
 }
 
-/// Far enough to be no limit, near enough for `Instant` arithmetic.
-pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
-
 impl Remote {
     fn weak(self: &Arc<Self>) -> Weak<Self> {
         Arc::downgrade(self)
@@ -163,17 +166,24 @@ impl Remote {
         stack.serial += 1;
         let serial = stack.serial;
         let timeout = limits.timeout.map(|remaining| {
-            let mut timer = Timer { remaining: remaining.min(LONGEST), running: None };
+            let mut timer = Timer { remaining, running: None };
             timer.resume(&self.weak(), serial);
             timer
         });
-        let deadline = limits.deadline.map(|limit| {
-            expire_at(Instant::now() + limit.min(LONGEST), &self.weak(), serial, Expired::Deadline(limit))
-        });
+        let deadline = limits
+            .deadline
+            .map(|Deadline { limit, time }| expire_at(time, &self.weak(), serial, Expired::Deadline(limit)));
         if timeout.is_some() {
             self.entries.timed.store(true, Ordering::Release);
         }
-        stack.entries.push(Entry { serial, answer: Arc::clone(answer), timeout, deadline, expired: None, stack: None });
+        stack.entries.push(Entry {
+            serial,
+            answer: Arc::clone(answer),
+            timeout,
+            _deadline: deadline,
+            expired: None,
+            stack: None,
+        });
         serial
     }
 
@@ -192,33 +202,34 @@ impl Remote {
         drop(stack);
         // A guest that waits in Rust is not woken by V8.
         self.signal(self.lock());
+        self.insist_later(serial, Instant::now() + TERMINATION_GRACE);
+    }
+
+    fn insist_later(self: &Arc<Self>, serial: u64, until: Instant) {
         let remote = self.weak();
-        clock::at(Instant::now() + INTERRUPT_PATIENCE, move || {
+        clock::after(INTERRUPT_PATIENCE, move || {
             if let Some(remote) = remote.upgrade() {
-                remote.insist(serial);
+                remote.insist(serial, until);
             }
         });
     }
 
-    /// Second stage: terminated from outside.
-    fn insist(self: &Arc<Self>, serial: u64) {
+    /// Second stage: terminated from outside. Third stage, after `until`: it takes no notice and is given up.
+    fn insist(self: &Arc<Self>, serial: u64, until: Instant) {
         let stack = self.entries.lock();
         if !stack.entries.iter().any(|entry| entry.serial == serial) {
             return;
         }
-        if let Some(v8) = self.v8.get() {
-            v8.terminate_execution();
-        }
-        drop(stack);
-        let remote = self.weak();
-        clock::at(Instant::now() + TERMINATION_GRACE, move || {
-            let Some(remote) = remote.upgrade() else { return };
-            // Third stage: it takes no notice.
-            let ignores = remote.entries.lock().entries.iter().any(|entry| entry.serial == serial);
-            if ignores {
-                remote.give_up("Script failed to terminate");
+        if Instant::now() < until {
+            if let Some(v8) = self.v8.get() {
+                v8.terminate_execution();
             }
-        });
+            drop(stack);
+            self.insist_later(serial, until);
+        } else {
+            drop(stack);
+            self.give_up("Script failed to terminate");
+        }
     }
 
     /// Takes entry `serial` off the stack and says what its outcome is, given what its job returned.
@@ -232,48 +243,44 @@ impl Remote {
             let timed = stack.entries.iter().any(|entry| entry.timeout.is_some());
             self.entries.timed.store(timed, Ordering::Release);
         }
-        if let Some((_, alarm)) = entry.timeout.and_then(|timer| timer.running) {
-            clock::cancel(alarm);
-        }
-        if let Some(alarm) = entry.deadline {
-            clock::cancel(alarm);
-        }
         let reason = self.stop_reason();
         if let Some(fault) = reason.fault() {
             return Err(fault);
         }
-        let outer_expired = stack.entries.iter().any(|entry| entry.expired.is_some());
-        self.entries.expired.store(outer_expired, Ordering::Release);
+        let outer = stack.entries.iter().find_map(|entry| entry.expired);
+        self.entries.expired.store(outer.is_some(), Ordering::Release);
         // Under the lock: no stage can terminate between the removal of the entry and this.
         if entry.expired.is_some()
-            && !outer_expired
+            && outer.is_none()
             && let Some(v8) = self.v8.get()
         {
             v8.cancel_terminate_execution();
         }
-        match entry.expired {
-            Some(Expired::Timeout) => Err(Fault::timeout(entry.stack.unwrap_or(Text::from("")))),
-            Some(Expired::Deadline(limit)) => Err(Fault::deadline(limit)),
-            None if outer_expired => Err(Fault::timeout(Text::from(""))),
-            None => match outcome {
-                Err(Fault::Stopped) => Err(Fault::disposed_during_execution()),
-                outcome => outcome,
-            },
+        drop(stack);
+        match (entry.expired, outcome) {
+            (Some(expired), _) => Err(expired.fault(entry.stack.unwrap_or(Text::from("")))),
+            (None, Err(Fault::Stopped)) => {
+                Err(outer.map_or_else(Fault::disposed_during_execution, |outer| outer.fault(Text::from(""))))
+            }
+            (None, outcome) => outcome,
         }
     }
 }
 
 /// Runs one job from beginning to end: limits, work, and after the outermost one microtasks and unhandled rejections.
 pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
-    let Job { limits, chain, answer, work, background, .. } = job;
-    let limits = if background { guest.last_limits() } else { limits };
-    if let Some(fault) = remote.stop_reason().fault() {
-        return answer.answer(Err(fault));
-    }
+    let Job { kind, limits, chain, answer, work, charge, overdue } = job;
+    let limits = if kind == Kind::Background { guest.last_limits().renewed() } else { limits };
     if answer.is_answered() {
         return;
     }
     let serial = remote.enter(limits, &answer);
+    // The entry has an alarm of its own now.
+    drop(overdue);
+    // After it is known to run: who stops the isolate from here on answers, and waits for it.
+    if remote.is_disposed() {
+        return answer.answer(remote.leave(serial, Err(Fault::Stopped)));
+    }
     let outermost = guest.push_chain(chain, limits);
     let time = outermost.then(Instant::now);
     let mut outcome = {
@@ -281,13 +288,21 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         work(scope, guest)
     };
     if outermost {
+        if remote.is_stopping() {
+            // V8 forgets a termination that has unwound the stack. With this one it drops the microtasks.
+            scope.terminate_execution();
+        }
         scope.perform_microtask_checkpoint();
+        if remote.is_stopping() {
+            guest.forget_rejections();
+        }
         v8::scope!(let scope, scope);
         if let Some(rejection) = guest.take_rejection(scope) {
             outcome = Err(rejection);
         }
     }
     guest.pop_chain();
+    drop(charge);
     if let Some(since) = time {
         remote.meter.worked(since);
     }

@@ -3,21 +3,24 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, Weak};
 
 use slab::Slab;
 
 use super::remote::Remote;
-use super::{IsolateScope, Job, Limits, Realm, entry};
+use super::{Deadline, IsolateScope, Job, Limits, Realm, entry};
 use crate::convert;
-use crate::value::{Answer, Chain, Fault, Handle, Outcome, Owner, SharedMemory, Slot, Value};
+use crate::value::{
+    Chain, ContextHandle, Fault, Handle, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory, Slot, TypeOf,
+    Value,
+};
 
 /// What a slot of this isolate holds.
+#[derive(Clone)]
 pub enum Held {
     Context(Arc<Realm>),
-    Script(CompiledScript),
+    Script(Arc<CompiledScript>),
     Value(Arc<Realm>, v8::Global<v8::Value>),
 }
 
@@ -30,14 +33,28 @@ pub struct CompiledScript {
     pub cache: Option<Arc<Vec<u8>>>,
 }
 
+/// Something that guest code knows by an id.
+enum Carried {
+    Foreign(Value),
+    /// A handle on what is in this very isolate. Without the handle's own slot, which would keep the isolate alive for ever.
+    Own(Own),
+}
+
+enum Own {
+    Isolate,
+    Context { context: Held, global: Held },
+    Script(Held),
+    Reference { held: Held, type_of: TypeOf, accessors: bool, inherit: bool },
+}
+
 pub struct Guest {
     remote: Weak<Remote>,
     slots: RefCell<Slab<Held>>,
     /// By an index that is never used again: a function may outlive its realm's last handle.
     realms: RefCell<BTreeMap<u32, Weak<Realm>>>,
     next_realm: Cell<u32>,
-    /// Handles and functions of others that guest code holds, by the id it knows them by.
-    carried: RefCell<Slab<Value>>,
+    /// Handles and functions that guest code holds, by the id it knows them by.
+    carried: RefCell<Slab<Carried>>,
     /// Shared memory that is known here, by its address: the same buffer travels as the same memory.
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
     /// For what needs a context before there is one.
@@ -45,7 +62,7 @@ pub struct Guest {
     /// Some realm has met a handle.
     pub has_surface: Cell<bool>,
     /// One per entry on the stack.
-    chains: RefCell<Vec<(Chain, Limits, Instant)>>,
+    chains: RefCell<Vec<(Chain, Limits)>>,
     /// Those of the last call that had any; what V8 runs by itself gets them.
     last_limits: Cell<Limits>,
     /// Rejected promises nobody handles, in order.
@@ -59,9 +76,9 @@ unsafe impl Send for Guest {}
 unsafe impl Sync for Guest {}
 
 /// 0 is the module itself.
-fn module_first() -> Slab<Value> {
+fn module_first() -> Slab<Carried> {
     let mut carried = Slab::new();
-    carried.insert(Value::Handle(Handle::Ivm));
+    carried.insert(Carried::Foreign(Value::Handle(Handle::Ivm)));
     carried
 }
 
@@ -135,10 +152,12 @@ impl Guest {
         self.slots.borrow().get(slot.index() as usize).and_then(read)
     }
 
-    /// The value at a slot that the realm's surface knows to be alive.
-    pub fn held_at<'s>(&self, scope: &v8::PinScope<'s, '_>, slot: u32) -> Option<v8::Local<'s, v8::Value>> {
-        match self.slots.borrow().get(slot as usize) {
-            Some(Held::Value(_, value)) => Some(v8::Local::new(scope, value)),
+    /// The value of this isolate that a carried Reference refers to.
+    pub fn referred<'s>(&self, scope: &v8::PinScope<'s, '_>, id: usize) -> Option<v8::Local<'s, v8::Value>> {
+        match self.carried.borrow().get(id) {
+            Some(Carried::Own(Own::Reference { held: Held::Value(_, value), .. })) => {
+                Some(v8::Local::new(scope, value))
+            }
             _ => None,
         }
     }
@@ -153,6 +172,11 @@ impl Guest {
     /// `slot` belongs to this isolate.
     pub fn owns(&self, slot: &Slot) -> bool {
         self.owner_id() == Some(slot.owner().id())
+    }
+
+    /// A reply that this isolate's thread can wait for.
+    pub fn reply(&self) -> Arc<Reply<Remote>> {
+        Reply::new(self.remote.clone())
     }
 
     /// What identifies this isolate as an owner.
@@ -172,13 +196,63 @@ impl Guest {
         }
     }
 
-    /// Keeps something of others for guest code; the id is what guest code knows.
+    /// Keeps a handle or function for guest code; the id is what guest code knows.
     pub fn carry(&self, value: Value) -> usize {
-        self.carried.borrow_mut().insert(value)
+        let carried = match self.own(&value) {
+            Some(own) => Carried::Own(own),
+            None => Carried::Foreign(value),
+        };
+        self.carried.borrow_mut().insert(carried)
+    }
+
+    /// What carries a handle on something in this isolate; `None` for every other value.
+    fn own(&self, value: &Value) -> Option<Own> {
+        let Value::Handle(handle) = value else { return None };
+        let held = |slot: &Slot| {
+            let own = self.owns(slot).then(|| self.slots.borrow().get(slot.index() as usize).cloned());
+            own.flatten()
+        };
+        match handle {
+            Handle::Isolate(isolate) => (self.owner_id() == Some(isolate.0.id())).then_some(Own::Isolate),
+            Handle::Context(context) => {
+                Some(Own::Context { context: held(&context.slot)?, global: held(&context.global.slot)? })
+            }
+            Handle::Script(script) => Some(Own::Script(held(script)?)),
+            Handle::Reference(reference) => Some(Own::Reference {
+                held: held(&reference.slot)?,
+                type_of: reference.type_of,
+                accessors: reference.accessors,
+                inherit: reference.inherit,
+            }),
+            Handle::ExternalCopy(_) | Handle::Ivm => None,
+        }
     }
 
     pub fn carried(&self, id: usize) -> Option<Value> {
-        self.carried.borrow().get(id).cloned()
+        let carried = self.carried.borrow();
+        let own = match carried.get(id)? {
+            Carried::Foreign(value) => return Some(value.clone()),
+            Carried::Own(own) => own,
+        };
+        Some(Value::Handle(match own {
+            Own::Isolate => Handle::Isolate(IsolateHandle(self.remote().ok()?)),
+            Own::Context { context, global } => Handle::Context(Arc::new(ContextHandle {
+                slot: self.hold(context.clone()).ok()?,
+                global: Arc::new(Reference {
+                    slot: self.hold(global.clone()).ok()?,
+                    type_of: TypeOf::Object,
+                    accessors: false,
+                    inherit: false,
+                }),
+            })),
+            Own::Script(script) => Handle::Script(self.hold(script.clone()).ok()?),
+            Own::Reference { held, type_of, accessors, inherit } => Handle::Reference(Arc::new(Reference {
+                slot: self.hold(held.clone()).ok()?,
+                type_of: *type_of,
+                accessors: *accessors,
+                inherit: *inherit,
+            })),
+        }))
     }
 
     pub fn put_down(&self, id: usize) {
@@ -190,11 +264,11 @@ impl Guest {
 
     /// True for the outermost entry.
     pub(super) fn push_chain(&self, chain: Chain, limits: Limits) -> bool {
-        if limits.timeout.is_some() || limits.deadline.is_some() {
+        if limits.is_some() {
             self.last_limits.set(limits);
         }
         let mut chains = self.chains.borrow_mut();
-        chains.push((chain, limits, Instant::now()));
+        chains.push((chain, limits));
         chains.len() == 1
     }
 
@@ -209,15 +283,12 @@ impl Guest {
 
     /// The limits of what runs now, for what it brings about.
     pub fn limits(&self) -> Limits {
-        self.chains.borrow().last().map(|(_, limits, _)| *limits).unwrap_or_default()
+        self.chains.borrow().last().map(|(_, limits)| *limits).unwrap_or_default()
     }
 
-    /// The deadline of what runs now, as given and as a time.
-    pub fn deadline(&self) -> Option<(Duration, Instant)> {
-        let chains = self.chains.borrow();
-        let (_, limits, start) = chains.last()?;
-        let limit = limits.deadline?;
-        Some((limit, start.checked_add(limit)?))
+    /// The deadline of what runs now.
+    pub fn deadline(&self) -> Option<Deadline> {
+        self.limits().deadline
     }
 
     pub(super) fn last_limits(&self) -> Limits {
@@ -233,6 +304,11 @@ impl Guest {
         let scope = &mut v8::ContextScope::new(scope, context);
         let reason = v8::Local::new(scope, &reason);
         Some(convert::fault_from_exception(scope, reason))
+    }
+
+    pub(super) fn forget_rejections(&self) {
+        let rejections = std::mem::take(&mut *self.rejections.borrow_mut());
+        drop(rejections);
     }
 
     pub(super) fn any_realm(&self) -> Option<Arc<Realm>> {
@@ -285,7 +361,7 @@ impl Guest {
     }
 
     /// Waits on this thread until `reply` is there. Serves sync calls to this isolate meanwhile; timeouts stand still.
-    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply) -> Outcome {
+    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply<Remote>) -> Outcome {
         let remote = self.remote()?;
         let paused = remote.entries.pause();
         let outcome = loop {
@@ -310,51 +386,24 @@ impl Guest {
     }
 }
 
-/// The answer a guest thread waits for.
-pub struct Reply {
-    remote: Weak<Remote>,
-    outcome: Mutex<Option<Outcome>>,
-    answered: AtomicBool,
-}
-
-impl Reply {
-    pub fn new(guest: &Guest) -> Arc<Self> {
-        Arc::new(Self { remote: guest.remote.clone(), outcome: Mutex::new(None), answered: AtomicBool::new(false) })
-    }
-
-    fn take(&self) -> Option<Outcome> {
-        if !self.answered.load(Ordering::Acquire) {
-            return None;
-        }
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl Answer for Reply {
-    fn answer(&self, outcome: Outcome) {
-        let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.answered.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        *place = Some(outcome);
-        drop(place);
-        if let Some(remote) = self.remote.upgrade() {
-            remote.signal(remote.lock());
-        }
-    }
-}
+/// Rejections that are remembered; only the first that stays unhandled is ever told.
+const MOST_REJECTIONS: usize = 10_000;
 
 /// V8 calls this when a promise is rejected without a handler, and when a handler comes after all.
 pub(super) unsafe extern "C" fn on_promise_reject(message: v8::PromiseRejectMessage) {
     // SAFETY: V8 calls this on the isolate's thread with a message that lives for the call.
     v8::callback_scope!(unsafe let scope, &message);
+    let _lifted = convert::cap::lift();
     let Ok(guest) = Guest::of(scope) else { return };
     let promise = v8::Global::new(scope, message.get_promise());
     match message.get_event() {
         v8::PromiseRejectEvent::PromiseRejectWithNoHandler => {
             let reason = message.get_value().unwrap_or_else(|| v8::undefined(scope).into());
             let reason = v8::Global::new(scope, reason);
-            guest.rejections.borrow_mut().push((promise, reason));
+            let mut rejections = guest.rejections.borrow_mut();
+            if rejections.len() < MOST_REJECTIONS {
+                rejections.push((promise, reason));
+            }
         }
         v8::PromiseRejectEvent::PromiseHandlerAddedAfterReject => {
             guest.rejections.borrow_mut().retain(|(rejected, _)| *rejected != promise);

@@ -1,10 +1,11 @@
 //! A unit of work for one isolate: what to do, under which limits, on whose behalf, and who gets the outcome.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Guest;
-use crate::value::{Answer, Chain, Outcome};
+use super::clock::Alarm;
+use crate::value::{Answer, Chain, Charge, Outcome};
 
 /// A scope without a context: what every job starts in.
 pub type IsolateScope<'s, 'i> = v8::PinScope<'s, 'i, ()>;
@@ -12,24 +13,88 @@ pub type IsolateScope<'s, 'i> = v8::PinScope<'s, 'i, ()>;
 /// The work itself. Runs on the thread that has borrowed the isolate.
 pub type Work = Box<dyn FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) -> Outcome + Send>;
 
+/// Far enough to be no limit, near enough for `Instant` arithmetic.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 /// How long a job may take.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// Time the guest itself runs; stands still while it waits for a host.
     pub timeout: Option<Duration>,
-    /// Wall-clock time from the moment the job starts.
-    pub deadline: Option<Duration>,
+    pub deadline: Option<Deadline>,
+}
+
+impl Limits {
+    pub fn new(timeout: Option<Duration>, deadline: Option<Duration>) -> Self {
+        Self { timeout: timeout.map(|timeout| timeout.min(LONGEST)), deadline: deadline.map(Deadline::after) }
+    }
+
+    pub fn is_some(&self) -> bool {
+        self.timeout.is_some() || self.deadline.is_some()
+    }
+
+    /// The same limits for something that begins now.
+    pub fn renewed(self) -> Self {
+        Self { deadline: self.deadline.map(|deadline| Deadline::after(deadline.limit)), ..self }
+    }
+}
+
+/// Wall-clock time that a call may take, waiting included.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    /// As it was given.
+    pub limit: Duration,
+    pub time: Instant,
+}
+
+impl Deadline {
+    /// Counts from now.
+    pub fn after(limit: Duration) -> Self {
+        Self { limit, time: Instant::now() + limit.min(LONGEST) }
+    }
+}
+
+/// Who a job is for, which decides when it may start and what waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The caller waits: starts before queued tasks, and nested while the isolate waits.
+    Call,
+    /// Starts when all that came before it has ended.
+    Task,
+    /// A task that the guest has posted to itself: no call of a host waits for it, although one may wait for what it brings
+    /// about.
+    Loose,
+    /// A task that V8 has asked for: runs under the limits of the last call that had any.
+    Background,
 }
 
 pub struct Job {
+    pub kind: Kind,
     pub limits: Limits,
     pub chain: Chain,
     pub answer: Arc<dyn Answer>,
     pub work: Work,
-    /// The caller waits: starts before queued tasks, and nested while the isolate waits.
-    pub sync: bool,
-    /// The guest has posted it to itself: no call of a host waits for it, although one may wait for what it brings about.
-    pub loose: bool,
-    /// V8 has asked for it: runs under the limits of the last call that had any.
-    pub background: bool,
+    /// What it costs whoever has sent it, until it has begun.
+    pub charge: Charge,
+    /// Answers at the deadline, should the job not have begun by then.
+    pub(super) overdue: Option<Alarm>,
+}
+
+impl Job {
+    pub fn new(kind: Kind, answer: Arc<dyn Answer>, work: Work) -> Self {
+        let (limits, chain, charge) = (Limits::default(), Chain::default(), Charge::default());
+        Self { kind, limits, chain, answer, work, charge, overdue: None }
+    }
+
+    pub fn limited(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    pub fn in_chain(self, chain: Chain) -> Self {
+        Self { chain, ..self }
+    }
+
+    pub fn charged(self, charge: Charge) -> Self {
+        Self { charge, ..self }
+    }
 }

@@ -13,8 +13,8 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use guest::{CompiledScript, Guest, Held, Reply};
-pub use job::{IsolateScope, Job, Limits, Work};
+pub use guest::{CompiledScript, Guest, Held};
+pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};
 pub use memory::{HeapFigures, park_out_of_memory};
 pub use realm::{Binding, Place, Realm};
 pub use remote::{Notify, Remote, Settings, Stop, next_owner_id};

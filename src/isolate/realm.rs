@@ -99,16 +99,27 @@ impl Exchange for Place {
         self.guest.remote().ok()?.settings.binding.identify(scope, self, object)
     }
 
+    fn limit(&self) -> usize {
+        let memory = self.guest.remote().map_or(0, |remote| remote.settings.memory_limit);
+        memory.saturating_mul(CLONE_PER_HEAP).clamp(LEAST_LIMIT, MOST_LIMIT)
+    }
+
     fn budget(&self) -> Arc<Budget> {
         self.guest.remote().map_or_else(|_| Budget::new(0), |remote| Arc::clone(&remote.budget))
     }
 
-    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Arc<SharedMemory> {
+    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>> {
         let store = buffer.get_backing_store();
+        if store.is_resizable_by_user_javascript() {
+            return None;
+        }
         let (pointer, length) = (store.data(), store.byte_length());
         let pointer = pointer.map_or(std::ptr::null_mut(), |pointer| pointer.as_ptr().cast::<u8>());
-        if let Some(memory) = self.guest.shared_at(pointer as usize) {
-            return memory;
+        // Nothing is at the address of an empty one, and others may be there as well.
+        if length > 0
+            && let Some(memory) = self.guest.shared_at(pointer as usize)
+        {
+            return Some(memory);
         }
         /// Keeps the backing store alive; its reference count is atomic.
         struct Pin(#[allow(dead_code, reason = "held for its destructor")] v8::SharedRef<v8::BackingStore>);
@@ -118,11 +129,20 @@ impl Exchange for Place {
         unsafe impl Sync for Pin {}
         // SAFETY: the store holds `length` bytes at `pointer` and lives as long as the pin.
         let memory = Arc::new(unsafe { SharedMemory::new(pointer, length, None, Box::new(Pin(store))) });
-        self.guest.remember_shared(&memory);
-        memory
+        self.remember(&memory);
+        Some(memory)
     }
 
     fn remember(&self, memory: &Arc<SharedMemory>) {
-        self.guest.remember_shared(memory);
+        if memory.len() > 0 {
+            self.guest.remember_shared(memory);
+        }
     }
 }
+
+/// A value may take more bytes outside a heap than inside: what is there once is written wherever it is referred to.
+const CLONE_PER_HEAP: usize = 4;
+
+/// Bounds of what one value may take out of an isolate.
+const LEAST_LIMIT: usize = 64 << 20;
+const MOST_LIMIT: usize = 512 << 20;

@@ -2,18 +2,19 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use slab::Slab;
 
-use super::entry::{Entries, LONGEST};
+use super::entry::Entries;
+use super::job::Kind;
 use super::meter::Meter;
 use super::run::{self, Body};
-use super::{Binding, HeapFigures, Job, clock};
+use super::{Binding, Deadline, HeapFigures, Job, clock};
 use crate::engine::{Engine, TaskSink};
-use crate::value::{Answer, Budget, Fault, Owner, Value};
+use crate::value::{Answer, Budget, Fault, Owner, Value, Wake};
 
 /// How long a guest that was told to stop may take before it is given up.
 pub const TERMINATION_GRACE: Duration = Duration::from_millis(1_000);
@@ -42,7 +43,7 @@ pub enum Stop {
     Disposed = 1,
     Memory = 2,
     Environment = 3,
-    /// Its thread does not come back.
+    /// Its thread did not come back.
     Lost = 4,
 }
 
@@ -110,6 +111,8 @@ pub struct Remote {
     /// Counts changes that a waiting thread must look at.
     pub(super) version: AtomicU32,
     stop: AtomicU8,
+    /// Its thread does not come back.
+    lost: AtomicBool,
     pub(super) entries: Entries,
     pub(super) v8: OnceLock<v8::IsolateHandle>,
     /// Slots whose last handle is gone; emptied by the thread that borrows the isolate.
@@ -126,13 +129,24 @@ pub struct Remote {
     waiting_calls: AtomicU32,
     /// Who hears of the outcome of a guest's promise, and how the value is to be transferred.
     awaited: Mutex<Slab<(Arc<dyn Answer>, u32)>>,
-    /// Answers of others that the guest waits for without waiting.
-    pub outstanding: AtomicU32,
-    pub outstanding_bytes: AtomicUsize,
+    /// What the guest's calls that it does not wait for take outside its heap, from question to answer.
+    pub outstanding: Arc<Budget>,
+    /// The same for calls whose answer it ignores.
+    pub posted: Arc<Budget>,
     /// Loose jobs that are queued or running.
     loose: AtomicU32,
     /// Handles on values of this isolate that are alive.
     pub handles: AtomicU32,
+}
+
+/// A deadline counts from the call: one that has not even started by then is answered all the same.
+fn answer_at(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> clock::Alarm {
+    let answer = Arc::downgrade(answer);
+    clock::at(time, move || {
+        if let Some(answer) = answer.upgrade() {
+            answer.answer(Err(Fault::deadline(limit)));
+        }
+    })
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -145,7 +159,7 @@ pub fn next_owner_id() -> u64 {
 impl Remote {
     /// A new isolate. Its V8 side is made on a pool thread, at once.
     pub fn create(settings: Settings) -> Arc<Self> {
-        let budget = Budget::new(settings.memory_limit);
+        let [budget, outstanding, posted] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
         let remote = Arc::new_cyclic(|me: &Weak<Remote>| Self {
             id: next_owner_id(),
             me: me.clone(),
@@ -159,6 +173,7 @@ impl Remote {
             ready: Condvar::new(),
             version: AtomicU32::new(0),
             stop: AtomicU8::new(Stop::None as u8),
+            lost: AtomicBool::new(false),
             entries: Entries::default(),
             v8: OnceLock::new(),
             released: Mutex::default(),
@@ -170,8 +185,8 @@ impl Remote {
             meter: Meter::default(),
             waiting_calls: AtomicU32::new(0),
             awaited: Mutex::default(),
-            outstanding: AtomicU32::new(0),
-            outstanding_bytes: AtomicUsize::new(0),
+            outstanding,
+            posted,
             loose: AtomicU32::new(0),
             handles: AtomicU32::new(0),
         });
@@ -210,42 +225,31 @@ impl Remote {
     }
 
     /// Queues `job`; its answer tells when the isolate is gone.
-    pub fn post(&self, job: Job) {
+    pub fn post(&self, mut job: Job) {
         let mut inbox = self.lock();
         if self.is_disposed() || matches!(inbox.place, Whereabouts::Gone) {
             drop(inbox);
             let fault = match self.stop_reason() {
                 Stop::Memory => Fault::out_of_memory(),
                 Stop::Lost => Fault::unresponsive(),
-                _ => Fault::disposed(job.sync),
+                _ => Fault::disposed(job.kind == Kind::Call),
             };
             job.answer.answer(Err(fault));
             return;
         }
-        if let Some(limit) = job.limits.deadline {
-            self.answer_unstarted(limit, &job.answer);
+        if let Some(deadline) = job.limits.deadline {
+            job.overdue = Some(answer_at(deadline, &job.answer));
         }
-        if job.loose {
+        if job.kind == Kind::Loose {
             self.loose.fetch_add(1, Ordering::AcqRel);
         }
-        if job.sync {
+        if job.kind == Kind::Call {
             inbox.calls.push_back(job);
             self.waiting_calls.fetch_add(1, Ordering::Release);
         } else {
             inbox.tasks.push_back(job);
         }
         self.signal(inbox);
-    }
-
-    /// A deadline counts from the call: one that has not even started by then is answered all the same.
-    fn answer_unstarted(&self, limit: Duration, answer: &Arc<dyn Answer>) {
-        let (remote, answer) = (self.me.clone(), Arc::downgrade(answer));
-        clock::at(std::time::Instant::now() + limit.min(LONGEST), move || {
-            let Some(answer) = answer.upgrade() else { return };
-            if !remote.upgrade().is_some_and(|remote| remote.entries.runs(&answer)) {
-                answer.answer(Err(Fault::deadline(limit)));
-            }
-        });
     }
 
     /// Keeps `answer` until the promise it waits for has settled; without that it is abandoned with the isolate.
@@ -362,7 +366,7 @@ impl Remote {
     /// Unless the thread has come back by then, the isolate counts as lost.
     fn give_up_after(&self, grace: Duration) {
         let remote = self.me.clone();
-        clock::at(std::time::Instant::now() + grace, move || {
+        clock::after(grace, move || {
             if let Some(remote) = remote.upgrade().filter(|remote| remote.entries.is_running()) {
                 remote.give_up("Script failed to terminate");
             }
@@ -372,20 +376,17 @@ impl Remote {
     /// The thread is not expected back: answers every call, queued ones too, and leaves the thread alone. Also called by
     /// V8's out-of-memory handler, on the thread itself.
     pub fn give_up(&self, problem: &str) {
-        let previous = Stop::from_u8(self.stop.swap(Stop::Lost as u8, Ordering::AcqRel));
+        let first = !self.lost.swap(true, Ordering::AcqRel);
+        // An earlier reason stays.
+        let _ = self.stop.compare_exchange(0, Stop::Lost as u8, Ordering::AcqRel, Ordering::Acquire);
         self.meter.lower_priority();
-        let fault = match previous {
-            Stop::None | Stop::Lost => Fault::unresponsive(),
-            reason => reason.fault().unwrap_or(Fault::Stopped),
-        };
+        let fault = self.stop_reason().fault().unwrap_or(Fault::Stopped);
         // Before the calls: a host stays alive for those, not for promises.
         self.abandon_promises();
         self.answer_end(&fault);
         self.fail_queued(&fault);
         self.announce_gone();
-        if previous != Stop::Lost
-            && let Some(callback) = &self.settings.on_catastrophe
-        {
+        if first && let Some(callback) = &self.settings.on_catastrophe {
             callback(problem);
         }
     }
@@ -401,7 +402,7 @@ impl Remote {
         drop(inbox);
         for job in jobs {
             job.answer.answer(Err(fault.clone()));
-            if job.loose {
+            if job.kind == Kind::Loose {
                 self.finish_loose();
             }
         }
@@ -429,6 +430,12 @@ impl Owner for Remote {
     }
 }
 
+impl Wake for Remote {
+    fn wake(&self) {
+        self.signal(self.lock());
+    }
+}
+
 impl TaskSink for Remote {
     fn post(&self, task: v8::Task, delay: Duration) {
         let me = self.me.clone();
@@ -440,7 +447,7 @@ impl TaskSink for Remote {
         if delay.is_zero() {
             post();
         } else {
-            clock::at(std::time::Instant::now() + delay, post);
+            clock::after(delay, post);
         }
     }
 }

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::guest::{Guest, on_promise_reject};
+use super::job::Kind;
 use super::remote::{Remote, Stop, Whereabouts};
-use super::{Job, Limits, entry, memory};
+use super::{Job, clock, entry, memory};
 use crate::engine::{self, TaskSink};
-use crate::value::{Chain, Fault, Nobody, Value, spin};
+use crate::value::{Fault, Nobody, Value, spin};
 
 /// The isolate itself, with what belongs to it.
 pub struct Body {
@@ -37,11 +38,45 @@ pub fn current() -> Option<Arc<Remote>> {
     CURRENT.try_with(|current| current.try_borrow().ok().and_then(|current| current.clone())).ok().flatten()
 }
 
+const NO_THREAD: &str = "No thread could be started";
+
+/// How long the pool may go without starting anything.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Counts what the pool has started.
+static STARTED: AtomicUsize = AtomicUsize::new(0);
+
+/// An isolate that waits for its thread. Given up when that does not come, unless the pool starts others meanwhile.
+struct Waiting(Arc<Remote>);
+
+impl Waiting {
+    /// What is to be done after some patience.
+    fn watch(self: &Arc<Self>) -> impl FnOnce() + Send + use<> {
+        let (waiting, before) = (Arc::downgrade(self), STARTED.load(Ordering::Relaxed));
+        move || {
+            let Some(waiting) = waiting.upgrade() else { return };
+            if STARTED.load(Ordering::Relaxed) == before {
+                waiting.0.give_up(NO_THREAD);
+            } else {
+                clock::after(PATIENCE, Box::new(waiting.watch()) as Box<dyn FnOnce() + Send>);
+            }
+        }
+    }
+}
+
 /// Puts the isolate on a pool thread. `body` is `None` when it has yet to be made.
 pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
     let failed = Arc::clone(&remote);
-    if !engine::run_on_pool(move || occupy(remote, body)) {
-        failed.give_up("No thread could be started");
+    // A pool that can start no thread keeps the work until one of its threads is free, which may be never.
+    let waiting = Arc::new(Waiting(Arc::clone(&remote)));
+    let alarm = clock::at(Instant::now() + PATIENCE, waiting.watch());
+    let occupy = move || {
+        drop((alarm, waiting));
+        STARTED.fetch_add(1, Ordering::Relaxed);
+        occupy(remote, body);
+    };
+    if !engine::run_on_pool(occupy) {
+        failed.give_up(NO_THREAD);
     }
 }
 
@@ -77,7 +112,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             loop {
                 match remote.next() {
                     Next::Job(job) => {
-                        let loose = job.loose;
+                        let loose = job.kind == Kind::Loose;
                         body.guest.tidy(remote);
                         v8::scope!(let scope, &mut *locker);
                         entry::run(scope, &body.guest, remote, job);
@@ -221,16 +256,9 @@ impl Remote {
 
 /// A job that runs a task V8 gave its platform.
 pub fn platform_job(task: v8::Task) -> Job {
-    Job {
-        limits: Limits::default(),
-        chain: Chain::default(),
-        answer: Arc::new(Nobody),
-        work: Box::new(|_scope, _guest| {
-            task.run();
-            Ok(Value::Undefined)
-        }),
-        sync: false,
-        loose: false,
-        background: true,
-    }
+    let work = Box::new(|_scope: &mut super::IsolateScope<'_, '_>, _guest: &Arc<Guest>| {
+        task.run();
+        Ok(Value::Undefined)
+    });
+    Job::new(Kind::Background, Arc::new(Nobody), work)
 }

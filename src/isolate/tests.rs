@@ -4,9 +4,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Job, Remote, Stop};
+use super::{Kind, Remote, Stop};
 use crate::ops::{self, Prepared, op};
-use crate::value::{Answer, Chain, Fault, Outcome, Text, Value};
+use crate::value::{Answer, Chain, Charge, Fault, Outcome, Text, Value};
 
 struct Mailbox(Mutex<Option<Sender<Outcome>>>);
 
@@ -23,21 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn post(prepared: Prepared) -> Receiver<Outcome> {
     let (sender, receiver) = channel();
     let answer: Arc<dyn Answer> = Arc::new(Mailbox(Mutex::new(Some(sender))));
-    match prepared {
-        Prepared::Done(outcome) => answer.answer(outcome),
-        Prepared::Enter { remote, limits, work } => {
-            remote.post(Job {
-                limits,
-                chain: Chain::default(),
-                answer,
-                work,
-                sync: true,
-                loose: false,
-                background: false,
-            });
-        }
-        Prepared::Ask { .. } => panic!("no host here"),
-    }
+    prepared.dispatch(Kind::Call, Chain::default(), Charge::default(), answer);
     receiver
 }
 

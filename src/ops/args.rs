@@ -64,7 +64,7 @@ impl Args {
     pub fn limits(&mut self) -> Result<Limits, Fault> {
         let timeout = self.number()?;
         let deadline = self.number()?;
-        Ok(Limits { timeout: milliseconds(timeout), deadline: milliseconds(deadline) })
+        Ok(Limits::new(milliseconds(timeout), milliseconds(deadline)))
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use super::{Args, Prepared, malformed};
 use crate::isolate::{HeapFigures, Held, Limits, Notify, Realm, Remote, Settings, Stop};
 use crate::value::{
-    BigInt, Chain, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Reference, Request, Text,
-    TypeOf, Value,
+    BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Reference, Request,
+    Text, TypeOf, Value,
 };
 
 pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
@@ -29,6 +29,7 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
                 args: vec![Value::String(Text::from(problem))],
                 chain: Chain::default(),
                 answer: Arc::new(Nobody),
+                charge: Charge::default(),
             });
         };
         Arc::new(notify) as Notify

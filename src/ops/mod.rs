@@ -18,8 +18,8 @@ pub use function::{call_callable, call_function};
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{Transfer, transfer_out};
 
-use crate::isolate::{Guest, Held, IsolateScope, Limits, Place, Realm, Remote, Settings, Work};
-use crate::value::{Fault, Host, Outcome, Slot, Value};
+use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work};
+use crate::value::{Answer, Chain, Charge, Fault, Host, Outcome, Request, Slot, Value};
 
 /// Numbers of the table. The surface has the same (`surface/protocol.js`); a test compares them.
 pub mod op {
@@ -64,11 +64,18 @@ pub enum Prepared {
 }
 
 impl Prepared {
-    /// Bytes of the arguments that a host would be asked with.
-    pub fn byte_size(&self) -> usize {
+    /// Sets the call going. `charge` is held until it has been served.
+    pub fn dispatch(self, kind: Kind, chain: Chain, charge: Charge, answer: Arc<dyn Answer>) {
         match self {
-            Prepared::Ask { args, .. } => args.iter().map(Value::byte_size).sum(),
-            Prepared::Done(_) | Prepared::Enter { .. } => 0,
+            Prepared::Done(outcome) => answer.answer(outcome),
+            Prepared::Enter { remote, limits, work } => {
+                remote.post(Job::new(kind, answer, work).limited(limits).in_chain(chain).charged(charge));
+            }
+            Prepared::Ask { host, op, slot, args } => {
+                host.ask(Request { op, slot: slot.index(), args, chain, answer, charge });
+                // The slot must not be given back before the request is on its way.
+                drop(slot);
+            }
         }
     }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::args::{malformed, reference_of};
-use super::transfer::CLONE_LIMIT;
 use super::{Args, Location, Prepared, Transfer, call_function, locate, op, transfer_out, work_on_value};
 use crate::convert;
 use crate::isolate::{Limits, Place};
@@ -19,9 +18,7 @@ pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared
         Location::Isolate(remote) => remote,
     };
     let work = match op {
-        op::REF_COPY => {
-            work_on_value(slot, |scope, place, value| convert::clone_from_v8(scope, place, value, CLONE_LIMIT))
-        }
+        op::REF_COPY => work_on_value(slot, |scope, place, value| convert::clone_from_v8(scope, place, value)),
         op::REF_GET => {
             let key = Key::new(args.value())?;
             let transfer = Transfer::from_number(args.number()?);

@@ -118,7 +118,7 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let cache = fresh.then(|| script.create_code_cache()).flatten();
             let cache = cache.map(|cache| Arc::new(cache::seal(&cache)));
             let script = v8::Global::new(scope, script);
-            let held = Held::Script(CompiledScript { script, cache_rejected, cache });
+            let held = Held::Script(Arc::new(CompiledScript { script, cache_rejected, cache }));
             Ok(Value::Handle(Handle::Script(guest.hold(held)?)))
         }),
     })

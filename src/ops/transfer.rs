@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use crate::convert::{self, Exchange};
-use crate::isolate::{Held, Place, clock};
+use crate::isolate::{Deadline, Held, Place, clock};
 use crate::value::{
     Answer, Callable, CallbackMode, ExternalCopy, Fault, Handle, Outcome, Reference, Settlement, Text, Value,
 };
-
-/// The most bytes a clone may take out of an isolate.
-pub const CLONE_LIMIT: usize = 512 << 20;
 
 /// Transfer options as bits. The surface has the same numbers (`surface/protocol.js`); a test compares them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,9 +49,9 @@ pub fn transfer_out<'s>(
         return Ok(Value::Promise(promise_out(scope, place, value, transfer.without_promise())?));
     }
     match transfer.0 & Transfer::TYPE_MASK {
-        Transfer::COPY => convert::clone_from_v8(scope, place, value, CLONE_LIMIT),
+        Transfer::COPY => convert::clone_from_v8(scope, place, value),
         Transfer::EXTERNAL_COPY => {
-            let copy = convert::clone_from_v8(scope, place, value, CLONE_LIMIT)?;
+            let copy = convert::clone_from_v8(scope, place, value)?;
             Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(copy))))
         }
         Transfer::REFERENCE => reference_out(scope, place, value, transfer),
@@ -68,7 +65,7 @@ fn by_nature<'s>(
     value: v8::Local<'s, v8::Value>,
     transfer: Transfer,
 ) -> Outcome {
-    if let Some(primitive) = convert::primitive_from_v8(scope, value) {
+    if let Some(primitive) = convert::primitive_from_v8(scope, value, place.limit())? {
         return Ok(primitive);
     }
     if let Ok(object) = v8::Local::<v8::Object>::try_from(value)
@@ -82,7 +79,7 @@ fn by_nature<'s>(
     match transfer.0 & Transfer::FALLBACK_MASK {
         Transfer::OR_REFERENCE => return reference_out(scope, place, value, transfer),
         Transfer::OR_UNDEFINED => return Ok(Value::Undefined),
-        Transfer::OR_COPY => return convert::clone_from_v8(scope, place, value, CLONE_LIMIT),
+        Transfer::OR_COPY => return convert::clone_from_v8(scope, place, value),
         _ => {}
     }
     Err(Fault::coded(
@@ -110,9 +107,10 @@ pub fn reference_out(
 
 /// A function that others can call.
 pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::Local<'_, v8::Value>) -> Outcome {
-    let name = v8::Local::<v8::Function>::try_from(value)
-        .map(|function| function.get_name(scope))
-        .map_or_else(|_| Text::from(""), |name| convert::text_from_v8(scope, name));
+    let name = match v8::Local::<v8::Function>::try_from(value).map(|function| function.get_name(scope)) {
+        Ok(name) => convert::text_from_v8(scope, name, place.limit())?,
+        Err(_) => Text::from(""),
+    };
     let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
     let length = length_of(scope, value).unwrap_or(0);
     let slot = place.guest.hold(held)?;
@@ -136,20 +134,19 @@ fn promise_out<'s>(
     value: v8::Local<'s, v8::Value>,
     transfer: Transfer,
 ) -> Result<Arc<Settlement>, Fault> {
-    let settlement = Arc::new(Settlement::default());
+    let settlement = Settlement::of_guest();
     let Ok(promise) = v8::Local::<v8::Promise>::try_from(value) else {
         settlement.answer(transfer_out(scope, place, value, transfer));
         return Ok(settlement);
     };
-    if let Some((limit, time)) = place.guest.deadline() {
+    if let Some(Deadline { limit, time }) = place.guest.deadline() {
         // The promise is part of what the call has asked for.
-        settlement.set_timed();
         let waiting = Arc::downgrade(&settlement);
-        clock::at(time, move || {
+        settlement.set_timed(clock::at(time, move || {
             if let Some(settlement) = waiting.upgrade() {
                 settlement.answer(Err(Fault::deadline(limit)));
             }
-        });
+        }));
     }
     await_promise(scope, place, promise, Arc::clone(&settlement) as Arc<dyn Answer>, transfer)?;
     Ok(settlement)
@@ -169,7 +166,7 @@ pub fn await_promise<'s>(
     let rejected = v8::Function::builder(on_rejected).data(id).build(scope);
     match (fulfilled, rejected) {
         (Some(fulfilled), Some(rejected)) if promise.then2(scope, fulfilled, rejected).is_some() => Ok(()),
-        _ => Err(Fault::Stopped),
+        _ => Err(Fault::not_awaited(scope.is_execution_terminating())),
     }
 }
 

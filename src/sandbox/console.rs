@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::LogStyle;
 use super::session::Session;
-use crate::convert;
+use crate::convert::{self, cap};
 use crate::value::Text;
 
 /// `createSandbox` keeps this many lines of this many characters.
@@ -80,6 +80,7 @@ fn log<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
+    let _lifted = cap::lift();
     let Some(session) = Session::of(scope) else { return };
     let level = args.data().int32_value(scope).and_then(|index| LEVELS.get(usize::try_from(index).ok()?));
     // Formatting runs guest code and costs time: not for lines that nobody keeps.
@@ -119,7 +120,7 @@ fn append(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>, lin
     if scope.has_terminated() {
         return None;
     }
-    match text.map(|text| convert::text_from_v8(scope, text)) {
+    match text.map(|text| convert::beginning(scope, text, MARKED_LENGTH + 1)) {
         Some(Text::Latin1(bytes)) => line.extend(bytes.iter().map(|byte| u16::from(*byte))),
         Some(Text::Utf16(units)) => line.extend_from_slice(&units),
         None => {}

@@ -9,9 +9,9 @@ use super::timers::Timers;
 use super::{Body, Spec, console, timers, tools};
 use crate::convert;
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{Guest, IsolateScope, Job, Limits, Place, Realm, Remote, Settings, Stop};
+use crate::isolate::{Guest, IsolateScope, Job, Kind, Place, Realm, Remote, Settings, Stop};
 use crate::ops::{self, Transfer};
-use crate::value::{Answer, Chain, Code, ErrorFault, Fault, Outcome, Text, Value};
+use crate::value::{Answer, Code, ErrorFault, Fault, Outcome, Text, Value};
 
 pub struct Session {
     pub remote: Arc<Remote>,
@@ -61,15 +61,7 @@ impl Session {
         self: &Arc<Self>,
         work: impl FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) -> Outcome + Send + 'static,
     ) {
-        self.remote.post(Job {
-            limits: Limits::default(),
-            chain: Chain::default(),
-            answer: Arc::new(Step(Arc::clone(self))),
-            work: Box::new(work),
-            sync: false,
-            loose: false,
-            background: false,
-        });
+        self.remote.post(Job::new(Kind::Task, Arc::new(Step(Arc::clone(self))), Box::new(work)));
     }
 
     /// Ends the execution with this outcome, unless it has ended before.
@@ -77,7 +69,7 @@ impl Session {
         let Some(alarm) = self.alarm.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
-        clock::cancel(alarm);
+        drop(alarm);
         self.timers.clear();
         let (ok, value, code) = match outcome {
             Ok(value) => (true, value, None),
@@ -283,7 +275,7 @@ fn await_value<'s>(
     let rejected = v8::Function::builder(on_rejected).build(scope);
     match (fulfilled, rejected) {
         (Some(fulfilled), Some(rejected)) if promise.then2(scope, fulfilled, rejected).is_some() => Ok(()),
-        _ => Err(Fault::Stopped),
+        _ => Err(Fault::not_awaited(scope.is_execution_terminating())),
     }
 }
 

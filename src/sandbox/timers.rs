@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::session::Session;
-use crate::convert;
+use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{Guest, IsolateScope};
 use crate::value::{Fault, Outcome, Value};
@@ -27,6 +27,7 @@ struct Timer {
     callback: v8::Global<v8::Function>,
     arguments: Vec<v8::Global<v8::Value>>,
     repeat: Option<Duration>,
+    /// Held for as long as the timer is pending.
     alarm: Alarm,
 }
 
@@ -44,10 +45,9 @@ impl Timers {
         let mut table = self.lock();
         table.closed = true;
         let pending = std::mem::take(&mut table.pending);
+        // Not under the lock: an alarm that fires now asks for it.
         drop(table);
-        for timer in pending.into_values() {
-            clock::cancel(timer.alarm);
-        }
+        drop(pending);
     }
 }
 
@@ -116,6 +116,7 @@ fn set<'s>(
     mut result: v8::ReturnValue<v8::Value>,
     kind: Kind,
 ) {
+    let _lifted = cap::lift();
     let Some(session) = Session::of(scope) else { return };
     let Ok(callback) = v8::Local::<v8::Function>::try_from(args.get(0)) else {
         return throw(scope, "The \"callback\" argument must be of type function", false);
@@ -198,9 +199,7 @@ fn clear<'s>(
         return;
     };
     let timer = session.timers.lock().pending.remove(&(number.value() as u32));
-    if let Some(timer) = timer {
-        clock::cancel(timer.alarm);
-    }
+    drop(timer);
 }
 
 fn queue_microtask<'s>(

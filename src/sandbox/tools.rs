@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Tool;
-use crate::convert;
+use crate::convert::{self, Exchange, cap};
 use crate::guest::outgoing;
 use crate::isolate::Place;
 use crate::ops::{self, Prepared, op};
@@ -49,20 +49,22 @@ fn call<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     mut result: v8::ReturnValue<v8::Value>,
 ) {
+    let _lifted = cap::lift();
     let (Ok(at), Some(resolver)) = (Place::current(scope), v8::PromiseResolver::new(scope)) else {
         return;
     };
     let promise = resolver.get_promise(scope);
     result.set(promise.into());
     let id = args.data().number_value(scope).unwrap_or(-1.0);
-    let started = params(scope, &args).and_then(|params| {
+    let started = params(scope, &at, &args).and_then(|params| {
         let Some(Value::Function(tool)) = at.guest.carried(id as usize) else {
             return Err(ops::malformed());
         };
         let host = Arc::clone(tool.slot.owner()).as_host().ok_or_else(Fault::environment_gone)?;
-        let answer = outgoing::resolution(scope, &at, resolver, params.byte_size())?;
-        let slot = Arc::clone(&tool.slot);
-        outgoing::start(scope, &at, Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params] }, answer)
+        let answer = outgoing::resolution(scope, &at, resolver, false)?;
+        let (slot, bytes) = (Arc::clone(&tool.slot), params.byte_size());
+        let call = Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params] };
+        outgoing::start(scope, &at, call, bytes, answer)
     });
     if let Err(fault) = started {
         let exception =
@@ -75,7 +77,11 @@ fn call<'s>(
 }
 
 /// The params as JSON text; `{}` where there are none.
-fn params<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArguments<'s>) -> Result<Value, Fault> {
+fn params<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    args: &v8::FunctionCallbackArguments<'s>,
+) -> Result<Value, Fault> {
     let params = args.get(0);
     // What has no JSON counts as absent; V8 would write `undefined`.
     if params.is_null_or_undefined() || params.is_function() || params.is_symbol() {
@@ -83,7 +89,7 @@ fn params<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArgum
     }
     v8::tc_scope!(let scope, scope);
     match v8::json::stringify(scope, params) {
-        Some(json) => Ok(Value::String(convert::text_from_v8(scope, json))),
+        Some(json) => Ok(Value::String(convert::text_from_v8(scope, json, at.limit())?)),
         None => Err(convert::fault_from_caught(scope).unwrap_or_else(|| Fault::type_error("Invalid tool parameters"))),
     }
 }

@@ -22,6 +22,52 @@ pub trait Answer: Send + Sync {
     }
 }
 
+/// A thread that may sleep.
+pub trait Wake: Send + Sync {
+    /// Has it look again.
+    fn wake(&self);
+}
+
+/// The answer that a thread waits for.
+pub struct Reply<W: Wake> {
+    waiter: Weak<W>,
+    outcome: Mutex<Option<Outcome>>,
+    answered: AtomicBool,
+}
+
+impl<W: Wake> Reply<W> {
+    pub fn new(waiter: Weak<W>) -> Arc<Self> {
+        Arc::new(Self { waiter, outcome: Mutex::new(None), answered: AtomicBool::new(false) })
+    }
+
+    /// The outcome, once.
+    pub fn take(&self) -> Option<Outcome> {
+        if !self.answered.load(Ordering::Acquire) {
+            return None;
+        }
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<W: Wake> Answer for Reply<W> {
+    fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Acquire)
+    }
+
+    fn answer(&self, outcome: Outcome) {
+        let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.answered.load(Ordering::Acquire) {
+            return;
+        }
+        *place = Some(outcome);
+        self.answered.store(true, Ordering::Release);
+        drop(place);
+        if let Some(waiter) = self.waiter.upgrade() {
+            waiter.wake();
+        }
+    }
+}
+
 /// An answer that nobody waits for.
 pub struct Nobody;
 
@@ -42,20 +88,37 @@ enum State {
 /// A promise between engines: settled once, taken once.
 pub struct Settlement {
     state: Mutex<State>,
-    /// It will settle by some time, whatever its guest does.
+    /// What settles it at its deadline, if it has one.
+    alarm: Mutex<Option<Box<dyn Send>>>,
     timed: AtomicBool,
+    guest: bool,
 }
 
 impl Default for Settlement {
     fn default() -> Self {
-        Self { state: Mutex::new(State::Pending(None)), timed: AtomicBool::new(false) }
+        Self::new(false)
     }
 }
 
 impl Settlement {
-    /// Says that this has a deadline.
-    pub fn set_timed(&self) {
+    fn new(guest: bool) -> Self {
+        let state = Mutex::new(State::Pending(None));
+        Self { state, alarm: Mutex::default(), timed: AtomicBool::new(false), guest }
+    }
+
+    /// One that a guest settles, with values of any size.
+    pub fn of_guest() -> Arc<Self> {
+        Arc::new(Self::new(true))
+    }
+
+    pub fn is_of_guest(&self) -> bool {
+        self.guest
+    }
+
+    /// Says that this settles by some time, whatever its guest does. `alarm` is dropped as soon as it has settled.
+    pub fn set_timed(&self, alarm: impl Send + 'static) {
         self.timed.store(true, Ordering::Release);
+        *self.alarm.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(alarm));
     }
 
     /// Worth staying alive for.
@@ -80,6 +143,8 @@ impl Settlement {
 
 impl Answer for Settlement {
     fn answer(&self, outcome: Outcome) {
+        let alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(alarm);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *state {
             State::Settled(_) => {}

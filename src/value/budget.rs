@@ -43,9 +43,28 @@ impl Budget {
     }
 }
 
+/// Bytes taken from a budget, given back when this is dropped.
+#[derive(Debug, Default)]
+pub struct Charge(Option<(Arc<Budget>, usize)>);
+
+impl Charge {
+    /// `None` when the budget does not have `bytes`.
+    pub fn take(budget: &Arc<Budget>, bytes: usize) -> Option<Self> {
+        budget.take(bytes).then(|| Self(Some((Arc::clone(budget), bytes))))
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if let Some((budget, bytes)) = &self.0 {
+            budget.give_back(*bytes);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Budget;
+    use super::{Budget, Charge};
 
     #[test]
     fn refuses_over_the_limit_and_recovers() {
@@ -56,5 +75,16 @@ mod tests {
         budget.give_back(7);
         assert!(budget.take(10));
         assert_eq!(budget.used(), 10);
+    }
+
+    #[test]
+    fn a_charge_is_given_back() {
+        let budget = Budget::new(10);
+        let charge = Charge::take(&budget, 8);
+        assert!(charge.is_some());
+        assert!(Charge::take(&budget, 3).is_none());
+        drop(charge);
+        assert!(Charge::take(&budget, 10).is_some());
+        assert_eq!(budget.used(), 0);
     }
 }

@@ -94,6 +94,15 @@ pub enum Fault {
 pub type Outcome = Result<Value, Fault>;
 
 impl Fault {
+    /// Bytes that the fault takes outside any heap.
+    pub fn byte_size(&self) -> usize {
+        match self {
+            Fault::Thrown(value) => value.byte_size(),
+            Fault::Error(error) => error.message.byte_len() + error.stack.byte_len(),
+            Fault::Stopped => 0,
+        }
+    }
+
     fn new(class: ErrorClass, message: &str, code: Option<Code>) -> Self {
         Fault::Error(Box::new(ErrorFault { class, name: None, message: message.into(), stack: Text::from(""), code }))
     }
@@ -112,6 +121,16 @@ impl Fault {
 
     pub fn coded(class: ErrorClass, message: &str, code: Code) -> Self {
         Self::new(class, message, Some(code))
+    }
+
+    /// A promise could not be awaited: its isolate is being stopped, or calling its `then` has failed.
+    pub fn not_awaited(stopped: bool) -> Self {
+        if stopped { Fault::Stopped } else { Fault::range_error("The promise could not be awaited") }
+    }
+
+    /// More is on its way between a guest and others than its memory limit allows.
+    pub fn too_many_calls() -> Self {
+        Self::coded(ErrorClass::RangeError, "Too many calls are waiting for an answer", Code::Limit)
     }
 
     /// `timeout` passed. `stack` names the frames that were running.

@@ -14,8 +14,8 @@ mod text;
 
 use std::sync::Arc;
 
-pub use answer::{Answer, Nobody, Settlement};
-pub use budget::Budget;
+pub use answer::{Answer, Nobody, Reply, Settlement, Wake};
+pub use budget::{Budget, Charge};
 pub use chain::Chain;
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};

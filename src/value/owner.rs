@@ -5,7 +5,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Answer, Chain, Fault, Value};
+use super::{Answer, Chain, Charge, Fault, Value};
 
 /// What owns slots: an isolate or a host environment.
 pub trait Owner: Any + Send + Sync {
@@ -26,9 +26,10 @@ pub trait Host: Owner {
     /// Puts the request to the host's thread. The answer comes in any case, if only to say that the host is gone.
     fn ask(&self, request: Request);
 
-    /// Whether a call that nobody waits for may be asked now. If not, `answer` hears when to try again. A fault where that
-    /// cannot come to pass, because the host's thread waits at the root of `chain`.
-    fn admit(&self, chain: &Chain, answer: &Arc<dyn Answer>) -> Result<bool, Fault>;
+    /// Whether a call that nobody waits for may be asked now. If not, `answer` hears when to try again. A guest that is
+    /// `broke`, unable to pay for the call before others of its own are served, has to wait if the host is busy. A fault where
+    /// waiting is no use, because the host's thread waits at the root of `chain`.
+    fn admit(&self, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault>;
 }
 
 /// What an isolate asks of a host about one of the host's slots.
@@ -39,6 +40,8 @@ pub struct Request {
     pub args: Vec<Value>,
     pub chain: Chain,
     pub answer: Arc<dyn Answer>,
+    /// What it costs the guest that asks, until it is served.
+    pub charge: Charge,
 }
 
 /// One slot of an owner's table, counted.

@@ -1,0 +1,148 @@
+// What guests take outside their heaps, in the memory of the host: bounded, and given back.
+
+import { describe, test } from 'node:test';
+import { passes } from './helper.mjs';
+
+/** Memory of this process in MiB, and the growth of it over some work. */
+const MEASURE = `
+  const resident = () => process.memoryUsage().rss / 2 ** 20;
+  const BIG = "const big = 'x'.repeat(2 ** 20);";
+`;
+
+describe('messages on their way', () => {
+  test('ignored calls of a busy host are bounded by the memory limit, and all arrive', () => passes(`${MEASURE}
+    let length = 0;
+    context.global.setSync('log', new ivm.Callback((text) => { length += text.length; }, { ignored: true }));
+    const before = resident();
+    const done = context.eval(BIG + 'for (let i = 0; i < 600; i++) log(big + i);');
+    block(500);
+    const growth = resident() - before;
+    assert.ok(growth < 150, growth + ' MB');
+    await done;
+    const start = ms();
+    while (length < 600 * 2 ** 20 && ms() - start < 10000) await sleep(5);
+    assert.equal(Math.floor(length / 2 ** 20), 600);`, { options: '{ memoryLimit: 8 }' }));
+
+  test('one that is larger than the limit is refused', () => passes(`
+    context.global.setSync('log', new ivm.Callback(() => {}, { ignored: true }));
+    const error = await errorOf(() => context.eval("log('x'.repeat(9 * 2 ** 20)); 0"));
+    assert.equal(error.name, 'RangeError');
+    assert.match(error.message, /Too many calls are waiting/);`, { options: '{ memoryLimit: 8 }' }));
+
+  test('calls of a busy isolate are refused over the memory limit', () => passes(`${MEASURE}
+    const busy = new ivm.Isolate().createContextSync();
+    const target = busy.evalSync('(text) => text.length', { reference: true });
+    context.global.setSync('target', target);
+    const endless = errorOf(() => busy.eval('for (;;);', { timeout: 3000 }));
+    const before = resident();
+    const message = context.evalSync(BIG + \`
+      globalThis.refused = 0;
+      for (let i = 0; i < 300; i++) target.apply(undefined, [big + i]).catch((error) => { refused += error instanceof RangeError; });
+      let message = 'none';
+      try {
+        for (let i = 0; i < 300; i++) target.applyIgnored(undefined, [big + i]);
+      } catch (error) { message = error.name + ': ' + error.message; }
+      message\`);
+    assert.equal(message, 'RangeError: Too many calls are waiting for an answer');
+    assert.ok(context.evalSync('refused') > 250);
+    const growth = resident() - before;
+    assert.ok(growth < 150, growth + ' MB');
+    await endless;`, { options: '{ memoryLimit: 8 }' }));
+
+  test('answers of another isolate are refused over the memory limit', () => passes(`${MEASURE}
+    const other = new ivm.Isolate().createContextSync();
+    context.global.setSync('target', other.evalSync(BIG + '() => big', { reference: true }));
+    const before = resident();
+    const outcomes = context.evalSync(\`
+      globalThis.outcomes = { fulfilled: 0, refused: 0 };
+      for (let i = 0; i < 300; i++) {
+        target.apply(undefined, []).then(() => { outcomes.fulfilled++; }, (error) => { outcomes.refused += error instanceof RangeError; });
+      }
+      const start = Date.now();
+      while (Date.now() - start < 1500);\`);
+    const growth = resident() - before;
+    assert.ok(growth < 150, growth + ' MB');
+    const read = () => JSON.parse(context.evalSync('JSON.stringify(outcomes)'));
+    while (read().fulfilled + read().refused < 300) await sleep(5);
+    assert.ok(read().fulfilled > 0 && read().refused > 0, JSON.stringify(read()));`, { options: '{ memoryLimit: 8 }' }));
+
+  test('a string that is long only in name is refused', () => passes(`${MEASURE}
+    const before = resident();
+    for (const code of ["'ab'.repeat(2 ** 28)", "'é€'.repeat(2 ** 27)", "[ 'ab'.repeat(2 ** 28) ]"]) {
+      const error = await errorOf(() => context.eval(code, { copy: true }));
+      assert.equal(error.name, 'RangeError');
+    }
+    const growth = resident() - before;
+    assert.ok(growth < 150, growth + ' MB');
+    assert.equal(context.evalSync('1 + 1'), 2);`, { options: '{ memoryLimit: 8 }' }));
+});
+
+describe('what is let go', () => {
+  test('functions of the host that a guest has dropped', () => passes(`${MEASURE}
+    // Names are outside all heaps.
+    const named = () => Object.defineProperty(() => {}, 'name', { value: 'n'.repeat(20_000) });
+    const pass = async (count) => {
+      for (let i = 0; i < count; i++) {
+        context.global.setSync('f', named());
+        // The host lets go of its own functions on turns of the event loop.
+        if (i % 500 === 0) { gc(); await sleep(5); }
+      }
+    };
+    await pass(2_000);
+    const before = resident();
+    await pass(20_000);
+    const growth = resident() - before;
+    assert.ok(growth < 150, growth + ' MB');`, { timeout: 60_000, collects: true }));
+
+  test('isolates that hold references to their own values', () => passes(`${MEASURE}
+    const make = async (count) => {
+      for (let i = 0; i < count; i++) {
+        const own = new ivm.Isolate({ memoryLimit: 32 });
+        const realm = own.createContextSync();
+        realm.evalSync("globalThis.block = new Array(2 ** 19).fill(0.5)");
+        realm.global.setSync('object', realm.evalSync('({})', { reference: true }));
+        realm.global.setSync('realm', realm);
+        realm.global.setSync('own', own);
+        realm.global.setSync('script', own.compileScriptSync('1'));
+        // Wrappers are collected between turns of the event loop.
+        if (i % 10 === 0) { gc(); await sleep(20); }
+      }
+    };
+    await make(20);
+    const before = resident();
+    await make(120);
+    const growth = resident() - before;
+    // 4 MB of each isolate, if it stays.
+    assert.ok(growth < 200, growth + ' MB');`, { timeout: 60_000, collects: true }));
+
+  test('alarms of deadlines that were not needed', () => passes(`${MEASURE}
+    const calls = (count) => { for (let i = 0; i < count; i++) context.evalSync('1', { deadline: 600_000 }); };
+    calls(100_000);
+    const before = resident();
+    calls(400_000);
+    const growth = resident() - before;
+    assert.ok(growth < 40, growth + ' MB');`, { timeout: 60_000 }));
+});
+
+test('a reference to an own value goes on when it is passed on', () => passes(`
+  context.global.setSync('own', context.evalSync('globalThis.object = { a: 1 }; object', { reference: true }));
+  assert.equal(context.evalSync('own.deref() === object'), true);
+  const back = context.evalSync('own', { reference: false });
+  assert.equal(back.getSync('a'), 1);
+  context.evalSync('own.release()');
+  assert.equal(back.getSync('a'), 1);
+  context.global.setSync('realm', context);
+  const again = context.evalSync('realm');
+  assert.equal(again.evalSync('object.a'), 1);
+  assert.equal(again.global.getSync('object').getSync('a'), 1);`));
+
+describe('shared memory', () => {
+  test('one that can grow is refused', () => passes(`
+    const other = new ivm.Isolate().createContextSync();
+    context.global.setSync('length', other.evalSync('(buffer) => buffer.byteLength', { reference: true }));
+    const call = (code) => context.evalSync('length.applySync(undefined, [' + code + '], { arguments: { copy: true } })');
+    assert.equal(call('new SharedArrayBuffer(8)'), 8);
+    assert.equal(call('new SharedArrayBuffer(0)'), 0);
+    const error = syncError(() => call('new SharedArrayBuffer(8, { maxByteLength: 16 })'));
+    assert.match(error.message, /growable SharedArrayBuffer could not be shared/);`));
+});
