@@ -8,8 +8,12 @@ const { kindOf, recordOf } = require('./handle.js');
 const { KIND, MODE, OP, TAG, TRANSFER } = require('./protocol.js');
 const { CODE, callSite, coded, errorOf, refused, released } = require('./error.js');
 const createSurface = require('./index.js');
+const divideWaits = require('./atomics.js');
 
 const ASKED = TRANSFER.TYPE_MASK | TRANSFER.PROMISE;
+
+// Part of the startup snapshot, so every realm has it.
+divideWaits(Atomics);
 
 /** @returns {Error} */
 const notYet = () => coded(Error, 'not available inside isolates yet', CODE.UNSUPPORTED);

@@ -40,6 +40,7 @@ const captureStackTrace = /** @type {any} */ (Error).captureStackTrace;
 
 module.exports = freeze({
   apply,
+  asIntN: BigInt.asIntN,
   BigInt,
   captureStackTrace,
   create,
@@ -58,6 +59,7 @@ module.exports = freeze({
   mapDelete: uncurryThis(Map.prototype.delete),
   mapGet: uncurryThis(Map.prototype.get),
   mapSet: uncurryThis(Map.prototype.set),
+  now: Date.now,
   Number,
   ownKeys,
   Promise,

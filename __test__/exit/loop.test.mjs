@@ -44,14 +44,3 @@ describe('the event loop does not stay alive for', () => {
 
   test('idle isolates', () => prints(`context.evalSync('1');`, ''));
 });
-
-test('a worker thread cannot share its memory, which goes when it does', async () => {
-  const { code, stdout, stderr } = await run(`
-    import { isMainThread, parentPort, Worker } from 'node:worker_threads';
-    if (isMainThread) new Worker(new URL(import.meta.url)).once('message', (message) => console.log(message));
-    else {
-      const { global } = new ivm.Isolate().createContextSync();
-      try { global.setSync('s', new SharedArrayBuffer(8), { copy: true }); parentPort.postMessage('shared'); } catch (error) { parentPort.postMessage(error.code); }
-    }`, { timeout: 20_000 });
-  assert.deepEqual({ code, stdout: stdout.trim() }, { code: 0, stdout: 'ERR_ISOLATE_UNSUPPORTED' }, stderr);
-});

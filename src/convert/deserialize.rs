@@ -151,7 +151,10 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
             throw(scope, "Unable to deserialize cloned data.");
             return None;
         };
-        self.exchange.remember(&memory);
+        if !self.exchange.remember(&memory) {
+            throw(scope, "The shared memory is gone.");
+            return None;
+        }
         Some(adopt_shared(scope, memory))
     }
 }

@@ -30,8 +30,8 @@ pub trait Exchange {
     /// The memory of a shared buffer, the same object for the same memory. `None` for one that can grow: nobody else would
     /// hear of that.
     fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>>;
-    /// Remembers shared memory that comes in, for [`Exchange::shared`].
-    fn remember(&self, memory: &Arc<SharedMemory>);
+    /// Remembers shared memory that comes in, for [`Exchange::shared`]. False where it must not be used any more.
+    fn remember(&self, memory: &Arc<SharedMemory>) -> bool;
 }
 
 pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v8::Local<'s, v8::String>, Fault> {

@@ -23,6 +23,7 @@ macro_rules! sources {
 }
 
 const SOURCES: &[(&str, &str)] = sources![
+    "atomics.js",
     "callback.js",
     "calls.js",
     "classes.js",

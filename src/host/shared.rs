@@ -187,8 +187,14 @@ impl Shared {
             request.answer.answer(Err(Fault::environment_gone()));
         }
         let isolates = std::mem::take(&mut *self.isolates.lock().unwrap_or_else(PoisonError::into_inner));
-        for remote in isolates.iter().filter_map(Weak::upgrade) {
+        let isolates: Vec<_> = isolates.iter().filter_map(Weak::upgrade).collect();
+        for remote in &isolates {
             remote.stop(Stop::Environment);
+        }
+        // What they share of the host's memory goes with the environment. One that does not stop is given up after a while,
+        // so this does not last.
+        for remote in isolates.into_iter().filter(|remote| remote.shares_memory.load(Ordering::SeqCst)) {
+            remote.await_gone();
         }
     }
 

@@ -1,6 +1,7 @@
 //! A context of an isolate, and where conversions take place.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::guest::Guest;
 use crate::convert::Exchange;
@@ -129,14 +130,19 @@ impl Exchange for Place {
         unsafe impl Sync for Pin {}
         // SAFETY: the store holds `length` bytes at `pointer` and lives as long as the pin.
         let memory = Arc::new(unsafe { SharedMemory::new(pointer, length, None, Box::new(Pin(store))) });
-        self.remember(&memory);
-        Some(memory)
+        self.remember(&memory).then_some(memory)
     }
 
-    fn remember(&self, memory: &Arc<SharedMemory>) {
+    fn remember(&self, memory: &Arc<SharedMemory>) -> bool {
         if memory.len() > 0 {
             self.guest.remember_shared(memory);
         }
+        let Ok(remote) = self.guest.remote() else { return false };
+        if memory.origin.is_some() {
+            remote.shares_memory.store(true, Ordering::SeqCst);
+        }
+        // An environment that ends stops its isolates first and looks then which of them share its memory.
+        !remote.is_disposed()
     }
 }
 

@@ -14,7 +14,7 @@ use super::meter::Meter;
 use super::run::{self, Body};
 use super::{Binding, Deadline, HeapFigures, Job, clock};
 use crate::engine::{Engine, TaskSink};
-use crate::value::{Answer, Budget, Fault, Owner, Value, Wake};
+use crate::value::{Answer, Budget, Fault, Outcome, Owner, Value, Wake};
 
 /// How long a guest that was told to stop may take before it is given up.
 pub const TERMINATION_GRACE: Duration = Duration::from_millis(1_000);
@@ -135,6 +135,8 @@ pub struct Remote {
     pub posted: Arc<Budget>,
     /// Loose jobs that are queued or running.
     loose: AtomicU32,
+    /// Memory of a host has come in.
+    pub shares_memory: AtomicBool,
     /// Handles on values of this isolate that are alive.
     pub handles: AtomicU32,
 }
@@ -188,6 +190,7 @@ impl Remote {
             outstanding,
             posted,
             loose: AtomicU32::new(0),
+            shares_memory: AtomicBool::new(false),
             handles: AtomicU32::new(0),
         });
         remote.borrow_thread(remote.lock());
@@ -212,7 +215,7 @@ impl Remote {
     }
 
     pub fn stop_reason(&self) -> Stop {
-        Stop::from_u8(self.stop.load(Ordering::Acquire))
+        Stop::from_u8(self.stop.load(Ordering::SeqCst))
     }
 
     pub fn is_disposed(&self) -> bool {
@@ -312,7 +315,7 @@ impl Remote {
 
     /// Ends the isolate: whatever runs is terminated, every call gets the reason. False when it had ended before.
     pub fn stop(&self, reason: Stop) -> bool {
-        if self.stop.compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        if self.stop.compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return false;
         }
         if let Some(v8) = self.v8.get() {
@@ -343,6 +346,23 @@ impl Remote {
             return answer.answer(Ok(Value::Undefined));
         }
         departures.waiting.push(answer);
+    }
+
+    /// Waits until the isolate's V8 side is gone or given up. Not on a thread of an isolate.
+    pub fn await_gone(&self) {
+        struct Gone(Mutex<bool>, Condvar);
+        impl Answer for Gone {
+            fn answer(&self, _outcome: Outcome) {
+                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                self.1.notify_all();
+            }
+        }
+        let answer = Arc::new(Gone(Mutex::new(false), Condvar::new()));
+        self.when_gone(Arc::clone(&answer) as Arc<dyn Answer>);
+        let mut gone = answer.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*gone {
+            gone = answer.1.wait(gone).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     pub(super) fn announce_gone(&self) {

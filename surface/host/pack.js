@@ -2,7 +2,6 @@
 // Values of this host on their way out. Primitives go as they are; everything else becomes a carrier the native side can read.
 
 const { types } = require('node:util');
-const { isMainThread } = require('node:worker_threads');
 const { kindOf, recordOf, typeNameOf } = require('../handle.js');
 const { CALLBACK, KIND, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
@@ -32,6 +31,10 @@ const byteLengthOf = /** @type {(this: ArrayBuffer) => number} */ (
 const resizableOf = getOwnPropertyDescriptor(ArrayBuffer.prototype, 'resizable')?.get;
 /** @param {ArrayBuffer} buffer */
 const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(buffer) === true;
+
+const growableOf = getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'growable')?.get;
+/** @param {SharedArrayBuffer} buffer */
+const isGrowable = (buffer) => growableOf !== undefined && growableOf.call(buffer) === true;
 
 /**
  * @param {import('./owned.js').Table} owned
@@ -137,9 +140,9 @@ function createPack(owned, reply, leaveLater, showPaths) {
 
   /** @param {SharedArrayBuffer} buffer */
   function shared(buffer) {
-    // A worker's memory goes when the worker does, at a moment when a guest may be inside a built-in that does not stop.
-    if (!isMainThread) {
-      throw unsupported('Sharing a SharedArrayBuffer of a worker thread with an isolate');
+    // Nobody else would hear that it has grown.
+    if (isGrowable(buffer)) {
+      throw unsupported('Sharing a growable SharedArrayBuffer with an isolate');
     }
     return [TAG.SHARED, new Uint8Array(buffer), keyOf(buffer)];
   }

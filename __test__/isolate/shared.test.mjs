@@ -1,0 +1,105 @@
+// Memory that a host shares with guests: waiting on it, and a worker's memory that goes with the worker.
+
+import { describe, test } from 'node:test';
+import { passes } from './helper.mjs';
+
+/** More of them with TERMINATIONS=1000. */
+const TERMINATIONS = Number(process.env.TERMINATIONS ?? 150);
+
+const SHARE = `
+  const view = new Int32Array(new SharedArrayBuffer(16));
+  context.global.setSync('buffer', new ivm.ExternalCopy(view.buffer).copyInto());
+  context.evalSync('globalThis.view = new Int32Array(buffer)');
+`;
+
+describe('Atomics.wait of a guest', () => {
+  test('wakes when the host stores and notifies', () => passes(`${SHARE}
+    const waiting = context.eval('const outcomes = []; for (let i = 0; i < 20; i++) { Atomics.store(view, 1, i + 1); outcomes.push(Atomics.wait(view, 0, i)); } outcomes.join()');
+    const times = [];
+    for (let i = 0; i < 20; i++) {
+      while (Atomics.load(view, 1) !== i + 1) await sleep(0);
+      await sleep(10);
+      const start = ms();
+      Atomics.store(view, 0, i + 1);
+      Atomics.notify(view, 0);
+      while (i < 19 && Atomics.load(view, 1) !== i + 2) await sleep(0);
+      times.push(ms() - start);
+    }
+    assert.equal(await waiting, Array(20).fill('ok').join());
+    // Without looking at the memory it would wait for ever; the bound is for a busy machine.
+    const median = times.toSorted((a, b) => a - b)[10];
+    assert.ok(median < 30, String(median));`));
+
+  test('costs next to no processor time', () => passes(`${SHARE}
+    await context.eval('Atomics.wait(view, 0, 0, 100)');
+    const before = isolate.cpuTime;
+    assert.equal(await context.eval('Atomics.wait(view, 0, 0, 1000)'), 'timed-out');
+    const used = Number(isolate.cpuTime - before) / 1e6;
+    assert.ok(used < 200, used + ' ms');`));
+
+  test('takes its time, no less and not much more', () => passes(`${SHARE}
+    for (const time of [5, 100]) {
+      const start = ms();
+      assert.equal(await context.eval('Atomics.wait(view, 0, 0, ' + time + ')'), 'timed-out');
+      const taken = ms() - start;
+      assert.ok(taken >= time - 1 && taken < time + 100, String(taken));
+    }`));
+
+  test('wakes for another guest that notifies without storing', () => passes(`${SHARE}
+    const other = new ivm.Isolate().createContextSync();
+    other.global.setSync('buffer', new ivm.ExternalCopy(view.buffer).copyInto());
+    const waiting = context.eval('Atomics.wait(view, 0, 0)');
+    assert.equal(await other.eval('const other = new Int32Array(buffer); let count = 0; while (count === 0) count = Atomics.notify(other, 0, 1); count'), 1);
+    assert.equal(await waiting, 'ok');`));
+
+  test('has outcomes and errors of its own otherwise', () => passes(`${SHARE}
+    const outcomes = (code) => { try { return context.evalSync(code); } catch (error) { return error.name; } };
+    assert.deepEqual([
+      'Atomics.wait(view, 0, 1)', 'Atomics.wait(view, 0, 0, 0)', 'Atomics.wait(view, 0, 0, -1)', 'Atomics.wait(view, 0, 1n)',
+      'Atomics.wait(new BigInt64Array(buffer), 0, 7n)', 'Atomics.wait(new Int32Array(4), 0, 0, 1)', 'Atomics.wait(new Uint8Array(buffer), 0, 0, 1)',
+      'Atomics.wait({}, 0, 0)', 'Atomics.wait(view, 9, 0)', 'new Atomics.wait(view, 0, 0, 0)', 'Atomics.wait.name + Atomics.wait.length',
+      'let order = ""; const spy = (name, value) => ({ valueOf() { order += name; return value; } }); Atomics.wait(view, spy("i", 0), spy("v", 0), spy("t", 5)) + order',
+    ].map(outcomes), [
+      'not-equal', 'timed-out', 'timed-out', 'TypeError', 'not-equal', 'TypeError', 'TypeError', 'TypeError', 'RangeError', 'TypeError', 'wait4',
+      'timed-outivt',
+    ]);`));
+
+  test('is stopped by a timeout and by the end of its isolate', () => passes(`${SHARE}
+    assert.equal((await errorOf(() => context.eval('Atomics.wait(view, 0, 0)', { timeout: 50 }))).code, 'ERR_ISOLATE_TIMEOUT');
+    const ended = errorOf(() => context.eval('Atomics.wait(view, 0, 0)'));
+    await sleep(20);
+    isolate.dispose();
+    assert.equal((await ended).code, 'ERR_ISOLATE_DISPOSED');`));
+
+  test('a guest that tampers with built-ins does not get past it', () => passes(`${SHARE}
+    context.evalSync('Date.now = () => { throw 1; }; BigInt.asIntN = Date.now; Object.getPrototypeOf(Uint8Array.prototype).__defineGetter__("x", Date.now); Reflect.apply = Date.now');
+    assert.equal(context.evalSync('Atomics.wait(view, 0, 0, 5)'), 'timed-out');`));
+});
+
+test('a worker is terminated while guests write to memory of its, again and again', () => passes(`
+  const { isMainThread, parentPort, Worker } = await import("node:worker_threads");
+  if (isMainThread) {
+    let left = ${TERMINATIONS};
+    const one = () => new Promise((resolve, reject) => {
+      const worker = new Worker(new URL(import.meta.url));
+      worker.once('error', reject);
+      worker.once('message', () => { worker.terminate().then(resolve, reject); });
+    });
+    await Promise.all(Array.from({ length: 4 }, async () => { while (left-- > 0) await one(); }));
+  } else {
+    const view = new Uint8Array(new SharedArrayBuffer(8 * 2 ** 20));
+    for (let i = 0; i < 2; i++) {
+      const realm = new ivm.Isolate().createContextSync();
+      realm.global.setSync('buffer', new ivm.ExternalCopy(view.buffer).copyInto());
+      realm.eval('const view = new Uint8Array(buffer); for (let i = 0; ; i++) { Atomics.store(view, 0, 1); view.fill(i); }').catch(() => {});
+    }
+    while (Atomics.load(view, 0) === 0);
+    parentPort.postMessage('writing');
+    setInterval(() => {}, 1000);
+  }`, { timeout: 200_000 }));
+
+test('growable shared memory of the host is refused', () => passes(`
+  const growable = new SharedArrayBuffer(8, { maxByteLength: 16 });
+  if (growable.growable) {
+    assert.equal(syncError(() => new ivm.ExternalCopy(growable)).code, 'ERR_ISOLATE_UNSUPPORTED');
+  }`));
