@@ -73,4 +73,6 @@ module.exports = freeze({
   SyntaxError,
   TypeError,
   uncurryThis,
+  WeakRef,
+  weakRefDeref: uncurryThis(WeakRef.prototype.deref),
 });

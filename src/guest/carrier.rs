@@ -40,6 +40,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             let mode = match number(scope, array, 2)? as u32 {
                 1 => CallbackMode::Async,
                 2 => CallbackMode::Ignored,
+                3 => CallbackMode::Awaited,
                 _ => CallbackMode::Sync,
             };
             let name = element(scope, array, 3)?;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use slab::Slab;
 
+use super::modules::{CompiledModule, Modules};
 use super::remote::Remote;
 use super::{IsolateScope, Job, Limits, Realm, entry};
 use crate::convert;
@@ -18,6 +19,7 @@ use crate::value::{Answer, Chain, Fault, Handle, Outcome, Owner, SharedMemory, S
 pub enum Held {
     Context(Arc<Realm>),
     Script(CompiledScript),
+    Module(CompiledModule),
     Value(Arc<Realm>, v8::Global<v8::Value>),
 }
 
@@ -36,6 +38,7 @@ pub struct Guest {
     /// By an index that is never used again: a function may outlive its realm's last handle.
     realms: RefCell<BTreeMap<u32, Weak<Realm>>>,
     next_realm: Cell<u32>,
+    pub modules: Modules,
     /// Handles and functions of others that guest code holds, by the id it knows them by.
     carried: RefCell<Slab<Value>>,
     /// Shared memory that is known here, by its address: the same buffer travels as the same memory.
@@ -72,6 +75,7 @@ impl Guest {
             slots: RefCell::default(),
             realms: RefCell::default(),
             next_realm: Cell::new(1),
+            modules: Modules::default(),
             carried: RefCell::new(module_first()),
             shared: RefCell::default(),
             spare_realm: RefCell::default(),
@@ -115,6 +119,7 @@ impl Guest {
     pub(super) fn clear(&self) {
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
         drop(std::mem::take(&mut *self.carried.borrow_mut()));
+        self.modules.clear();
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         drop(std::mem::take(&mut *self.realms.borrow_mut()));
         drop(std::mem::take(&mut *self.spare_realm.borrow_mut()));
@@ -133,6 +138,11 @@ impl Guest {
     /// Reads a slot of this isolate.
     pub fn held<T>(&self, slot: &Slot, read: impl FnOnce(&Held) -> Option<T>) -> Option<T> {
         self.slots.borrow().get(slot.index() as usize).and_then(read)
+    }
+
+    /// Reads whatever is at an index of the table of slots.
+    pub fn peek<T>(&self, index: u32, read: impl FnOnce(&Held) -> Option<T>) -> Option<T> {
+        self.slots.borrow().get(index as usize).and_then(read)
     }
 
     /// The value at a slot that the realm's surface knows to be alive.
