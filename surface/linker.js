@@ -6,7 +6,9 @@
 // Code may call `import()` long after. For modules whose code does, a function of this side is left with them that resolves
 // and instantiates in the same way. It must not keep the modules themselves alive, so it knows them weakly.
 
-const { apply, create, cutOff, define, freeze, weakRefDeref, WeakRef } = require('./primordials.js');
+const {
+  apply, create, cutOff, define, freeze, Map, mapDelete, mapGet, mapSet, WeakMap, weakMapGet, weakMapSet, weakRefDeref, WeakRef,
+} = require('./primordials.js');
 const { kindOf, recordOf, stamp } = require('./handle.js');
 const { CALLBACK, KIND, MODE, OP } = require('./protocol.js');
 const { CallbackRecord } = require('./callback.js');
@@ -26,6 +28,8 @@ class Linking {
     /** @type {WeakRef<object>[]} the modules, by index */
     this.modules = [];
     this.imports = false;
+    /** the isolate's number */
+    this.isolate = 0;
     /** resolutions that are awaited */
     this.pending = 0;
     /** @type {import('./calls.js').Waiting | undefined} of an asynchronous one, while it is resolving */
@@ -38,7 +42,7 @@ cutOff(Linking);
 class Step {
   /**
    * @param {object} module
-   * @param {any} found index, whether it calls `import()`, requests
+   * @param {any} found index, whether it calls `import()`, the isolate's number, requests
    */
   constructor(module, found) {
     this.module = module;
@@ -54,7 +58,7 @@ class Step {
 cutOff(Step);
 
 /** Where the requests start in what `LINK` returns. */
-const REQUESTS = 2;
+const REQUESTS = 3;
 
 /**
  * Import attributes as an object.
@@ -125,6 +129,7 @@ module.exports = function createLinker(core) {
     }
     define(linking.modules, found[0], new WeakRef(module), true, true);
     linking.imports ||= found[1];
+    linking.isolate = found[2];
     return new Step(module, found);
   }
 
@@ -145,12 +150,12 @@ module.exports = function createLinker(core) {
    * @param {number} request
    */
   function instantiate(linking, mode, request) {
-    const { context, entry, imports, modules, resolve } = linking;
+    const { context, entry, imports } = linking;
     if (recordOf(context, KIND.CONTEXT).entry === undefined) {
       throw released('Context is released');
     }
     return imports
-      ? invoke(OP.INSTANTIATE, mode, request, entry.id, pack(context, 0), pack(loaderOf(modules, resolve), 0))
+      ? invoke(OP.INSTANTIATE, mode, request, entry.id, pack(context, 0), pack(loaderOf(linking.modules, linking.resolve, linking.isolate), 0))
       : invoke(OP.INSTANTIATE, mode, request, entry.id, pack(context, 0));
   }
 
@@ -158,8 +163,9 @@ module.exports = function createLinker(core) {
    * What the modules' `import()` comes to, as a callback.
    * @param {ArrayLike<WeakRef<object>>} modules
    * @param {Function} resolve
+   * @param {number} isolate
    */
-  function loaderOf(modules, resolve) {
+  function loaderOf(modules, resolve, isolate) {
     /**
      * @param {object} context
      * @param {number} index of the module that imports
@@ -170,7 +176,9 @@ module.exports = function createLinker(core) {
         // Who could know a module by an object that was collected?
         const referrer = weakRefDeref(modules[index]);
         const module = checkModule(await apply(resolve, undefined, [texts[0], referrer, attributesOf(texts, 1)]));
-        await instantiateLater(module, context, resolve, load);
+        if (!isLinked(module, context, resolve, load)) {
+          await instantiateInTurn(module, context, resolve, isolate, load);
+        }
         return module;
       } finally {
         // Made for this call.
@@ -180,6 +188,72 @@ module.exports = function createLinker(core) {
       }
     };
     return stamp(create(null), KIND.CALLBACK, new CallbackRecord(load, CALLBACK.AWAITED));
+  }
+
+  /**
+   * Whether there is nothing left to resolve.
+   * @param {object} module
+   * @param {object} context
+   * @param {Function} resolve
+   * @param {Function} method
+   */
+  function isLinked(module, context, resolve, method) {
+    const linking = begin(module, context, resolve, false, method);
+    try {
+      return note(linking, undefined, 0, module) === undefined;
+    } catch {
+      // Somebody else is at it, or there is an attribute to be refused.
+      return false;
+    } finally {
+      entries.leave(linking.entry);
+    }
+  }
+
+  /**
+   * By resolver and isolate, what came last.
+   * @type {WeakMap<Function, Map<number, Promise<any>>>}
+   */
+  const turns = new WeakMap();
+
+  /**
+   * Code may import several modules at once that have imports in common, and only one linker at a time can have those.
+   * @param {object} module
+   * @param {object} context
+   * @param {Function} resolve
+   * @param {number} isolate
+   * @param {Function} method
+   */
+  async function instantiateInTurn(module, context, resolve, isolate, method) {
+    let last = weakMapGet(turns, resolve);
+    if (last === undefined) {
+      last = new Map();
+      weakMapSet(turns, resolve, last);
+    }
+    const own = instantiateAfter(mapGet(last, isolate), module, context, resolve, method);
+    mapSet(last, isolate, own);
+    try {
+      await own;
+    } finally {
+      if (mapGet(last, isolate) === own) {
+        mapDelete(last, isolate);
+      }
+    }
+  }
+
+  /**
+   * @param {Promise<any> | undefined} before
+   * @param {object} module
+   * @param {object} context
+   * @param {Function} resolve
+   * @param {Function} method
+   */
+  async function instantiateAfter(before, module, context, resolve, method) {
+    try {
+      await before;
+    } catch {
+      // Told to whoever imported that.
+    }
+    await instantiateLater(module, context, resolve, method);
   }
 
   /**

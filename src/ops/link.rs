@@ -128,7 +128,7 @@ pub fn check_attributes(attributes: &[(Text, Text)]) -> Result<(), Fault> {
 }
 
 /// Notes that `referrer` gets `module` for one of its requests; the first module of all has no referrer. Unless the module
-/// is known already, what it requests itself: `[index, imports, [specifier, key, value, …], …]`.
+/// is known already, what it requests itself: `[index, imports, isolate, [specifier, key, value, …], …]`.
 pub fn link(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let linker = linker_of(target)?;
     let (referrer, request) = (args.number()?, args.number()?);
@@ -145,7 +145,8 @@ pub fn link(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     if !module.claim(linker.number)? {
         return Ok(Prepared::Done(Ok(Value::Undefined)));
     }
-    let mut list = vec![Value::Number(claims.len() as f64), Value::Boolean(module.imports)];
+    let isolate = module.slot.owner().id() as f64;
+    let mut list = vec![Value::Number(claims.len() as f64), Value::Boolean(module.imports), Value::Number(isolate)];
     claims.push(Claim { module: Arc::clone(&module), found: vec![None; module.requests.len()] });
     drop(claims);
     for request in &module.requests {
