@@ -47,9 +47,7 @@ fn import<'s>(
     let attributes = ops::attributes_of(scope, attributes, 2);
     let loader = number_of(scope, options).and_then(|number| at.realm.loaders.get(number));
     if let Err(fault) = request(scope, &at, resolver, loader, specifier, attributes) {
-        let exception =
-            convert::exception_from_fault(scope, &fault, |scope, value| convert::to_v8(scope, &at, value).ok())?;
-        resolver.reject(scope, exception)?;
+        reject(scope, &at, resolver, &fault);
     }
     Some(resolver.get_promise(scope))
 }
@@ -78,18 +76,30 @@ fn request(
     let bytes = args.iter().map(Value::byte_size).sum();
     let resolver = v8::Global::new(scope, resolver);
     let answer = outgoing::later(at, bytes, move |scope, at, outcome| {
-        let resolver = v8::Local::new(scope, &resolver);
-        // A promise that cannot be settled belongs to an isolate that is being stopped.
-        let _ = match arrive(scope, at, outcome) {
-            Ok(namespace) => resolver.resolve(scope, namespace),
-            Err(fault) => {
-                convert::exception_from_fault(scope, &fault, |scope, value| convert::to_v8(scope, at, value).ok())
-                    .and_then(|exception| resolver.reject(scope, exception))
+        let importer = v8::Local::new(scope, &resolver);
+        match arrive(scope, at, importer, outcome) {
+            Ok(()) => {}
+            // A limit has stopped the module; who imports it hears of that in a task which has time again.
+            Err(Fault::Stopped) => {
+                let told = move |scope: &mut v8::PinScope<'_, '_>, at: &Place, _outcome| {
+                    let importer = v8::Local::new(scope, &resolver);
+                    reject(scope, at, importer, &ops::stopped());
+                };
+                if let Ok(later) = outgoing::later(at, 0, told) {
+                    later.answer(Ok(Value::Undefined));
+                }
             }
-        };
+            Err(fault) => reject(scope, at, importer, &fault),
+        }
     })?;
     let prepared = ops::call_callable(&loader.load, args)?;
     outgoing::start(scope, at, prepared, Arc::new(Awaited(answer)))
+}
+
+fn reject(scope: &mut v8::PinScope<'_, '_>, at: &Place, resolver: v8::Local<'_, v8::PromiseResolver>, fault: &Fault) {
+    let exception = convert::exception_from_fault(scope, fault, |scope, value| convert::to_v8(scope, at, value).ok());
+    // A promise that cannot be settled belongs to an isolate that is being stopped.
+    let _ = exception.and_then(|exception| resolver.reject(scope, exception));
 }
 
 /// A handle on the current context, for whoever instantiates what is imported.
@@ -125,12 +135,13 @@ impl Answer for Awaited {
     }
 }
 
-/// The module has come and is instantiated: evaluates it. The result settles with its namespace.
-fn arrive<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
+/// The module has come and is instantiated: evaluates it. `resolver` settles with its namespace when that is done.
+fn arrive(
+    scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
+    resolver: v8::Local<'_, v8::PromiseResolver>,
     outcome: Outcome,
-) -> Result<v8::Local<'s, v8::Value>, Fault> {
+) -> Result<(), Fault> {
     let Value::Handle(Handle::Module(module)) = outcome? else {
         return Err(ops::malformed());
     };
@@ -143,14 +154,46 @@ fn arrive<'s>(
     });
     let module = module.ok_or_else(ops::malformed)?;
     let evaluated = ops::evaluate(scope, module)?;
-    let give = v8::Function::builder(give).data(module.get_module_namespace()).build(scope).ok_or(Fault::Stopped)?;
-    evaluated.then(scope, give).map(Into::into).ok_or(Fault::Stopped)
+    let namespace = module.get_module_namespace();
+    // Not by resolving with a promise: that would look for a `then` that guest code may have replaced.
+    if evaluated.state() == v8::PromiseState::Fulfilled {
+        return resolver.resolve(scope, namespace).map(drop).ok_or(Fault::Stopped);
+    }
+    let resolver = v8::Local::new(scope, resolver);
+    let both = v8::Array::new_with_elements(scope, &[resolver.into(), namespace]).into();
+    let done = v8::Function::builder(on_evaluated).data(both).build(scope).ok_or(Fault::Stopped)?;
+    let failed = v8::Function::builder(on_failed).data(both).build(scope).ok_or(Fault::Stopped)?;
+    evaluated.then2(scope, done, failed).map(drop).ok_or(Fault::Stopped)
 }
 
-fn give<'s>(
-    _scope: &mut v8::PinScope<'s, '_>,
+fn on_evaluated<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,
-    mut result: v8::ReturnValue<v8::Value>,
+    _result: v8::ReturnValue<v8::Value>,
 ) {
-    result.set(args.data());
+    if let Some((resolver, namespace)) = importer(scope, &args) {
+        let _ = resolver.resolve(scope, namespace);
+    }
+}
+
+fn on_failed<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    _result: v8::ReturnValue<v8::Value>,
+) {
+    if let Some((resolver, _)) = importer(scope, &args) {
+        let _ = resolver.reject(scope, args.get(0));
+    }
+}
+
+/// Who imports a module, and the module's namespace.
+fn importer<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: &v8::FunctionCallbackArguments<'s>,
+) -> Option<(v8::Local<'s, v8::PromiseResolver>, v8::Local<'s, v8::Value>)> {
+    let both = v8::Local::<v8::Array>::try_from(args.data()).ok()?;
+    let promise = both.get_index(scope, 0).filter(|value| value.is_promise())?;
+    // SAFETY: a resolver is its promise under another name, and this one came from `arrive`.
+    let resolver = unsafe { v8::Local::<v8::PromiseResolver>::cast_unchecked(promise) };
+    Some((resolver, both.get_index(scope, 1)?))
 }

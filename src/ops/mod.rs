@@ -18,7 +18,7 @@ use std::sync::{Arc, Weak};
 pub use args::{Args, malformed};
 pub use function::{call_callable, call_function};
 pub use link::check_attributes;
-pub use module::{attributes_of, evaluate};
+pub use module::{attributes_of, evaluate, stopped};
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{Transfer, transfer_out};
 

@@ -276,6 +276,11 @@ fn finish<'s>(
     Err(convert::fault_from_exception(scope, reason))
 }
 
+/// A limit has ended a module's evaluation, for ever.
+pub fn stopped() -> Fault {
+    Fault::coded(ErrorClass::Error, "Module was stopped while it was evaluated", Code::Aborted)
+}
+
 /// Evaluates an instantiated module in the current context; a second time, the promise is the same.
 pub fn evaluate<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -295,7 +300,7 @@ pub fn evaluate<'s>(
     let promise = v8::Local::<v8::Promise>::try_from(value).map_err(|_| malformed())?;
     if module.get_status() == Errored && promise.state() == v8::PromiseState::Pending {
         // A limit or the end of the isolate has stopped it; V8 never settles the promise of such a one.
-        return Err(Fault::coded(ErrorClass::Error, "Module was stopped while it was evaluated", Code::Aborted));
+        return Err(stopped());
     }
     Ok(promise)
 }
