@@ -10,7 +10,8 @@ async function inGuest(code) {
   const context = isolate.createContextSync();
   context.evalClosureSync('globalThis.isolate = $0; globalThis.context = $1', [isolate, context]);
   try {
-    return await context.evalClosure(`return (async () => { ${code} })()`, [], { result: { promise: true, copy: true } });
+    // With a deadline the promise keeps the event loop alive while only the guest is at work.
+    return await context.evalClosure(`return (async () => { ${code} })()`, [], { deadline: 20_000, result: { promise: true, copy: true } });
   } finally {
     isolate.dispose();
   }
