@@ -1,5 +1,4 @@
-// Modules under attack, and at awkward moments: resolvers that never answer, floods of imports, limits, disposal, workers
-// that end. Each program must come to its own end.
+// Modules under attack, and at awkward moments: resolvers that never answer, floods of imports, limits, disposal. Each program must come to its own end.
 
 import { describe, test } from 'node:test';
 import { passes } from './helper.mjs';
@@ -178,34 +177,4 @@ describe('the host', () => {
     await sleep(20);
     isolate.dispose();
   `));
-
-  test('ends workers in the middle of everything', () => holds(`
-    import { Worker } from 'node:worker_threads';
-    const entry = import.meta.resolve === undefined ? '' : ${JSON.stringify(new URL('../../index.mjs', import.meta.url).href)};
-    const code = (kind) => \`
-      import { parentPort } from 'node:worker_threads';
-      const { default: ivm } = await import(\${JSON.stringify(entry)});
-      const isolate = new ivm.Isolate();
-      const context = isolate.createContextSync();
-      const go = () => { parentPort.postMessage('go'); };
-      const never = () => { go(); return new Promise(() => {}); };
-      const busy = () => { go(); for (;;); };
-      const module = isolate.compileModuleSync('import "x"');
-      const importing = isolate.compileModuleSync('await import("x")');
-      setInterval(() => {}, 1000);
-      switch (\${JSON.stringify(kind)}) {
-        case 'pending': module.instantiate(context, never).catch(() => {}); break;
-        case 'busy': module.instantiateSync(context, busy); break;
-        case 'importing': importing.instantiateSync(context, never); importing.evaluate({ promise: true }).catch(() => {}); break;
-        case 'imported': importing.instantiateSync(context, () => { go(); return isolate.compileModuleSync('for (;;);'); }); importing.evaluate({ promise: true }).catch(() => {}); break;
-      }
-    \`;
-    for (const kind of ['pending', 'busy', 'importing', 'imported']) {
-      const worker = new Worker(new URL('data:text/javascript,' + encodeURIComponent(code(kind))));
-      await new Promise((resolve, reject) => { worker.once('message', resolve); worker.once('error', reject); });
-      await worker.terminate();
-    }
-    otherWorks();
-    isolate.dispose();
-  `, { timeout: 60_000 }));
 });
