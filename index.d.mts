@@ -39,6 +39,7 @@ export type {
   IsolateOptions,
   Lib,
   Module,
+  ModuleResolver,
   ReferenceApplyOptions,
   ReferenceGetOptions,
   ReleaseOptions,

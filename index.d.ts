@@ -41,6 +41,7 @@ declare namespace ivm {
     | 'ERR_INVALID_ARG'
     | 'ERR_ISOLATE_TIMEOUT'
     | 'ERR_ISOLATE_DEADLINE'
+    | 'ERR_ISOLATE_ABORTED'
     | 'ERR_ISOLATE_MEMORY'
     | 'ERR_ISOLATE_DISPOSED'
     | 'ERR_ISOLATE_UNRESPONSIVE'
@@ -85,9 +86,12 @@ declare namespace ivm {
     /** As `compileScript`; the calling thread waits. */
     compileScriptSync(code: string, options?: ScriptInfo): Script;
 
-    /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
+    /**
+     * Compiles an ES module.
+     * @throws {SyntaxError} whose message ends in ` [file:line:column]`
+     */
     compileModule(code: string, options?: CompileModuleOptions): Promise<Module>;
-    /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
+    /** As `compileModule`; the calling thread waits. */
     compileModuleSync(code: string, options?: CompileModuleOptions): Module;
 
     /** Makes a context: a global object with its own built-ins. */
@@ -234,20 +238,68 @@ declare namespace ivm {
 
   type ScriptRunOptions = RunOptions & ReleaseOptions & TransferOptions;
 
-  /** What `Isolate.compileModule` will give: a type only, there is no such class at run time. Not available yet. */
+  /**
+   * Finds what a module imports. Called once for each import of each module that is being instantiated, and each time their
+   * code calls `import()`.
+   * @param specifier as the importing module has it
+   * @param referrer the module that imports. For `import()`: that object if it still exists, else `undefined`
+   * @param attributes what stands behind `with`, frozen and without a prototype. `type` is the only one; an import with any
+   *   other is refused (`ERR_ISOLATE_UNSUPPORTED`)
+   * @returns a module of the same isolate; for `instantiate` and `import()` also a promise of one
+   */
+  type ModuleResolver<Result = Module | Promise<Module>> =
+    (specifier: string, referrer: Module, attributes: { readonly type?: string }) => Result;
+
+  /**
+   * An ES module, as `Isolate.compileModule` makes it. A type only: there is no such class at run time. Instances are not
+   * frozen.
+   */
   interface Module {
+    /** With `produceCachedData`: the compilation cache of this module. */
+    cachedData?: ExternalCopy<ArrayBuffer>;
+    /** With `cachedData`: whether V8 refused the cache. */
+    cachedDataRejected?: boolean;
+
+    /** What the module imports, in order, each once. A fresh array each time. */
     readonly dependencySpecifiers: string[];
+
+    /**
+     * A Reference to the exports, a fresh one each time. `get` runs no getter of theirs: they are bindings.
+     * @throws {Error} `Module has not been instantiated.` before it was evaluated
+     */
     readonly namespace: Reference<any>;
-    instantiate(
-      context: Context, resolveCallback: (specifier: string, referrer: Module) => Module | Promise<Module>,
-    ): Promise<void>;
-    instantiateSync(context: Context, resolveCallback: (specifier: string, referrer: Module) => Module): void;
+
+    /**
+     * Links the module with all that it imports, in a context. Does nothing for one that is instantiated already. Where it
+     * fails, it can be tried again. While it asks for imports, nobody else can instantiate the same modules. It rejects when
+     * the isolate ends before the resolver has answered.
+     *
+     * Modules whose code calls `import()` keep the resolver until nothing refers to their context any more, or the isolate is
+     * disposed. Other code's `import()` is rejected: `Not supported`.
+     */
+    instantiate(context: Context, resolveCallback: ModuleResolver): Promise<void>;
+    /** As `instantiate`; the calling thread waits, and the resolver returns modules, not promises. */
+    instantiateSync(context: Context, resolveCallback: ModuleResolver<Module>): void;
+
+    /**
+     * Runs the module and what it imports, once. There is no value: the result is `undefined`, or what was thrown is thrown,
+     * each time. It does not wait for top-level `await` that outlasts the microtasks of this call; with `promise` it gives a
+     * promise that does. Other transfer options have no effect.
+     * @throws {Error} `Module is uninstantiated`
+     */
     evaluate(options?: ScriptRunOptions): Promise<Transferable>;
+    /** As `evaluate`; the calling thread waits. With `promise` it returns a promise of the end of top-level `await`. */
     evaluateSync(options?: ScriptRunOptions): Transferable;
+
+    /** Lets go of the module. What imports it keeps it. Repeating it does nothing. */
     release(): void;
   }
 
   type CompileModuleOptions = ScriptInfo & {
+    /**
+     * Fills `import.meta`, an object without a prototype, when it is first read. Only for code inside an isolate that compiles
+     * a module of the same isolate; elsewhere it throws.
+     */
     meta?: ((meta: any) => void) | null;
   };
 

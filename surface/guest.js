@@ -3,7 +3,7 @@
 // functions go, and is put together in a realm when the first handle arrives there. Values stay what they are here; the
 // native side reads and writes them itself.
 
-const { apply, Error, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
+const { apply, define, Error, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
 const { KIND, MODE, OP, TAG, TRANSFER } = require('./protocol.js');
 const { CODE, callSite, coded, errorOf, refused, released } = require('./error.js');
@@ -31,6 +31,14 @@ function isAvailable(op) {
     case OP.REF_APPLY_SYNC_PROMISE:
     case OP.REF_COPY:
     case OP.COPY_COPY:
+    case OP.COMPILE_MODULE:
+    case OP.MODULE_REQUESTS:
+    case OP.MODULE_EVALUATE:
+    case OP.MODULE_NAMESPACE:
+    case OP.LINK_BEGIN:
+    case OP.LINK_WATCH:
+    case OP.LINK:
+    case OP.INSTANTIATE:
       return true;
     default:
       return false;
@@ -84,11 +92,23 @@ function createGuest(native) {
     switch (carrier[0]) {
       case TAG.VALUE:
         return carrier[1];
+      case TAG.LIST:
+        return unpackList(carrier);
       case TAG.THROWN:
         throw carrier[1];
       default:
         throw errorOf(carrier, method === undefined ? undefined : callSite(method));
     }
+  }
+
+  /** @param {ArrayLike<any>} carrier */
+  function unpackList(carrier) {
+    /** @type {any[]} */
+    const list = [];
+    for (let index = 1; index < carrier.length; index += 1) {
+      define(list, index - 1, unpack(carrier[index]), true, true);
+    }
+    return list;
   }
 
   const surface = createSurface(freeze({
@@ -99,7 +119,11 @@ function createGuest(native) {
       throw notYet();
     },
     unpack,
-    idOf() {
+    idOf(carrier, method) {
+      if (typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.HANDLE) {
+        return carrier[2];
+      }
+      unpack(carrier, method);
       throw notYet();
     },
     release,

@@ -14,6 +14,7 @@ const { createLib, createNativeModule } = require('./library.js');
 const createContext = require('./context.js');
 const createExternalCopy = require('./external-copy.js');
 const createIsolate = require('./isolate.js');
+const createModule = require('./module.js');
 const createReference = require('./reference.js');
 const createScript = require('./script.js');
 
@@ -102,6 +103,8 @@ function createSurface(binding, more) {
   const context = createContext(core);
   const externalCopy = createExternalCopy(core);
   const isolate = createIsolate(core);
+  // No class of `ivm`'s: modules are only made by isolates.
+  const module = createModule(core);
   const reference = createReference(core);
   const script = createScript(core);
   const classes = { reference };
@@ -162,17 +165,21 @@ function createSurface(binding, more) {
       case KIND.EXTERNAL_COPY:
         return instance(externalCopy.Constructor, kind, externalCopy.adopt(entry));
       case KIND.SCRIPT:
-        return scriptOf(entry);
+        return open(script.Constructor, kind, script.adopt(entry));
+      case KIND.MODULE:
+        return open(module.Constructor, kind, module.adopt(entry));
       default:
         throw coded(Error, `A handle of unknown kind ${kind} arrived`, CODE.UNSUPPORTED);
     }
   }
 
   /**
-   * Scripts stay open for their compilation cache.
-   * @param {import('./handle.js').Row} entry
+   * Scripts and modules stay open for their compilation cache.
+   * @param {Function} Constructor
+   * @param {number} kind
+   * @param {object} record
    */
-  const scriptOf = (entry) => stamp(bare(script.Constructor), KIND.SCRIPT, script.adopt(entry));
+  const open = (Constructor, kind, record) => stamp(bare(Constructor), kind, record);
 
   /**
    * A second object for what a handle names, as if it had been sent somewhere and had come back.

@@ -2,7 +2,7 @@
 // `Isolate`: a heap with its own limits. A handle on it is all that lives here; limits, clocks and threads are native.
 
 const { define, Error, freeze } = require('./primordials.js');
-const { recordOf, stamp } = require('./handle.js');
+const { kindOf, recordOf, stamp } = require('./handle.js');
 const { KIND, MODE, OP } = require('./protocol.js');
 const { CODE, coded, unsupported } = require('./error.js');
 const { named } = require('./heap.js');
@@ -104,6 +104,8 @@ module.exports = function createIsolate(core) {
   }
 
   /**
+   * Compiles a script or a module.
+   * @param {number} op
    * @param {unknown} self
    * @param {unknown} code
    * @param {any} options
@@ -111,38 +113,45 @@ module.exports = function createIsolate(core) {
    * @param {Function} method
    * @param {number} count of arguments
    */
-  function compileScript(self, code, options, mode, method, count) {
+  function compile(op, self, code, options, mode, method, count) {
     const id = idOfThis(self);
     if (typeof code !== 'string') {
       throw count < 1 ? tooFew(1) : wrongParameter(1, 'a string');
     }
     options = optionsArgument(options, 2);
     let origin;
+    let cached;
+    let meta;
     try {
-      origin = options === undefined ? undefined : new Origin(options);
+      if (options !== undefined) {
+        origin = new Origin(options);
+        cached = origin.cachedData === undefined ? undefined : pack(origin.cachedData, 0);
+        if (op === OP.COMPILE_MODULE) {
+          meta = readFunction(options, 'meta');
+        }
+      }
     } catch (error) {
       return core.refuse(mode, error);
     }
     const call = core.begin(mode, method);
     const request = call === undefined ? 0 : call.request;
     if (origin === undefined) {
-      return core.conclude(mode, call, invoke(OP.COMPILE_SCRIPT, mode, request, id, code), method);
+      return core.conclude(mode, call, invoke(op, mode, request, id, code), method);
     }
-    const cached = origin.cachedData === undefined ? undefined : pack(origin.cachedData, 0);
-    const script = core.conclude(mode, call, invoke(OP.COMPILE_SCRIPT, mode, request, id, code,
-      origin.filename, origin.lineOffset, origin.columnOffset, cached, origin.produceCachedData), method);
+    const compiled = core.conclude(mode, call, invoke(op, mode, request, id, code, origin.filename, origin.lineOffset,
+      origin.columnOffset, cached, origin.produceCachedData, meta === undefined ? undefined : pack(meta, 0)), method);
     if (cached === undefined && !origin.produceCachedData) {
-      return script;
+      return compiled;
     }
-    return mode === MODE.SYNC ? withCache(script) : laterWithCache(script);
+    return mode === MODE.SYNC ? withCache(compiled) : laterWithCache(compiled);
   }
 
   /**
-   * Writes the compilation cache onto a script, the one kind of instance that is not frozen.
+   * Writes the compilation cache onto a script or module, whose instances are not frozen.
    * @param {object} script
    */
   function withCache(script) {
-    const id = recordOf(script, KIND.SCRIPT).entry.id;
+    const { id } = recordOf(script, kindOf(script)).entry;
     const cache = unpack(invoke(OP.SCRIPT_CACHED_DATA, MODE.SYNC, 0, id), withCache);
     const rejected = cache[0];
     const data = cache[1];
@@ -166,22 +175,28 @@ module.exports = function createIsolate(core) {
      * @param {any} [options]
      */
     compileScript(code, options) {
-      return compileScript(this, code, options, MODE.ASYNC, methods.compileScript, arguments.length);
+      return compile(OP.COMPILE_SCRIPT, this, code, options, MODE.ASYNC, methods.compileScript, arguments.length);
     },
     /**
      * @param {string} code
      * @param {any} [options]
      */
     compileScriptSync(code, options) {
-      return compileScript(this, code, options, MODE.SYNC, methods.compileScriptSync, arguments.length);
+      return compile(OP.COMPILE_SCRIPT, this, code, options, MODE.SYNC, methods.compileScriptSync, arguments.length);
     },
-    /** @type {(code: string, options?: any) => any} */
-    compileModule(_code, _options) {
-      throw unsupported('compileModule');
+    /**
+     * @param {string} code
+     * @param {any} [options]
+     */
+    compileModule(code, options) {
+      return compile(OP.COMPILE_MODULE, this, code, options, MODE.ASYNC, methods.compileModule, arguments.length);
     },
-    /** @type {(code: string, options?: any) => any} */
-    compileModuleSync(_code, _options) {
-      throw unsupported('compileModuleSync');
+    /**
+     * @param {string} code
+     * @param {any} [options]
+     */
+    compileModuleSync(code, options) {
+      return compile(OP.COMPILE_MODULE, this, code, options, MODE.SYNC, methods.compileModuleSync, arguments.length);
     },
     get cpuTime() {
       return ask(this, OP.CPU_TIME, Isolate);

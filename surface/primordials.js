@@ -75,4 +75,9 @@ module.exports = freeze({
   SyntaxError,
   TypeError,
   uncurryThis,
+  WeakMap,
+  weakMapGet: uncurryThis(WeakMap.prototype.get),
+  weakMapSet: uncurryThis(WeakMap.prototype.set),
+  WeakRef,
+  weakRefDeref: uncurryThis(WeakRef.prototype.deref),
 });

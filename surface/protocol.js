@@ -14,7 +14,8 @@ const MODE = freeze({
   IGNORED: 2,
 });
 
-/** What a handle is. The last three exist in the surface only and never cross as a handle's kind. */
+/** What a handle is. LIB, DEREFERENCE and COPY_INTO exist in the surface only and never cross as a
+ * handle's kind; LINKER has no object of its own. */
 const KIND = freeze({
   ISOLATE: 0,
   CONTEXT: 1,
@@ -27,6 +28,7 @@ const KIND = freeze({
   LIB: 8,
   DEREFERENCE: 9,
   COPY_INTO: 10,
+  LINKER: 11,
 });
 
 /** How a value crosses, as bits. */
@@ -85,7 +87,7 @@ const OP = freeze({
   CREATE_ISOLATE: 1, // - memoryLimit, snapshot, inspector, onCatastrophicError
   CREATE_CONTEXT: 2, // isolate: inspector
   COMPILE_SCRIPT: 3, // isolate: code, filename, lineOffset, columnOffset, cachedData, produceCachedData
-  COMPILE_MODULE: 4,
+  COMPILE_MODULE: 4, // isolate: as COMPILE_SCRIPT, meta
   DISPOSE: 5, // isolate
   HEAP_STATISTICS: 6, // isolate
   CPU_TIME: 7, // isolate
@@ -93,7 +95,7 @@ const OP = freeze({
   IS_DISPOSED: 9, // isolate
   REFERENCE_COUNT: 10, // isolate
   HEAP_FIGURES: 11, // isolate: as HEAP_STATISTICS, at the last garbage collection; never waits
-  SCRIPT_CACHED_DATA: 12, // script
+  SCRIPT_CACHED_DATA: 12, // script or module
   EVAL: 13, // context: code, filename, lineOffset, columnOffset, bits, timeout, deadline
   EVAL_CLOSURE: 14, // context: code, filename, lineOffset, columnOffset, bits, timeout, deadline, ...arguments
   GLOBAL: 15, // context
@@ -109,6 +111,13 @@ const OP = freeze({
   COPY_COPY: 31, // copy: transferIn
   COPY_TOTAL_SIZE: 33, // -
   CALL: 35, // function: ...arguments
+  MODULE_REQUESTS: 40, // module
+  MODULE_EVALUATE: 41, // module: bits, timeout, deadline
+  MODULE_NAMESPACE: 42, // module
+  LINK_BEGIN: 43, // module: whether the caller waits
+  LINK_WATCH: 44, // linker
+  LINK: 45, // linker: index of the referrer or -1, index of its request, module
+  INSTANTIATE: 46, // linker: context, load
   CALL_AWAITED: 36, // served only: as CALL, and the promise it returns is awaited
 });
 

@@ -177,6 +177,23 @@ describe('worker threads', () => {
     ivm.createSandbox({ wait: () => { tell(); return new Promise(() => {}); } }).execute('wait()');
     setInterval(() => {}, 1000);`));
 
+  const importing = (resolver) => `
+    const isolate = new ivm.Isolate();
+    const context = isolate.createContextSync();
+    const module = isolate.compileModuleSync('await import("x")');
+    module.instantiateSync(context, ${resolver});
+    module.evaluate({ promise: true });
+    setInterval(() => {}, 1000);`;
+  test('terminated while a resolver keeps it busy', () => terminated(`
+    const isolate = new ivm.Isolate();
+    isolate.compileModuleSync('import "x"').instantiateSync(isolate.createContextSync(), () => { tell(); for (;;); });`));
+  test('terminated while it waits for a resolver', () => terminated(`
+    const isolate = new ivm.Isolate();
+    isolate.compileModuleSync('import "x"').instantiate(isolate.createContextSync(), () => { tell(); return new Promise(() => {}); });
+    setInterval(() => {}, 1000);`));
+  test('terminated while its guest waits for an import', () => terminated(importing('() => { tell(); return new Promise(() => {}); }')));
+  test('terminated while what was imported loops', () => terminated(importing('() => { tell(); return isolate.compileModuleSync("for (;;);"); }')));
+
   test('ends by itself', () => ends(withWorkers(`
     const worker = work();
     worker.on('message', (message) => console.log(message));

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::kind;
 use crate::convert::{self, Exchange};
 use crate::isolate::{Held, Place};
 use crate::ops::{self, Transfer};
@@ -15,6 +16,7 @@ mod tag {
     pub const THROWN: u32 = 8;
     pub const DEREF: u32 = 9;
     pub const COPY_INTO: u32 = 10;
+    pub const LIST: u32 = 14;
     pub const VALUE: u32 = 15;
 }
 
@@ -40,6 +42,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             let mode = match number(scope, array, 2)? as u32 {
                 1 => CallbackMode::Async,
                 2 => CallbackMode::Ignored,
+                3 => CallbackMode::Awaited,
                 _ => CallbackMode::Sync,
             };
             let name = element(scope, array, 3)?;
@@ -84,6 +87,20 @@ pub fn write<'s>(
     outcome: Outcome,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let fault = match outcome {
+        Ok(Value::List(values)) => {
+            let mut elements = vec![v8::Number::new(scope, f64::from(tag::LIST)).into()];
+            for value in values {
+                elements.push(write(scope, at, Ok(value))?);
+            }
+            return Ok(v8::Array::new_with_elements(scope, &elements).into());
+        }
+        // Of no class: the surface knows it by its id.
+        Ok(Value::Handle(handle @ Handle::Linker(_))) => {
+            let id = at.guest.carry(Value::Handle(handle));
+            let elements = [f64::from(tag::HANDLE), f64::from(kind::LINKER), id as f64];
+            let elements = elements.map(|number| v8::Number::new(scope, number).into());
+            return Ok(v8::Array::new_with_elements(scope, &elements).into());
+        }
         Ok(value) => match convert::to_v8(scope, at, value) {
             Ok(value) if value.is_object() || value.is_symbol() => {
                 let tag = v8::Number::new(scope, f64::from(tag::VALUE)).into();

@@ -2,6 +2,7 @@
 //! surface.
 
 mod carrier;
+mod import;
 mod invoke;
 pub mod outgoing;
 
@@ -36,6 +37,8 @@ const SOURCES: &[(&str, &str)] = sources![
     "index.js",
     "isolate.js",
     "library.js",
+    "linker.js",
+    "module.js",
     "options.js",
     "primordials.js",
     "protocol.js",
@@ -49,14 +52,20 @@ mod kind {
     pub const ISOLATE: u32 = 0;
     pub const CONTEXT: u32 = 1;
     pub const SCRIPT: u32 = 2;
+    pub const MODULE: u32 = 3;
     pub const REFERENCE: u32 = 4;
     pub const EXTERNAL_COPY: u32 = 5;
     pub const IVM: u32 = 7;
+    pub const LINKER: u32 = 11;
 }
 
 pub struct GuestBinding;
 
 impl Binding for GuestBinding {
+    fn install(&self, isolate: &mut v8::Isolate) {
+        import::install(isolate);
+    }
+
     fn adopt<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -204,6 +213,8 @@ fn adopt_handle<'s>(
         Handle::Isolate(_) => (kind::ISOLATE, false, "", 0),
         Handle::Context(_) => (kind::CONTEXT, false, "", 0),
         Handle::Script(_) => (kind::SCRIPT, false, "", 0),
+        Handle::Module(_) => (kind::MODULE, false, "", 0),
+        Handle::Linker(_) => (kind::LINKER, false, "", 0),
         Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, false, "", 0),
         Handle::Ivm => (kind::IVM, false, "", 0),
         Handle::Reference(reference) => {

@@ -33,9 +33,11 @@ pub mod kind {
     pub const ISOLATE: u32 = 0;
     pub const CONTEXT: u32 = 1;
     pub const SCRIPT: u32 = 2;
+    pub const MODULE: u32 = 3;
     pub const REFERENCE: u32 = 4;
     pub const EXTERNAL_COPY: u32 = 5;
     pub const IVM: u32 = 7;
+    pub const LINKER: u32 = 11;
 }
 
 /// Bits of a REFERENCE carrier.
@@ -260,6 +262,8 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
         Handle::Isolate(_) => (kind::ISOLATE, None, None, 0),
         Handle::Context(_) => (kind::CONTEXT, None, None, 0),
         Handle::Script(_) => (kind::SCRIPT, None, None, 0),
+        Handle::Module(_) => (kind::MODULE, None, None, 0),
+        Handle::Linker(_) => (kind::LINKER, None, None, 0),
         Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, None, 0),
         Handle::Ivm => (kind::IVM, None, None, 0),
         Handle::Reference(reference) => {

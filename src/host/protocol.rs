@@ -27,7 +27,7 @@ fn both_sides_have_the_same_numbers() {
         tag,
         [HANDLE, WIRE, FUNCTION, REFERENCE, COPY, PROMISE, FAULT, THROWN, DEREF, COPY_INTO, BUFFER, MOVE, SHARED, LIST,]
     );
-    same!("KIND", kind, [ISOLATE, CONTEXT, SCRIPT, REFERENCE, EXTERNAL_COPY, IVM]);
+    same!("KIND", kind, [ISOLATE, CONTEXT, SCRIPT, MODULE, REFERENCE, EXTERNAL_COPY, IVM, LINKER]);
     same!(
         "OP",
         op,
@@ -58,6 +58,14 @@ fn both_sides_have_the_same_numbers() {
             COPY_COPY,
             COPY_TOTAL_SIZE,
             CALL,
+            COMPILE_MODULE,
+            MODULE_REQUESTS,
+            MODULE_EVALUATE,
+            MODULE_NAMESPACE,
+            LINK_BEGIN,
+            LINK_WATCH,
+            LINK,
+            INSTANTIATE,
             CALL_AWAITED,
         ]
     );

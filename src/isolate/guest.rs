@@ -3,11 +3,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 
 use slab::Slab;
 
+use super::modules::{CompiledModule, Modules};
 use super::remote::Remote;
 use super::{Deadline, IsolateScope, Job, Limits, Realm, entry};
 use crate::convert;
@@ -20,7 +22,8 @@ use crate::value::{
 #[derive(Clone)]
 pub enum Held {
     Context(Arc<Realm>),
-    Script(Arc<CompiledScript>),
+    Script(Rc<CompiledScript>),
+    Module(Rc<CompiledModule>),
     Value(Arc<Realm>, v8::Global<v8::Value>),
 }
 
@@ -53,6 +56,7 @@ pub struct Guest {
     /// By an index that is never used again: a function may outlive its realm's last handle.
     realms: RefCell<BTreeMap<u32, Weak<Realm>>>,
     next_realm: Cell<u32>,
+    pub modules: Modules,
     /// Handles and functions that guest code holds, by the id it knows them by.
     carried: RefCell<Slab<Carried>>,
     /// Shared memory that is known here, by its address: the same buffer travels as the same memory.
@@ -89,6 +93,7 @@ impl Guest {
             slots: RefCell::default(),
             realms: RefCell::default(),
             next_realm: Cell::new(1),
+            modules: Modules::default(),
             carried: RefCell::new(module_first()),
             shared: RefCell::default(),
             spare_realm: RefCell::default(),
@@ -132,6 +137,7 @@ impl Guest {
     pub(super) fn clear(&self) {
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
         drop(std::mem::take(&mut *self.carried.borrow_mut()));
+        self.modules.clear();
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         drop(std::mem::take(&mut *self.realms.borrow_mut()));
         drop(std::mem::take(&mut *self.spare_realm.borrow_mut()));
@@ -150,6 +156,11 @@ impl Guest {
     /// Reads a slot of this isolate.
     pub fn held<T>(&self, slot: &Slot, read: impl FnOnce(&Held) -> Option<T>) -> Option<T> {
         self.slots.borrow().get(slot.index() as usize).and_then(read)
+    }
+
+    /// Reads whatever is at an index of the table of slots.
+    pub fn peek<T>(&self, index: u32, read: impl FnOnce(&Held) -> Option<T>) -> Option<T> {
+        self.slots.borrow().get(index as usize).and_then(read)
     }
 
     /// The value of this isolate that a carried Reference refers to.
@@ -224,7 +235,7 @@ impl Guest {
                 accessors: reference.accessors,
                 inherit: reference.inherit,
             }),
-            Handle::ExternalCopy(_) | Handle::Ivm => None,
+            Handle::ExternalCopy(_) | Handle::Module(_) | Handle::Linker(_) | Handle::Ivm => None,
         }
     }
 

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::guest::Guest;
+use super::modules::Loaders;
 use crate::convert::Exchange;
 use crate::value::{Budget, Fault, SharedMemory, Value};
 
 pub struct Realm {
     pub context: v8::Global<v8::Context>,
+    pub loaders: Loaders,
 }
 
 // SAFETY: like `Guest`, a realm is touched only on the thread that holds its isolate's lock; its `Global`s may be
@@ -21,7 +23,7 @@ impl Realm {
     /// A fresh context from the startup snapshot.
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
         let context = v8::Context::new(scope, v8::ContextOptions::default());
-        let realm = Arc::new(Realm { context: v8::Global::new(scope, context) });
+        let realm = Arc::new(Realm { context: v8::Global::new(scope, context), loaders: Loaders::default() });
         let index = guest.add_realm(&realm);
         // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can
         // be known by that asks for no weak handle (the crate's embedder data does, which shared isolates refuse).
@@ -37,7 +39,7 @@ impl Realm {
         let token = context.get_security_token(scope);
         let index = token.uint32_value(scope).ok_or_else(Fault::disposed_during_execution)?;
         Ok(guest.realm(index).unwrap_or_else(|| {
-            let realm = Arc::new(Realm { context: v8::Global::new(scope, context) });
+            let realm = Arc::new(Realm { context: v8::Global::new(scope, context), loaders: Loaders::default() });
             guest.revive_realm(index, &realm);
             realm
         }))
@@ -46,6 +48,9 @@ impl Realm {
 
 /// What the layer above makes of handles inside a realm.
 pub trait Binding: Send + Sync {
+    /// Makes a new isolate call what it needs of the layers above.
+    fn install(&self, isolate: &mut v8::Isolate);
+
     /// `value`, a handle, function or promise, as the realm's guest code sees it.
     fn adopt<'s>(
         &self,

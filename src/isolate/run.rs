@@ -151,6 +151,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_promise_reject_callback(on_promise_reject);
     memory::install(&mut isolate);
+    settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;

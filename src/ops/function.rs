@@ -47,8 +47,10 @@ pub fn call_callable(callable: &Arc<Callable>, arguments: Vec<Value>) -> Result<
             Ok(Prepared::Ask { host, op, slot: Arc::clone(&callable.slot), args: arguments })
         }
         Location::Isolate(remote) => {
+            let awaited = if callable.mode == CallbackMode::Awaited { Transfer::PROMISE } else { 0 };
+            let transfer = Transfer(Transfer::OR_COPY | awaited);
             let work = work_on_value(Arc::clone(&callable.slot), move |scope, place, function| {
-                call_function(scope, place, function, Value::Undefined, arguments, Transfer(Transfer::OR_COPY))
+                call_function(scope, place, function, Value::Undefined, arguments, transfer)
             });
             Ok(Prepared::Enter { remote, limits: Limits::default(), work })
         }

@@ -7,6 +7,8 @@ mod context;
 mod copy;
 mod function;
 mod isolate;
+mod link;
+mod module;
 mod reference;
 mod script;
 mod transfer;
@@ -15,6 +17,8 @@ use std::sync::{Arc, Weak};
 
 pub use args::{Args, malformed};
 pub use function::{call_callable, call_function};
+pub use link::check_attributes;
+pub use module::{MOST_SPECIFIER, attributes_of, evaluate, stopped};
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{Transfer, transfer_out};
 
@@ -26,6 +30,7 @@ pub mod op {
     pub const CREATE_ISOLATE: u32 = 1;
     pub const CREATE_CONTEXT: u32 = 2;
     pub const COMPILE_SCRIPT: u32 = 3;
+    pub const COMPILE_MODULE: u32 = 4;
     pub const DISPOSE: u32 = 5;
     pub const HEAP_STATISTICS: u32 = 6;
     pub const CPU_TIME: u32 = 7;
@@ -49,6 +54,13 @@ pub mod op {
     pub const COPY_COPY: u32 = 31;
     pub const COPY_TOTAL_SIZE: u32 = 33;
     pub const CALL: u32 = 35;
+    pub const MODULE_REQUESTS: u32 = 40;
+    pub const MODULE_EVALUATE: u32 = 41;
+    pub const MODULE_NAMESPACE: u32 = 42;
+    pub const LINK_BEGIN: u32 = 43;
+    pub const LINK_WATCH: u32 = 44;
+    pub const LINK: u32 = 45;
+    pub const INSTANTIATE: u32 = 46;
     /// Served only: as CALL, and the promise it returns is awaited.
     pub const CALL_AWAITED: u32 = 36;
 }
@@ -101,6 +113,14 @@ pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Sett
         op::CREATE_ISOLATE => isolate::create(args, settings),
         op::CREATE_CONTEXT => isolate::create_context(target),
         op::COMPILE_SCRIPT => script::compile_script(target, args),
+        op::COMPILE_MODULE => module::compile(target, args),
+        op::MODULE_REQUESTS => module::requests(target),
+        op::MODULE_EVALUATE => module::prepare_evaluation(target, args),
+        op::MODULE_NAMESPACE => module::namespace(target),
+        op::LINK_BEGIN => link::begin(target, args),
+        op::LINK_WATCH => link::watch(target),
+        op::LINK => link::link(target, args),
+        op::INSTANTIATE => link::instantiate(target, args),
         op::SCRIPT_CACHED_DATA => script::cached_data(target),
         op::DISPOSE => isolate::dispose(target),
         op::HEAP_STATISTICS => isolate::heap_statistics(target),

@@ -1,5 +1,6 @@
 //! Compiling and running scripts.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::args::malformed;
@@ -28,6 +29,16 @@ impl Origin {
     pub fn to_v8<'s>(&self, scope: &mut v8::PinScope<'s, '_>) -> Result<v8::ScriptOrigin<'s>, Fault> {
         let name = convert::text_to_v8(scope, &self.filename)?.into();
         Ok(v8::ScriptOrigin::new(scope, name, self.line, self.column, false, -1, None, false, false, false, None))
+    }
+
+    /// The origin of a module, whose `import()` is known by `options`.
+    pub fn to_v8_module<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        options: Option<v8::Local<'s, v8::Data>>,
+    ) -> Result<v8::ScriptOrigin<'s>, Fault> {
+        let name = convert::text_to_v8(scope, &self.filename)?.into();
+        Ok(v8::ScriptOrigin::new(scope, name, self.line, self.column, false, -1, None, false, false, true, options))
     }
 }
 
@@ -118,16 +129,18 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let cache = fresh.then(|| script.create_code_cache()).flatten();
             let cache = cache.map(|cache| Arc::new(cache::seal(&cache)));
             let script = v8::Global::new(scope, script);
-            let held = Held::Script(Arc::new(CompiledScript { script, cache_rejected, cache }));
+            let held = Held::Script(Rc::new(CompiledScript { script, cache_rejected, cache }));
             Ok(Value::Handle(Handle::Script(guest.hold(held)?)))
         }),
     })
 }
 
-/// `[rejected, data]` of a script's compilation cache; `undefined` where it has no part in the compilation.
+/// `[rejected, data]` of a script's or module's compilation cache; `undefined` where it has no part in the compilation.
 pub fn cached_data(target: Option<Value>) -> Result<Prepared, Fault> {
-    let Some(Value::Handle(Handle::Script(script))) = target else {
-        return Err(malformed());
+    let script = match target {
+        Some(Value::Handle(Handle::Script(slot))) => slot,
+        Some(Value::Handle(Handle::Module(module))) => Arc::clone(&module.slot),
+        _ => return Err(malformed()),
     };
     let remote = Remote::from_owner(script.owner()).ok_or_else(malformed)?;
     Ok(Prepared::Enter {
@@ -136,6 +149,7 @@ pub fn cached_data(target: Option<Value>) -> Result<Prepared, Fault> {
         work: Box::new(move |_scope, guest| {
             let found = guest.held(&script, |held| match held {
                 Held::Script(script) => Some((script.cache_rejected, script.cache.clone())),
+                Held::Module(module) => Some((module.cache_rejected, module.cache.clone())),
                 _ => None,
             });
             let (rejected, cache) = found.ok_or_else(malformed)?;

@@ -49,6 +49,9 @@ pub enum Code {
     Transfer,
     Environment,
     Limit,
+    Aborted,
+    Unsupported,
+    InvalidArgument,
 }
 
 impl Code {
@@ -63,6 +66,9 @@ impl Code {
             Self::Transfer => "ERR_ISOLATE_TRANSFER",
             Self::Environment => "ERR_ISOLATE_ENVIRONMENT",
             Self::Limit => "ERR_ISOLATE_LIMIT",
+            Self::Aborted => "ERR_ISOLATE_ABORTED",
+            Self::Unsupported => "ERR_ISOLATE_UNSUPPORTED",
+            Self::InvalidArgument => "ERR_INVALID_ARG",
         }
     }
 }

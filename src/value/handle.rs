@@ -1,10 +1,11 @@
 //! Handles: names of things that live in one isolate or host and can be passed around.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Owner, Slot, Text, Value};
+use super::{ModuleHandle, Owner, Slot, Text, Value};
 
 /// An `ivm` object on its way.
 #[derive(Clone, Debug)]
@@ -12,6 +13,9 @@ pub enum Handle {
     Isolate(IsolateHandle),
     Context(Arc<ContextHandle>),
     Script(Arc<Slot>),
+    Module(Arc<ModuleHandle>),
+    /// Modules on their way to be instantiated; the layer above knows what it is.
+    Linker(Arc<dyn Any + Send + Sync>),
     Reference(Arc<Reference>),
     ExternalCopy(Arc<ExternalCopy>),
     /// The module itself.

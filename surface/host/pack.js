@@ -284,6 +284,7 @@ function createPack(owned, reply, leaveLater, showPaths) {
 const RELEASED = Object.freeze({
   [KIND.CONTEXT]: 'Context is released',
   [KIND.SCRIPT]: 'Script has been released',
+  [KIND.MODULE]: 'Module has been released',
   [KIND.EXTERNAL_COPY]: 'Copy has been released',
 });
 

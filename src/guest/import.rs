@@ -1,0 +1,201 @@
+//! What modules ask for while they run: `import()` and `import.meta`.
+
+use std::sync::Arc;
+
+use super::outgoing;
+use crate::convert;
+use crate::isolate::{Guest, Held, Loader, Place, meta_of};
+use crate::ops;
+use crate::value::{Answer, Code, ContextHandle, ErrorClass, Fault, Handle, Outcome, Reference, Text, TypeOf, Value};
+
+/// Makes V8 ask here.
+pub fn install(isolate: &mut v8::Isolate) {
+    isolate.set_host_import_module_dynamically_callback(import);
+    isolate.set_host_initialize_import_meta_object_callback(initialize_meta);
+}
+
+/// `import.meta` is read for the first time.
+unsafe extern "C" fn initialize_meta(
+    context: v8::Local<'_, v8::Context>,
+    module: v8::Local<'_, v8::Module>,
+    meta: v8::Local<'_, v8::Object>,
+) {
+    // SAFETY: V8 calls this on the isolate's thread, between two instructions of the module.
+    v8::callback_scope!(unsafe let scope, context);
+    let Ok(guest) = Guest::of(scope) else { return };
+    let slots = guest.modules.metas(module.get_identity_hash());
+    let fill = slots.iter().find_map(|slot| guest.peek(*slot, |held| meta_of(scope, held, module)));
+    if let Some(fill) = fill {
+        let receiver = v8::undefined(scope).into();
+        let meta = v8::Local::new(scope, meta).into();
+        // What it throws is thrown where `import.meta` stands.
+        let _ = fill.call(scope, receiver, &[meta]);
+    }
+}
+
+/// Code calls `import()`.
+fn import<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    options: v8::Local<'s, v8::Data>,
+    _resource_name: v8::Local<'s, v8::Value>,
+    specifier: v8::Local<'s, v8::String>,
+    attributes: v8::Local<'s, v8::FixedArray>,
+) -> Option<v8::Local<'s, v8::Promise>> {
+    let _lifted = convert::cap::lift();
+    let at = Place::current(scope).ok()?;
+    let resolver = v8::PromiseResolver::new(scope)?;
+    let loader = number_of(scope, options).and_then(|number| at.realm.loaders.get(number));
+    let requested = convert::text_from_v8(scope, specifier, ops::MOST_SPECIFIER)
+        .and_then(|specifier| Ok((specifier, ops::attributes_of(scope, attributes, 2)?)))
+        .and_then(|(specifier, attributes)| request(scope, &at, resolver, loader, specifier, attributes));
+    if let Err(fault) = requested {
+        reject(scope, &at, resolver, &fault);
+    }
+    Some(resolver.get_promise(scope))
+}
+
+/// The number of the module whose code it is.
+fn number_of(scope: &mut v8::PinScope<'_, '_>, options: v8::Local<'_, v8::Data>) -> Option<u32> {
+    let options = v8::Local::<v8::FixedArray>::try_from(options).ok()?;
+    let number = v8::Local::<v8::Value>::try_from(options.get(scope, 0)?).ok()?;
+    Some(v8::Local::<v8::Number>::try_from(number).ok()?.value() as u32)
+}
+
+/// Asks whoever resolved the module's own imports; `resolver` hears of it later.
+fn request(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    resolver: v8::Local<'_, v8::PromiseResolver>,
+    loader: Option<Loader>,
+    specifier: Text,
+    attributes: Vec<(Text, Text)>,
+) -> Result<(), Fault> {
+    at.guest.check_stopping()?;
+    let loader = loader.ok_or_else(|| Fault::coded(ErrorClass::Error, "Not supported", Code::Unsupported))?;
+    ops::check_attributes(&attributes)?;
+    let mut args = vec![context_of(scope, at)?, Value::Number(f64::from(loader.index)), Value::String(specifier)];
+    args.extend(attributes.into_iter().flat_map(|(key, value)| [Value::String(key), Value::String(value)]));
+    let bytes = args.iter().map(Value::byte_size).sum();
+    let resolver = v8::Global::new(scope, resolver);
+    let answer = outgoing::later(at, false, move |scope, at, outcome| {
+        let importer = v8::Local::new(scope, &resolver);
+        match arrive(scope, at, importer, outcome) {
+            Ok(()) => {}
+            // A limit has stopped the module; who imports it hears of that in a task which has time again.
+            Err(Fault::Stopped) => {
+                let told = move |scope: &mut v8::PinScope<'_, '_>, at: &Place, _outcome| {
+                    let importer = v8::Local::new(scope, &resolver);
+                    reject(scope, at, importer, &ops::stopped());
+                };
+                if let Ok(later) = outgoing::later(at, false, told) {
+                    later.answer(Ok(Value::Undefined));
+                }
+            }
+            Err(fault) => reject(scope, at, importer, &fault),
+        }
+    })?;
+    let prepared = ops::call_callable(&loader.load, args)?;
+    outgoing::start(scope, at, prepared, bytes, Arc::new(Awaited(answer)))
+}
+
+fn reject(scope: &mut v8::PinScope<'_, '_>, at: &Place, resolver: v8::Local<'_, v8::PromiseResolver>, fault: &Fault) {
+    let exception = convert::exception_from_fault(scope, fault, |scope, value| convert::to_v8(scope, at, value).ok());
+    // A promise that cannot be settled belongs to an isolate that is being stopped.
+    let _ = exception.and_then(|exception| resolver.reject(scope, exception));
+}
+
+/// A handle on the current context, for whoever instantiates what is imported.
+fn context_of(scope: &mut v8::PinScope<'_, '_>, at: &Place) -> Result<Value, Fault> {
+    let global: v8::Local<v8::Value> = scope.get_current_context().global(scope).into();
+    let global = v8::Global::new(scope, global);
+    let global = Arc::new(Reference {
+        slot: at.guest.hold(Held::Value(Arc::clone(&at.realm), global))?,
+        type_of: TypeOf::Object,
+        accessors: false,
+        inherit: false,
+    });
+    let slot = at.guest.hold(Held::Context(Arc::clone(&at.realm)))?;
+    Ok(Value::Handle(Handle::Context(Arc::new(ContextHandle { slot, global }))))
+}
+
+/// Passes on what the promise that comes settles to.
+struct Awaited(Arc<dyn Answer>);
+
+impl Answer for Awaited {
+    fn answer(&self, outcome: Outcome) {
+        match outcome {
+            Ok(Value::Promise(settlement)) => {
+                let answer = Arc::clone(&self.0);
+                settlement.subscribe(None, Box::new(move |outcome| answer.answer(outcome)));
+            }
+            outcome => self.0.answer(outcome),
+        }
+    }
+
+    fn recipient(&self) -> Option<Arc<dyn crate::value::Owner>> {
+        self.0.recipient()
+    }
+}
+
+/// The module has come and is instantiated: evaluates it. `resolver` settles with its namespace when that is done.
+fn arrive(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    resolver: v8::Local<'_, v8::PromiseResolver>,
+    outcome: Outcome,
+) -> Result<(), Fault> {
+    let Value::Handle(Handle::Module(module)) = outcome? else {
+        return Err(ops::malformed());
+    };
+    if !at.guest.owns(&module.slot) {
+        return Err(ops::malformed());
+    }
+    let module = at.guest.held(&module.slot, |held| match held {
+        Held::Module(compiled) => Some(v8::Local::new(scope, &compiled.module)),
+        _ => None,
+    });
+    let module = module.ok_or_else(ops::malformed)?;
+    let evaluated = ops::evaluate(scope, module)?;
+    let namespace = module.get_module_namespace();
+    // Not by resolving with a promise: that would look for a `then` that guest code may have replaced.
+    if evaluated.state() == v8::PromiseState::Fulfilled {
+        return resolver.resolve(scope, namespace).map(drop).ok_or(Fault::Stopped);
+    }
+    let resolver = v8::Local::new(scope, resolver);
+    let both = v8::Array::new_with_elements(scope, &[resolver.into(), namespace]).into();
+    let done = v8::Function::builder(on_evaluated).data(both).build(scope).ok_or(Fault::Stopped)?;
+    let failed = v8::Function::builder(on_failed).data(both).build(scope).ok_or(Fault::Stopped)?;
+    evaluated.then2(scope, done, failed).map(drop).ok_or(Fault::Stopped)
+}
+
+fn on_evaluated<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    _result: v8::ReturnValue<v8::Value>,
+) {
+    if let Some((resolver, namespace)) = importer(scope, &args) {
+        let _ = resolver.resolve(scope, namespace);
+    }
+}
+
+fn on_failed<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    _result: v8::ReturnValue<v8::Value>,
+) {
+    if let Some((resolver, _)) = importer(scope, &args) {
+        let _ = resolver.reject(scope, args.get(0));
+    }
+}
+
+/// Who imports a module, and the module's namespace.
+fn importer<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: &v8::FunctionCallbackArguments<'s>,
+) -> Option<(v8::Local<'s, v8::PromiseResolver>, v8::Local<'s, v8::Value>)> {
+    let both = v8::Local::<v8::Array>::try_from(args.data()).ok()?;
+    let promise = both.get_index(scope, 0).filter(|value| value.is_promise())?;
+    // SAFETY: a resolver is its promise under another name, and this one came from `arrive`.
+    let resolver = unsafe { v8::Local::<v8::PromiseResolver>::cast_unchecked(promise) };
+    Some((resolver, both.get_index(scope, 1)?))
+}

@@ -1,0 +1,144 @@
+//! Modules on the V8 side: what an isolate knows of each, how they find each other while V8 links them, and who loads what
+//! they import later.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroI32;
+use std::sync::Arc;
+
+use super::guest::Held;
+use crate::value::{Callable, ModuleRequest};
+
+/// A compiled module. V8 keeps what it imports; this keeps what V8 does not know.
+pub struct CompiledModule {
+    pub module: v8::Global<v8::Module>,
+    /// Its number among the isolate's modules; what `import()` in its code is known by.
+    pub number: u32,
+    /// The context it was instantiated in.
+    pub context: RefCell<Option<v8::Global<v8::Context>>>,
+    /// Fills `import.meta`.
+    pub meta: Option<v8::Global<v8::Function>>,
+    /// Whether the compilation cache that came with it was refused.
+    pub cache_rejected: Option<bool>,
+    /// A compilation cache that was asked for.
+    pub cache: Option<Arc<Vec<u8>>>,
+}
+
+/// What the modules that are being instantiated ask for, and what they get.
+#[derive(Default)]
+pub struct Resolutions {
+    referrers: HashMap<NonZeroI32, Vec<Referrer>>,
+}
+
+struct Referrer {
+    module: v8::Global<v8::Module>,
+    found: HashMap<ModuleRequest, v8::Global<v8::Module>>,
+}
+
+impl Resolutions {
+    pub fn add(
+        &mut self,
+        hash: NonZeroI32,
+        module: v8::Global<v8::Module>,
+        found: HashMap<ModuleRequest, v8::Global<v8::Module>>,
+    ) {
+        self.referrers.entry(hash).or_default().push(Referrer { module, found });
+    }
+
+    fn get(&self, referrer: v8::Local<'_, v8::Module>, request: &ModuleRequest) -> Option<&v8::Global<v8::Module>> {
+        let same = self.referrers.get(&referrer.get_identity_hash())?;
+        same.iter().find(|each| each.module == referrer)?.found.get(request)
+    }
+}
+
+/// The modules of one isolate.
+#[derive(Default)]
+pub struct Modules {
+    last_number: Cell<u32>,
+    /// While V8 instantiates.
+    resolutions: RefCell<Resolutions>,
+    /// Slots of modules that fill `import.meta`, by V8's hash of them.
+    metas: RefCell<BTreeMap<NonZeroI32, Vec<u32>>>,
+}
+
+impl Modules {
+    pub fn next_number(&self) -> u32 {
+        let number = self.last_number.get().wrapping_add(1);
+        self.last_number.set(number);
+        number
+    }
+
+    /// Lets V8 find `resolutions` while `instantiate` runs.
+    pub fn resolving<T>(&self, resolutions: Resolutions, instantiate: impl FnOnce() -> T) -> T {
+        *self.resolutions.borrow_mut() = resolutions;
+        let result = instantiate();
+        drop(std::mem::take(&mut *self.resolutions.borrow_mut()));
+        result
+    }
+
+    pub fn resolve<'s>(
+        &self,
+        scope: &v8::PinScope<'s, '_>,
+        referrer: v8::Local<'_, v8::Module>,
+        request: &ModuleRequest,
+    ) -> Option<v8::Local<'s, v8::Module>> {
+        self.resolutions.borrow().get(referrer, request).map(|found| v8::Local::new(scope, found))
+    }
+
+    /// The module at `slot` fills `import.meta`. `is_module` tells which of the slots known so far still hold one.
+    pub fn add_meta(&self, hash: NonZeroI32, slot: u32, is_module: impl Fn(u32) -> bool) {
+        let mut metas = self.metas.borrow_mut();
+        if metas.len().is_power_of_two() {
+            metas.retain(|_, slots| {
+                slots.retain(|slot| is_module(*slot));
+                !slots.is_empty()
+            });
+        }
+        metas.entry(hash).or_default().push(slot);
+    }
+
+    /// Slots at which the module with this hash may be.
+    pub fn metas(&self, hash: NonZeroI32) -> Vec<u32> {
+        self.metas.borrow().get(&hash).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn clear(&self) {
+        drop(std::mem::take(&mut *self.resolutions.borrow_mut()));
+    }
+}
+
+/// The function in `held` that fills the `import.meta` of `module`, if that is the one.
+pub fn meta_of<'s>(
+    scope: &v8::PinScope<'s, '_>,
+    held: &Held,
+    module: v8::Local<'_, v8::Module>,
+) -> Option<v8::Local<'s, v8::Function>> {
+    match held {
+        Held::Module(compiled) if compiled.module == module => {
+            compiled.meta.as_ref().map(|meta| v8::Local::new(scope, meta))
+        }
+        _ => None,
+    }
+}
+
+/// Who loads what a module imports while it runs: a function that gets the module's index among those it was given with.
+#[derive(Clone)]
+pub struct Loader {
+    pub load: Arc<Callable>,
+    pub index: u32,
+}
+
+/// The loaders of a realm's modules, by the modules' numbers. They live as long as the realm: code of a module may run for
+/// as long, whoever still has a handle on the module.
+#[derive(Default)]
+pub struct Loaders(RefCell<BTreeMap<u32, Loader>>);
+
+impl Loaders {
+    pub fn add(&self, number: u32, loader: Loader) {
+        self.0.borrow_mut().insert(number, loader);
+    }
+
+    pub fn get(&self, number: u32) -> Option<Loader> {
+        self.0.borrow().get(&number).cloned()
+    }
+}

@@ -1,0 +1,254 @@
+//! Instantiating modules. Who asks first finds all that they import, on its own side: a linker remembers what was found and
+//! keeps others away from those modules. Then V8 links them in one go, and asks nobody.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::args::malformed;
+use super::module::{MOST_SPECIFIER, attributes_of, misuse, module_of, remote_of};
+use super::{Args, Prepared, work_in_realm};
+use crate::convert;
+use crate::isolate::{Guest, Held, Limits, Loader, Place, Remote, Resolutions, Stop};
+use crate::value::{
+    Answer, Callable, Code, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Settlement, Text, Value,
+};
+
+/// A module that a linker has claimed, and what was found for each of its requests.
+struct Claim {
+    module: Arc<ModuleHandle>,
+    found: Vec<Option<Arc<ModuleHandle>>>,
+}
+
+/// Modules on their way to be instantiated. Whoever drops it gives up.
+struct Linker {
+    number: u64,
+    root: Arc<ModuleHandle>,
+    remote: Weak<Remote>,
+    claims: Mutex<Vec<Claim>>,
+    /// Who hears of the isolate's end meanwhile, by the isolate's number for it.
+    watch: Mutex<Option<usize>>,
+}
+
+static LINKERS: AtomicU64 = AtomicU64::new(1);
+
+impl Linker {
+    fn claims(&self) -> MutexGuard<'_, Vec<Claim>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets go of the modules.
+    fn end(&self, linked: bool) {
+        for claim in std::mem::take(&mut *self.claims()) {
+            claim.module.unclaim(self.number, linked);
+        }
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(id), Some(remote)) = (watch, self.remote.upgrade())
+            && let Some((answer, _)) = remote.awaited(id)
+        {
+            answer.answer(Ok(Value::Undefined));
+        }
+    }
+}
+
+impl Drop for Linker {
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}
+
+fn linker_of(target: Option<Value>) -> Result<Arc<Linker>, Fault> {
+    match target {
+        Some(Value::Handle(Handle::Linker(linker))) => linker.downcast::<Linker>().map_err(|_| malformed()),
+        _ => Err(malformed()),
+    }
+}
+
+/// What a call of an isolate at its end gets.
+fn ended(remote: &Remote, sync: bool) -> Fault {
+    match remote.stop_reason() {
+        Stop::None | Stop::Disposed => Fault::disposed(sync),
+        reason => reason.fault().unwrap_or(Fault::Stopped),
+    }
+}
+
+pub fn begin(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let root = module_of(target)?;
+    let remote = remote_of(&root)?;
+    let sync = args.boolean();
+    if remote.is_disposed() {
+        return Err(ended(&remote, sync));
+    }
+    let linker = Arc::new(Linker {
+        number: LINKERS.fetch_add(1, Ordering::Relaxed),
+        root,
+        remote: Arc::downgrade(&remote),
+        claims: Mutex::default(),
+        watch: Mutex::default(),
+    });
+    Ok(Prepared::Done(Ok(Value::Handle(Handle::Linker(linker)))))
+}
+
+/// A promise that is rejected when the isolate ends before the linker does.
+pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
+    /// Says why the isolate is at its end, not that a promise was abandoned.
+    struct Ended(Arc<Settlement>, Weak<Remote>);
+    impl Answer for Ended {
+        fn answer(&self, outcome: Outcome) {
+            let reason = |fault| self.1.upgrade().map_or(fault, |remote| ended(&remote, false));
+            self.0.answer(outcome.map_err(reason));
+        }
+    }
+    let linker = linker_of(target)?;
+    let remote = linker.remote.upgrade().ok_or_else(|| Fault::disposed(false))?;
+    let settlement = Arc::new(Settlement::default());
+    let answer: Arc<dyn Answer> = Arc::new(Ended(Arc::clone(&settlement), Weak::clone(&linker.remote)));
+    let id = remote.await_outcome(answer, 0);
+    *linker.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+    // The end may have come before the answer was there to be told.
+    if remote.is_disposed()
+        && let Some((answer, _)) = remote.awaited(id)
+    {
+        answer.answer(Err(Fault::disposed(false)));
+    }
+    Ok(Prepared::Done(Ok(Value::Promise(settlement))))
+}
+
+/// Attributes that resolvers hear of; any other is an error, as the language asks for.
+const TYPE: &str = "type";
+
+pub fn check_attributes(attributes: &[(Text, Text)]) -> Result<(), Fault> {
+    match attributes.iter().find(|(key, _)| *key != Text::from(TYPE)) {
+        None => Ok(()),
+        Some((key, _)) => {
+            let message = format!("Import attribute \"{key}\" is not supported");
+            Err(Fault::coded(ErrorClass::TypeError, &message, Code::Unsupported))
+        }
+    }
+}
+
+/// Notes that `referrer` gets `module` for one of its requests; the first module of all has no referrer. Unless the module
+/// is known already, what it requests itself: `[index, imports, isolate, [specifier, key, value, …], …]`.
+pub fn link(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let linker = linker_of(target)?;
+    let (referrer, request) = (args.number()?, args.number()?);
+    let module = module_of(Some(args.value()))?;
+    if module.slot.owner().id() != linker.root.slot.owner().id() {
+        let message = "Resolved dependency belongs to another isolate";
+        return Err(Fault::coded(ErrorClass::TypeError, message, Code::InvalidArgument));
+    }
+    let mut claims = linker.claims();
+    if referrer >= 0.0 {
+        let claim = claims.get_mut(referrer as usize).ok_or_else(malformed)?;
+        *claim.found.get_mut(request as usize).ok_or_else(malformed)? = Some(Arc::clone(&module));
+    }
+    if !module.claim(linker.number)? {
+        return Ok(Prepared::Done(Ok(Value::Undefined)));
+    }
+    let isolate = module.slot.owner().id() as f64;
+    let mut list = vec![Value::Number(claims.len() as f64), Value::Boolean(module.imports), Value::Number(isolate)];
+    claims.push(Claim { module: Arc::clone(&module), found: vec![None; module.requests.len()] });
+    drop(claims);
+    for request in &module.requests {
+        check_attributes(&request.attributes)?;
+        let attributes = request.attributes.iter().flat_map(|(key, value)| [key, value]);
+        let texts = std::iter::once(&request.specifier).chain(attributes);
+        list.push(Value::List(texts.map(|text| Value::String(text.clone())).collect()));
+    }
+    Ok(Prepared::Done(Ok(Value::List(list))))
+}
+
+pub fn instantiate(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let linker = linker_of(target)?;
+    let remote = remote_of(&linker.root)?;
+    let Value::Handle(Handle::Context(context)) = args.value() else {
+        return Err(malformed());
+    };
+    let load = args.optional_function()?;
+    if context.slot.owner().id() != linker.root.slot.owner().id() {
+        return Err(misuse("Invalid context"));
+    }
+    let work = work_in_realm(Arc::clone(&context.slot), move |scope, place| {
+        let root = module_at(scope, &place.guest, &linker.root)?;
+        if root.get_status() == v8::ModuleStatus::Uninstantiated {
+            let resolutions = resolutions(scope, &place.guest, &linker.claims())?;
+            v8::tc_scope!(let scope, scope);
+            let done = place.guest.modules.resolving(resolutions, || root.instantiate_module(scope, resolve));
+            if done != Some(true) || scope.has_caught() {
+                return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
+            }
+            settle(scope, place, &linker.claims(), load.as_ref());
+        }
+        linker.end(true);
+        Ok(Value::Undefined)
+    });
+    Ok(Prepared::Enter { remote, limits: Limits::default(), work })
+}
+
+fn module_at<'s>(
+    scope: &v8::PinScope<'s, '_>,
+    guest: &Guest,
+    module: &ModuleHandle,
+) -> Result<v8::Local<'s, v8::Module>, Fault> {
+    let found = guest.held(&module.slot, |held| match held {
+        Held::Module(compiled) => Some(v8::Local::new(scope, &compiled.module)),
+        _ => None,
+    });
+    found.ok_or_else(malformed)
+}
+
+/// What V8 is to find.
+fn resolutions(scope: &v8::PinScope<'_, '_>, guest: &Guest, claims: &[Claim]) -> Result<Resolutions, Fault> {
+    let mut resolutions = Resolutions::default();
+    for claim in claims {
+        let module = module_at(scope, guest, &claim.module)?;
+        let mut found = HashMap::with_capacity(claim.found.len());
+        for (request, dependency) in claim.module.requests.iter().zip(&claim.found) {
+            let dependency = dependency.as_ref().ok_or_else(|| misuse("Dependency was left unresolved"))?;
+            let dependency = module_at(scope, guest, dependency)?;
+            found.insert(request.clone(), v8::Global::new(scope, dependency));
+        }
+        resolutions.add(module.get_identity_hash(), v8::Global::new(scope, module), found);
+    }
+    Ok(resolutions)
+}
+
+/// Tells instantiated modules where they are, and who loads what they import.
+fn settle(scope: &v8::PinScope<'_, '_>, place: &Place, claims: &[Claim], load: Option<&Arc<Callable>>) {
+    let context = v8::Global::new(scope, scope.get_current_context());
+    for (index, claim) in claims.iter().enumerate() {
+        place.guest.held(&claim.module.slot, |held| {
+            let Held::Module(compiled) = held else { return None };
+            *compiled.context.borrow_mut() = Some(context.clone());
+            if let Some(load) = load.filter(|_| claim.module.imports) {
+                // Each claim took a call; there are fewer than 2³².
+                let loader = Loader { load: Arc::clone(load), index: index as u32 };
+                place.realm.loaders.add(compiled.number, loader);
+            }
+            Some(())
+        });
+    }
+}
+
+/// V8 asks for the module behind a request.
+fn resolve<'s>(
+    context: v8::Local<'s, v8::Context>,
+    specifier: v8::Local<'s, v8::String>,
+    attributes: v8::Local<'s, v8::FixedArray>,
+    referrer: v8::Local<'s, v8::Module>,
+) -> Option<v8::Local<'s, v8::Module>> {
+    // SAFETY: V8 calls this on the isolate's thread, from within `instantiate_module`, with the context it was given.
+    v8::callback_scope!(unsafe let scope, context);
+    let guest = Guest::of(scope).ok()?;
+    let request = ModuleRequest {
+        specifier: convert::text_from_v8(scope, specifier, MOST_SPECIFIER).ok()?,
+        attributes: attributes_of(scope, attributes, 3).ok()?,
+    };
+    let found = guest.modules.resolve(scope, referrer, &request);
+    if found.is_none() {
+        let message = v8::String::new(scope, "Dependency was left unresolved")?;
+        let exception = v8::Exception::error(scope, message);
+        scope.throw_exception(exception);
+    }
+    found
+}

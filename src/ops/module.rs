@@ -1,0 +1,341 @@
+//! Compiling and evaluating modules.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::args::malformed;
+use super::script::Origin;
+use super::{Args, Prepared, Transfer, cache, transfer_out};
+use crate::convert;
+use crate::isolate::{CompiledModule, Guest, Held, Limits, Place, Remote};
+use crate::value::{
+    Callable, Code, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Reference, Text, TypeOf, Value,
+};
+
+pub fn module_of(target: Option<Value>) -> Result<Arc<ModuleHandle>, Fault> {
+    match target {
+        Some(Value::Handle(Handle::Module(module))) => Ok(module),
+        _ => Err(malformed()),
+    }
+}
+
+pub fn remote_of(module: &ModuleHandle) -> Result<Arc<Remote>, Fault> {
+    Remote::from_owner(module.slot.owner()).ok_or_else(malformed)
+}
+
+/// A refusal of something that the caller has got wrong.
+pub fn misuse(message: &str) -> Fault {
+    Fault::coded(ErrorClass::Error, message, Code::InvalidArgument)
+}
+
+pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let Some(Value::Handle(Handle::Isolate(isolate))) = target else {
+        return Err(malformed());
+    };
+    let remote = Remote::from_owner(&isolate.0).ok_or_else(malformed)?;
+    let code = args.text()?;
+    let origin = Origin::from_args(&mut args)?;
+    let sealed = cache::buffer_of(args.value());
+    let produce = args.boolean();
+    let meta = args.optional_function()?;
+    Ok(Prepared::Enter {
+        remote,
+        limits: Limits::default(),
+        work: Box::new(move |scope, guest| {
+            let realm = guest.spare_realm(scope);
+            let context = v8::Local::new(scope, &realm.context);
+            let scope = &mut v8::ContextScope::new(scope, context);
+            let imports = calls_import(&code);
+            let number = guest.modules.next_number();
+            let options = imports.then(|| numbered(scope, number));
+            let (module, cache_rejected) = compile_source(scope, &code, &origin, options, sealed.as_deref())?;
+            let fresh = produce && cache_rejected != Some(false);
+            let cache = fresh.then(|| module.get_unbound_module_script(scope).create_code_cache()).flatten();
+            let cache = cache.map(|cache| Arc::new(cache::seal(&cache)));
+            let requests = requests_of(scope, module)?;
+            let meta = meta.map(|meta| own_function(scope, guest, &meta)).transpose()?;
+            let has_meta = meta.is_some();
+            let compiled = CompiledModule {
+                module: v8::Global::new(scope, module),
+                number,
+                context: None.into(),
+                meta,
+                cache_rejected,
+                cache,
+            };
+            let slot = guest.hold(Held::Module(Rc::new(compiled)))?;
+            if has_meta {
+                let is_module =
+                    |index| guest.peek(index, |held| matches!(held, Held::Module(_)).then_some(())).is_some();
+                guest.modules.add_meta(module.get_identity_hash(), slot.index(), is_module);
+            }
+            Ok(Value::Handle(Handle::Module(ModuleHandle::new(slot, requests, imports))))
+        }),
+    })
+}
+
+/// What V8 tells of the code that calls `import()`.
+fn numbered<'s>(scope: &mut v8::PinScope<'s, '_>, number: u32) -> v8::Local<'s, v8::Data> {
+    let options = v8::PrimitiveArray::new(scope, 1);
+    let number = v8::Number::new(scope, f64::from(number));
+    options.set(scope, 0, number.into());
+    options.into()
+}
+
+fn compile_source<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    code: &Text,
+    origin: &Origin,
+    options: Option<v8::Local<'s, v8::Data>>,
+    sealed: Option<&Vec<u8>>,
+) -> Result<(v8::Local<'s, v8::Module>, Option<bool>), Fault> {
+    use v8::script_compiler::{CachedData, CompileOptions, NoCacheReason, Source, compile_module2};
+    let code = convert::text_to_v8(scope, code)?;
+    let origin = origin.to_v8_module(scope, options)?;
+    let (mut source, how) = match sealed.and_then(|sealed| cache::open(sealed)) {
+        Some(contents) => (
+            Source::new_with_cached_data(code, Some(&origin), CachedData::new(contents)),
+            CompileOptions::ConsumeCodeCache,
+        ),
+        None => (Source::new(code, Some(&origin)), CompileOptions::NoCompileOptions),
+    };
+    v8::tc_scope!(let scope, scope);
+    let module = compile_module2(scope, &mut source, how, NoCacheReason::NoReason)
+        .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))?;
+    let rejected = sealed.map(|_| source.get_cached_data().is_none_or(CachedData::rejected));
+    Ok((module, rejected))
+}
+
+/// A function of this very isolate.
+fn own_function(
+    scope: &mut v8::PinScope<'_, '_>,
+    guest: &Guest,
+    callable: &Callable,
+) -> Result<v8::Global<v8::Function>, Fault> {
+    let refused = || misuse("`meta` callback must belong to entered isolate");
+    if !guest.owns(&callable.slot) {
+        return Err(refused());
+    }
+    let function = guest.held(&callable.slot, |held| match held {
+        Held::Value(_, value) => v8::Local::<v8::Function>::try_from(v8::Local::new(scope, value)).ok(),
+        _ => None,
+    });
+    Ok(v8::Global::new(scope, function.ok_or_else(refused)?))
+}
+
+fn requests_of(
+    scope: &mut v8::PinScope<'_, '_>,
+    module: v8::Local<'_, v8::Module>,
+) -> Result<Vec<ModuleRequest>, Fault> {
+    let list = module.get_module_requests();
+    let mut requests = Vec::with_capacity(list.length());
+    for index in 0..list.length() {
+        let request = list.get(scope, index).and_then(|data| v8::Local::<v8::ModuleRequest>::try_from(data).ok());
+        let request = request.ok_or_else(malformed)?;
+        if request.get_phase() == v8::ModuleImportPhase::kSource {
+            let message = "Source phase imports are not supported";
+            return Err(Fault::coded(ErrorClass::SyntaxError, message, Code::Unsupported));
+        }
+        let specifier = convert::text_from_v8(scope, request.get_specifier(), MOST_SPECIFIER)?;
+        // Each is a key, a value and where it stands.
+        let attributes = attributes_of(scope, request.get_import_attributes(), 3)?;
+        requests.push(ModuleRequest { specifier, attributes });
+    }
+    Ok(requests)
+}
+
+/// Bytes that a specifier or an attribute may take.
+pub const MOST_SPECIFIER: usize = 64 << 20;
+
+/// Import attributes, of which V8 gives `stride` items each.
+pub fn attributes_of(
+    scope: &mut v8::PinScope<'_, '_>,
+    list: v8::Local<'_, v8::FixedArray>,
+    stride: usize,
+) -> Result<Vec<(Text, Text)>, Fault> {
+    let text = |scope: &mut v8::PinScope<'_, '_>, index| {
+        let value = list.get(scope, index).and_then(|data| v8::Local::<v8::Value>::try_from(data).ok());
+        let string = value.and_then(|value| v8::Local::<v8::String>::try_from(value).ok());
+        string.map_or_else(|| Ok(Text::from("")), |string| convert::text_from_v8(scope, string, MOST_SPECIFIER))
+    };
+    (0..list.length()).step_by(stride).map(|index| Ok((text(scope, index)?, text(scope, index + 1)?))).collect()
+}
+
+/// Whether the code may call `import()`: its resolver is kept for later only then. Where `import(` stands in a string or a
+/// comment the answer is yes as well.
+fn calls_import(code: &Text) -> bool {
+    match code {
+        Text::Latin1(bytes) => calls_import_in(bytes, |byte| u16::from(*byte)),
+        Text::Utf16(units) => calls_import_in(units, |unit| *unit),
+    }
+}
+
+fn calls_import_in<T>(code: &[T], unit: impl Fn(&T) -> u16) -> bool {
+    const WORD: &[u8] = b"import";
+    let at = |index: usize| code.get(index).map(&unit);
+    let is = |index: usize, byte: u8| at(index) == Some(u16::from(byte));
+    let mut start = 0;
+    while start < code.len() {
+        let found = WORD.iter().enumerate().all(|(offset, byte)| is(start + offset, *byte));
+        if !found {
+            start += 1;
+            continue;
+        }
+        // Everything between the word and the parenthesis is space or comments.
+        let mut index = start + WORD.len();
+        start = index;
+        loop {
+            if is(index, b'/') && is(index + 1, b'*') {
+                index += 2;
+                while index < code.len() && !(is(index, b'*') && is(index + 1, b'/')) {
+                    index += 1;
+                }
+                index += 2;
+            } else if is(index, b'/') && is(index + 1, b'/') {
+                while at(index).is_some_and(|unit| !matches!(unit, 10 | 13 | 0x2028 | 0x2029)) {
+                    index += 1;
+                }
+            } else if at(index).is_some_and(|unit| unit <= 0x20 || unit > 0x7f) {
+                index += 1;
+            } else {
+                break;
+            }
+        }
+        if is(index, b'(') {
+            return true;
+        }
+    }
+    false
+}
+
+pub fn requests(target: Option<Value>) -> Result<Prepared, Fault> {
+    let module = module_of(target)?;
+    let specifiers = module.requests.iter().map(|request| Value::String(request.specifier.clone()));
+    Ok(Prepared::Done(Ok(Value::List(specifiers.collect()))))
+}
+
+pub fn namespace(target: Option<Value>) -> Result<Prepared, Fault> {
+    let namespace = module_of(target)?.namespace();
+    let namespace = namespace.ok_or_else(|| misuse("Module has not been instantiated."))?;
+    Ok(Prepared::Done(Ok(Value::Handle(Handle::Reference(namespace)))))
+}
+
+pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let module = module_of(target)?;
+    let remote = remote_of(&module)?;
+    let transfer = Transfer::from_number(args.number()?);
+    let limits = args.limits()?;
+    Ok(Prepared::Enter {
+        remote,
+        limits,
+        work: Box::new(move |scope, guest| {
+            let held = guest.held(&module.slot, |held| match held {
+                Held::Module(compiled) => {
+                    let context = compiled.context.borrow().as_ref().map(|context| v8::Local::new(scope, context));
+                    Some((v8::Local::new(scope, &compiled.module), context))
+                }
+                _ => None,
+            });
+            let (v8_module, context) = held.ok_or_else(malformed)?;
+            let context = context.ok_or_else(|| misuse("Module is uninstantiated"))?;
+            let scope = &mut v8::ContextScope::new(scope, context);
+            let place = Place::current(scope)?;
+            let promise = evaluate(scope, v8_module)?;
+            if module.namespace().is_none() {
+                let namespace = v8_module.get_module_namespace();
+                let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, namespace));
+                module.set_namespace(Arc::new(Reference {
+                    slot: guest.hold(held)?,
+                    type_of: TypeOf::Object,
+                    accessors: true,
+                    inherit: false,
+                }));
+            }
+            finish(scope, &place, promise, transfer)
+        }),
+    })
+}
+
+/// What the caller gets of an evaluation: nothing, or a promise of its end, or what was thrown at once.
+fn finish<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    place: &Place,
+    promise: v8::Local<'s, v8::Promise>,
+    transfer: Transfer,
+) -> Outcome {
+    if transfer.0 & Transfer::PROMISE != 0 {
+        return transfer_out(scope, place, promise.into(), transfer);
+    }
+    if promise.state() != v8::PromiseState::Rejected {
+        return Ok(Value::Undefined);
+    }
+    let reason = promise.result(scope);
+    // Told here, and so no unhandled rejection.
+    if let Some(noop) = v8::Function::new(
+        scope,
+        |_: &mut v8::PinScope<'_, '_>, _: v8::FunctionCallbackArguments<'_>, _: v8::ReturnValue<'_, v8::Value>| {},
+    ) {
+        let _ = promise.catch(scope, noop);
+    }
+    Err(convert::fault_from_exception(scope, reason))
+}
+
+/// A limit has ended a module's evaluation, for ever.
+pub fn stopped() -> Fault {
+    Fault::coded(ErrorClass::Error, "Module was stopped while it was evaluated", Code::Aborted)
+}
+
+/// Evaluates an instantiated module in the current context; a second time, the promise is the same.
+pub fn evaluate<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    module: v8::Local<'s, v8::Module>,
+) -> Result<v8::Local<'s, v8::Promise>, Fault> {
+    use v8::ModuleStatus::{Errored, Evaluating, Instantiating, Uninstantiated};
+    // V8 ends the process where it is asked at a wrong moment.
+    match module.get_status() {
+        Uninstantiated | Instantiating => return Err(misuse("Module is uninstantiated")),
+        Evaluating => return Err(misuse("Module is being evaluated")),
+        _ => {}
+    }
+    v8::tc_scope!(let scope, scope);
+    let Some(value) = module.evaluate(scope) else {
+        return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
+    };
+    let promise = v8::Local::<v8::Promise>::try_from(value).map_err(|_| malformed())?;
+    if module.get_status() == Errored && promise.state() == v8::PromiseState::Pending {
+        // A limit or the end of the isolate has stopped it; V8 never settles the promise of such a one.
+        return Err(stopped());
+    }
+    Ok(promise)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::calls_import;
+    use crate::value::Text;
+
+    #[test]
+    fn finds_import_calls() {
+        for code in [
+            "import('a')",
+            "await import ( x )",
+            "/* ü */ import/* ( */ // (\n (x)",
+            "importimport\u{2028}(1)",
+            "ā import(1)",
+        ] {
+            assert!(calls_import(&Text::from(code)), "{code}");
+        }
+        for code in [
+            "",
+            "import",
+            "import 'a'",
+            "import.meta",
+            "import /* (",
+            "import //(",
+            "impor(t)",
+            "import a from 'a'; (1)",
+        ] {
+            assert!(!calls_import(&Text::from(code)), "{code}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Modules as everybody but their isolate sees them: what they ask for, and who links them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Code, ErrorClass, Fault, Reference, Slot, Text};
+
+/// One `import` or `export … from` of a module's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleRequest {
+    pub specifier: Text,
+    /// What stands behind `with`, in V8's order.
+    pub attributes: Vec<(Text, Text)>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Link {
+    Free,
+    /// Some linker, by its number, looks for what the module asks for.
+    Claimed(u64),
+    Linked,
+}
+
+#[derive(Debug)]
+struct State {
+    link: Link,
+    namespace: Option<Arc<Reference>>,
+}
+
+/// A module of an isolate.
+#[derive(Debug)]
+pub struct ModuleHandle {
+    pub slot: Arc<Slot>,
+    pub requests: Vec<ModuleRequest>,
+    /// Its code may call `import()`.
+    pub imports: bool,
+    state: Mutex<State>,
+}
+
+impl ModuleHandle {
+    pub fn new(slot: Arc<Slot>, requests: Vec<ModuleRequest>, imports: bool) -> Arc<Self> {
+        let state = Mutex::new(State { link: Link::Free, namespace: None });
+        Arc::new(Self { slot, requests, imports, state })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True when `linker` has the module to itself from now on; false when there is nothing to do.
+    pub fn claim(&self, linker: u64) -> Result<bool, Fault> {
+        let mut state = self.lock();
+        match state.link {
+            Link::Free => {
+                state.link = Link::Claimed(linker);
+                Ok(true)
+            }
+            Link::Claimed(by) if by != linker => {
+                let message = "Module is currently being linked by another linker";
+                Err(Fault::coded(ErrorClass::Error, message, Code::InvalidArgument))
+            }
+            Link::Claimed(_) | Link::Linked => Ok(false),
+        }
+    }
+
+    /// `linker` has done with the module.
+    pub fn unclaim(&self, linker: u64, linked: bool) {
+        let mut state = self.lock();
+        if state.link == Link::Claimed(linker) {
+            state.link = if linked { Link::Linked } else { Link::Free };
+        }
+    }
+
+    /// What the module exports, once it has been evaluated.
+    pub fn namespace(&self) -> Option<Arc<Reference>> {
+        self.lock().namespace.clone()
+    }
+
+    pub fn set_namespace(&self, namespace: Arc<Reference>) {
+        self.lock().namespace = Some(namespace);
+    }
+}

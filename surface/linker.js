@@ -1,0 +1,423 @@
+'use strict';
+// Finds everything that a module imports, directly or not, by asking a resolver on this side; then the module is instantiated
+// on the other side in one call, which asks nobody. The native linker remembers what was found, and keeps other linkers away
+// from the modules until it has done or is dropped.
+//
+// Code may call `import()` long after. For modules whose code does, a function of this side is left with them that resolves
+// and instantiates in the same way. It must not keep the modules themselves alive, so it knows them weakly.
+
+const {
+  apply, create, cutOff, define, freeze, Map, mapDelete, mapGet, mapSet, WeakMap, weakMapGet, weakMapSet, weakRefDeref, WeakRef,
+} = require('./primordials.js');
+const { kindOf, recordOf, stamp } = require('./handle.js');
+const { CALLBACK, KIND, MODE, OP } = require('./protocol.js');
+const { CallbackRecord } = require('./callback.js');
+const { invalid, released } = require('./error.js');
+
+/** An instantiation under way. */
+class Linking {
+  /**
+   * @param {import('./handle.js').Row} entry the native linker
+   * @param {object} context
+   * @param {Function} resolve
+   */
+  constructor(entry, context, resolve) {
+    this.entry = entry;
+    this.context = context;
+    this.resolve = resolve;
+    /** @type {WeakRef<object>[]} the modules, by index */
+    this.modules = [];
+    this.imports = false;
+    /** the isolate's number */
+    this.isolate = 0;
+    /** resolutions that are awaited */
+    this.pending = 0;
+    /** @type {import('./calls.js').Waiting | undefined} of an asynchronous one, while it is resolving */
+    this.call = undefined;
+  }
+}
+cutOff(Linking);
+
+/** A module that is being linked: what it asks for, and how far that was answered. */
+class Step {
+  /**
+   * @param {object} module
+   * @param {any} found index, whether it calls `import()`, the isolate's number, requests
+   */
+  constructor(module, found) {
+    this.module = module;
+    this.found = found;
+    this.next = 0;
+  }
+
+  /** How many requests there are. */
+  get size() {
+    return this.found.length - REQUESTS;
+  }
+}
+cutOff(Step);
+
+/** Where the requests start in what `LINK` returns. */
+const REQUESTS = 3;
+
+/**
+ * Import attributes as an object.
+ * @param {ArrayLike<string>} list
+ * @param {number} first where they start: keys and values by turns
+ */
+function attributesOf(list, first) {
+  const attributes = create(null);
+  for (let index = first; index + 1 < list.length; index += 2) {
+    define(attributes, /** @type {string} */ (list[index]), list[index + 1], true, true);
+  }
+  return freeze(attributes);
+}
+
+/**
+ * What a resolver returned, if it is a module.
+ * @param {unknown} value
+ * @returns {object}
+ */
+function checkModule(value) {
+  if (kindOf(value) !== KIND.MODULE) {
+    throw invalid('Resolved dependency was not `Module`');
+  }
+  idOfLive(/** @type {object} */ (value));
+  return /** @type {object} */ (value);
+}
+
+/** @param {object} module */
+function idOfLive(module) {
+  const { entry } = recordOf(module, KIND.MODULE);
+  if (entry === undefined) {
+    throw released('Module has been released');
+  }
+  return entry.id;
+}
+
+/** @param {import('./index.js').Core} core */
+module.exports = function createLinker(core) {
+  const { binding, calls, entries } = core;
+  const { idOf, invoke, pack, unpack } = binding;
+
+  /**
+   * @param {object} module
+   * @param {object} context
+   * @param {Function} resolve
+   * @param {boolean} sync
+   * @param {Function} method
+   */
+  function begin(module, context, resolve, sync, method) {
+    const carrier = invoke(OP.LINK_BEGIN, MODE.SYNC, 0, idOfLive(module), sync);
+    return new Linking(entries.enter(idOf(carrier, method)), context, resolve);
+  }
+
+  /**
+   * Notes a resolution. Undefined for a module that needs no more looking after.
+   * @param {Linking} linking
+   * @param {Step | undefined} referrer undefined for the first module
+   * @param {number} request
+   * @param {object} module
+   * @returns {Step | undefined}
+   */
+  function note(linking, referrer, request, module) {
+    const index = referrer === undefined ? -1 : referrer.found[0];
+    idOfLive(module);
+    const found = unpack(invoke(OP.LINK, MODE.SYNC, 0, linking.entry.id, index, request, pack(module, 0)), note);
+    if (found === undefined) {
+      return undefined;
+    }
+    define(linking.modules, found[0], new WeakRef(module), true, true);
+    linking.imports ||= found[1];
+    linking.isolate = found[2];
+    return new Step(module, found);
+  }
+
+  /**
+   * @param {Linking} linking
+   * @param {Step} step
+   * @param {number} request
+   */
+  function ask(linking, step, request) {
+    const texts = step.found[REQUESTS + request];
+    return apply(linking.resolve, undefined, [texts[0], step.module, attributesOf(texts, 1)]);
+  }
+
+  /**
+   * The last call: everything is found.
+   * @param {Linking} linking
+   * @param {number} mode
+   * @param {number} request
+   */
+  function instantiate(linking, mode, request) {
+    const { context, entry, imports } = linking;
+    if (recordOf(context, KIND.CONTEXT).entry === undefined) {
+      throw released('Context is released');
+    }
+    return imports
+      ? invoke(OP.INSTANTIATE, mode, request, entry.id, pack(context, 0), pack(loaderOf(linking.modules, linking.resolve, linking.isolate), 0))
+      : invoke(OP.INSTANTIATE, mode, request, entry.id, pack(context, 0));
+  }
+
+  /**
+   * What the modules' `import()` comes to, as a callback.
+   * @param {ArrayLike<WeakRef<object>>} modules
+   * @param {Function} resolve
+   * @param {number} isolate
+   */
+  function loaderOf(modules, resolve, isolate) {
+    /**
+     * @param {object} context
+     * @param {number} index of the module that imports
+     * @param {string[]} texts specifier, keys and values of attributes
+     */
+    const load = async (context, index, ...texts) => {
+      try {
+        // Who could know a module by an object that was collected?
+        const referrer = weakRefDeref(modules[index]);
+        const module = checkModule(await apply(resolve, undefined, [texts[0], referrer, attributesOf(texts, 1)]));
+        if (!isLinked(module, context, resolve, load)) {
+          await instantiateInTurn(module, context, resolve, isolate, load);
+        }
+        return module;
+      } finally {
+        // Made for this call.
+        const record = recordOf(context, KIND.CONTEXT);
+        entries.leave(record.entry);
+        record.entry = undefined;
+      }
+    };
+    return stamp(create(null), KIND.CALLBACK, new CallbackRecord(load, CALLBACK.AWAITED));
+  }
+
+  /**
+   * Whether there is nothing left to resolve.
+   * @param {object} module
+   * @param {object} context
+   * @param {Function} resolve
+   * @param {Function} method
+   */
+  function isLinked(module, context, resolve, method) {
+    const linking = begin(module, context, resolve, false, method);
+    try {
+      return note(linking, undefined, 0, module) === undefined;
+    } catch {
+      // Somebody else is at it, or there is an attribute to be refused.
+      return false;
+    } finally {
+      entries.leave(linking.entry);
+    }
+  }
+
+  /**
+   * By resolver and isolate, what came last.
+   * @type {WeakMap<Function, Map<number, Promise<any>>>}
+   */
+  const turns = new WeakMap();
+
+  /**
+   * Code may import several modules at once that have imports in common, and only one linker at a time can have those.
+   * @param {object} module
+   * @param {object} context
+   * @param {Function} resolve
+   * @param {number} isolate
+   * @param {Function} method
+   */
+  async function instantiateInTurn(module, context, resolve, isolate, method) {
+    let last = weakMapGet(turns, resolve);
+    if (last === undefined) {
+      last = new Map();
+      weakMapSet(turns, resolve, last);
+    }
+    const own = instantiateAfter(mapGet(last, isolate), module, context, resolve, method);
+    mapSet(last, isolate, own);
+    try {
+      await own;
+    } finally {
+      if (mapGet(last, isolate) === own) {
+        mapDelete(last, isolate);
+      }
+    }
+  }
+
+  /**
+   * @param {Promise<any> | undefined} before
+   * @param {object} module
+   * @param {object} context
+   * @param {Function} resolve
+   * @param {Function} method
+   */
+  async function instantiateAfter(before, module, context, resolve, method) {
+    try {
+      await before;
+    } catch {
+      // Told to whoever imported that.
+    }
+    await instantiateLater(module, context, resolve, method);
+  }
+
+  /**
+   * Resolves depth first, in the order of the requests.
+   * @param {object} module
+   * @param {object} context
+   * @param {Function} resolve
+   * @param {Function} method
+   */
+  function instantiateNow(module, context, resolve, method) {
+    const linking = begin(module, context, resolve, true, method);
+    try {
+      /** @type {{ step: Step, below: any } | undefined} */
+      let top;
+      const first = note(linking, undefined, 0, module);
+      top = first === undefined ? undefined : { step: first, below: undefined };
+      while (top !== undefined) {
+        const { step } = top;
+        if (step.next === step.size) {
+          top = top.below;
+          continue;
+        }
+        const request = step.next;
+        step.next += 1;
+        const found = note(linking, step, request, checkModule(ask(linking, step, request)));
+        if (found !== undefined) {
+          top = { step: found, below: top };
+        }
+      }
+      return unpack(instantiate(linking, MODE.SYNC, 0), method);
+    } finally {
+      entries.leave(linking.entry);
+    }
+  }
+
+  /**
+   * Resolves all requests of a module at once, and those of what it imports as they become known.
+   * @param {object} module
+   * @param {object} context
+   * @param {Function} resolve
+   * @param {Function} method
+   */
+  function instantiateLater(module, context, resolve, method) {
+    let linking;
+    try {
+      linking = begin(module, context, resolve, false, method);
+    } catch (error) {
+      return calls.rejected(error);
+    }
+    const call = calls.begin(method);
+    linking.call = call;
+    const done = leaveAfter(linking.entry, call.promise);
+    try {
+      follow(linking, note(linking, undefined, 0, module));
+      if (linking.call !== undefined && linking.pending > 0) {
+        giveUpWithIsolate(linking, unpack(invoke(OP.LINK_WATCH, MODE.SYNC, 0, linking.entry.id)));
+      } else {
+        finish(linking);
+      }
+    } catch (error) {
+      fail(linking, error);
+    }
+    return done;
+  }
+
+  /**
+   * @param {import('./handle.js').Row} entry
+   * @param {Promise<any>} promise
+   */
+  async function leaveAfter(entry, promise) {
+    try {
+      return await promise;
+    } finally {
+      entries.leave(entry);
+    }
+  }
+
+  /**
+   * @param {Linking} linking
+   * @param {Step | undefined} step
+   */
+  function follow(linking, step) {
+    if (step === undefined) {
+      return;
+    }
+    // A resolver may end it all.
+    while (step.next < step.size && linking.call !== undefined) {
+      const request = step.next;
+      step.next += 1;
+      linking.pending += 1;
+      proceed(linking, step, request, ask(linking, step, request));
+    }
+  }
+
+  /**
+   * @param {Linking} linking
+   * @param {Step} step
+   * @param {number} request
+   * @param {unknown} value perhaps a promise
+   */
+  async function proceed(linking, step, request, value) {
+    try {
+      const module = checkModule(await value);
+      if (linking.call === undefined) {
+        return;
+      }
+      follow(linking, note(linking, step, request, module));
+      linking.pending -= 1;
+      finish(linking);
+    } catch (error) {
+      fail(linking, error);
+    }
+  }
+
+  /**
+   * Instantiates when nothing is awaited any more.
+   * @param {Linking} linking
+   */
+  function finish(linking) {
+    const { call } = linking;
+    if (call !== undefined && linking.pending === 0) {
+      // Before anything can fail: the call has its outcome by this request from here on.
+      linking.call = undefined;
+      try {
+        instantiate(linking, MODE.ASYNC, call.request);
+      } catch (error) {
+        reject(call, error);
+      }
+    }
+  }
+
+  /**
+   * @param {Linking} linking
+   * @param {unknown} error
+   */
+  function fail(linking, error) {
+    const { call } = linking;
+    if (call !== undefined) {
+      linking.call = undefined;
+      reject(call, error);
+    }
+  }
+
+  /**
+   * @param {import('./calls.js').Waiting} call
+   * @param {unknown} error
+   */
+  function reject(call, error) {
+    calls.finish(call.request);
+    call.reject(error);
+  }
+
+  /**
+   * A resolver may never answer; the isolate's end is the end of this as well.
+   * @param {Linking} linking
+   * @param {Promise<unknown>} end rejected when the isolate ends, fulfilled when the linker does
+   */
+  async function giveUpWithIsolate(linking, end) {
+    try {
+      await end;
+    } catch (error) {
+      fail(linking, error);
+    }
+  }
+
+  return freeze({ instantiateLater, instantiateNow });
+};

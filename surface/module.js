@@ -1,0 +1,155 @@
+'use strict';
+// `Module`: a compiled ES module. Instances are not frozen, because the compilation cache is written onto them. How modules
+// find what they import is in linker.js.
+
+const { cutOff } = require('./primordials.js');
+const { recordOf } = require('./handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
+const { released } = require('./error.js');
+const { defineClass, privateConstructor } = require('./classes.js');
+const {
+  handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readTimeout, tooFew, wrongParameter,
+} = require('./options.js');
+const createLinker = require('./linker.js');
+
+/** What a `Module` instance hides. */
+class ModuleRecord {
+  /** @param {import('./handle.js').Row} entry */
+  constructor(entry) {
+    /** @type {import('./handle.js').Row | undefined} undefined once released */
+    this.entry = entry;
+  }
+}
+cutOff(ModuleRecord);
+
+/** @param {import('./index.js').Core} core */
+module.exports = function createModule(core) {
+  const { binding, entries } = core;
+  const { invoke, unpack } = binding;
+  const { instantiateLater, instantiateNow } = createLinker(core);
+
+  function Module() {
+    throw privateConstructor('Module');
+  }
+
+  /**
+   * @param {import('./handle.js').Row} entry
+   * @returns {ModuleRecord}
+   */
+  const adopt = (entry) => new ModuleRecord(entry);
+
+  /**
+   * @param {unknown} self
+   * @returns {ModuleRecord}
+   */
+  function recordOfThis(self) {
+    const record = recordOf(self, KIND.MODULE);
+    if (record === undefined) {
+      throw illegalInvocation();
+    }
+    return record;
+  }
+
+  /**
+   * The id of a module that was not released.
+   * @param {unknown} self
+   * @returns {number}
+   */
+  function idOfThis(self) {
+    const { entry } = recordOfThis(self);
+    if (entry === undefined) {
+      throw released('Module has been released');
+    }
+    return entry.id;
+  }
+
+  /**
+   * @param {unknown} self
+   * @param {unknown} context
+   * @param {unknown} resolve
+   * @param {number} count of arguments
+   */
+  function checkInstantiation(self, context, resolve, count) {
+    recordOfThis(self);
+    if (count < 2) {
+      throw tooFew(2);
+    }
+    const target = handleArgument(context, KIND.CONTEXT, 1);
+    if (typeof resolve !== 'function') {
+      throw wrongParameter(2, 'a function');
+    }
+    if (target.entry === undefined) {
+      throw released('Context is released');
+    }
+  }
+
+  /**
+   * Unlike elsewhere, wrong options are thrown by the asynchronous method, too, as in the original.
+   * @param {unknown} self
+   * @param {any} options
+   * @param {number} mode
+   * @param {Function} method
+   */
+  function evaluate(self, options, mode, method) {
+    recordOfThis(self);
+    options = optionsArgument(options, 1);
+    const id = idOfThis(self);
+    /** @type {number} */
+    let bits = TRANSFER.OR_UNDEFINED;
+    let timeout = 0;
+    let deadline = 0;
+    if (options !== undefined) {
+      timeout = readTimeout(options);
+      deadline = readDeadline(options);
+      // A module has no value: of what `run` can be asked for, a promise of the end is all that makes sense.
+      bits = readBoolean(options, 'promise') ? TRANSFER.PROMISE | TRANSFER.OR_UNDEFINED : bits;
+    }
+    const call = core.begin(mode, method);
+    const request = call === undefined ? 0 : call.request;
+    return core.conclude(mode, call, invoke(OP.MODULE_EVALUATE, mode, request, id, bits, timeout, deadline), method);
+  }
+
+  const methods = {
+    get dependencySpecifiers() {
+      return unpack(invoke(OP.MODULE_REQUESTS, MODE.SYNC, 0, idOfThis(this)), Module);
+    },
+    /**
+     * @param {object} context
+     * @param {Function} resolve
+     */
+    instantiate(context, resolve) {
+      checkInstantiation(this, context, resolve, arguments.length);
+      return instantiateLater(this, context, resolve, methods.instantiate);
+    },
+    /**
+     * @param {object} context
+     * @param {Function} resolve
+     */
+    instantiateSync(context, resolve) {
+      checkInstantiation(this, context, resolve, arguments.length);
+      return instantiateNow(this, context, resolve, methods.instantiateSync);
+    },
+    /** @param {any} options */
+    evaluate(options) {
+      return evaluate(this, options, MODE.ASYNC, methods.evaluate);
+    },
+    /** @param {any} options */
+    evaluateSync(options) {
+      return evaluate(this, options, MODE.SYNC, methods.evaluateSync);
+    },
+    get namespace() {
+      return unpack(invoke(OP.MODULE_NAMESPACE, MODE.SYNC, 0, idOfThis(this)), Module);
+    },
+    /** Repeating it does nothing. */
+    release() {
+      const record = recordOfThis(this);
+      if (record.entry !== undefined) {
+        entries.leave(record.entry);
+        record.entry = undefined;
+      }
+    },
+  };
+
+  defineClass(Module, methods);
+  return { Constructor: Module, adopt };
+};
