@@ -8,6 +8,8 @@ use std::cell::Cell;
 thread_local! {
     /// The largest block this thread may allocate.
     static CEILING: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// A block was refused.
+    static REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Blocks below this size are never refused: Rust code that allocates them does not expect a refusal.
@@ -16,7 +18,11 @@ const SMALL: usize = 1 << 20;
 struct Capped;
 
 fn allowed(size: usize) -> bool {
-    size < SMALL || CEILING.try_with(|ceiling| size <= ceiling.get()).unwrap_or(true)
+    let allowed = size < SMALL || CEILING.try_with(|ceiling| size <= ceiling.get()).unwrap_or(true);
+    if !allowed {
+        let _ = REFUSED.try_with(|refused| refused.set(true));
+    }
+    allowed
 }
 
 // SAFETY: every request is passed on to the system's allocator unchanged, or refused with null, which the contract of
@@ -69,10 +75,12 @@ fn set(bytes: usize) -> Outer {
     Outer(CEILING.with(|ceiling| ceiling.replace(bytes)))
 }
 
-/// Runs V8's serializer with blocks of at most `bytes`.
-pub fn with_ceiling<T>(bytes: usize, serialize: impl FnOnce() -> T) -> T {
+/// Runs V8's serializer with blocks of at most `bytes`. `None` when it wanted a larger one.
+pub fn with_ceiling<T>(bytes: usize, serialize: impl FnOnce() -> T) -> Option<T> {
     let _outer = set(bytes.max(SMALL));
-    serialize()
+    REFUSED.with(|refused| refused.set(false));
+    let result = serialize();
+    (!REFUSED.with(|refused| refused.replace(false))).then_some(result)
 }
 
 /// No ceiling for as long as the result lives: for what V8 calls, perhaps in the middle of the serializer's work. Rust
@@ -88,18 +96,19 @@ mod tests {
     #[test]
     fn refuses_above_the_ceiling_only_within() {
         let mut vector: Vec<u8> = Vec::new();
-        assert!(with_ceiling(2 << 20, || vector.try_reserve(3 << 20)).is_err());
-        assert!(with_ceiling(2 << 20, || vector.try_reserve(1 << 20)).is_ok());
+        assert!(with_ceiling(2 << 20, || vector.try_reserve(3 << 20)).is_none());
+        assert_eq!(with_ceiling(2 << 20, || vector.try_reserve(1 << 20)), Some(Ok(())));
         assert!(vector.try_reserve(3 << 20).is_ok());
     }
 
     #[test]
     fn is_lifted_for_callbacks() {
-        with_ceiling(2 << 20, || {
+        let ended = with_ceiling(2 << 20, || {
             let outer = lift();
             assert!(Vec::<u8>::new().try_reserve(3 << 20).is_ok());
             drop(outer);
             assert!(Vec::<u8>::new().try_reserve(3 << 20).is_err());
         });
+        assert!(ended.is_none());
     }
 }

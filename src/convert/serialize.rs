@@ -33,6 +33,7 @@ pub fn clone_from_v8<'s>(
         v8::ValueSerializerHelper::write_header(&serializer);
         serializer.write_value(context, value)
     });
+    let Some(written) = written else { return Err(too_large(limit)) };
     if written != Some(true) {
         return Err(fault_from_caught(scope).unwrap_or_else(|| Fault::type_error("The value could not be cloned.")));
     }

@@ -227,6 +227,15 @@ pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
+/// `taken()`: the slots of the surface's table that have come since it asked last.
+pub unsafe extern "C" fn taken(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, _args| {
+        let taken = std::mem::take(&mut *local.taken.borrow_mut());
+        let slots: Result<Vec<_>, _> = taken.into_iter().map(|slot| js.number(f64::from(slot))).collect();
+        js.array(&slots?)
+    })
+}
+
 /// `drain()`: handles the events that were left for another turn.
 pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
@@ -251,6 +260,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"execute", js.function("execute", Some(execute), data)?),
             (c"release", js.function("release", Some(release), data)?),
             (c"reply", js.function("reply", Some(reply), data)?),
+            (c"taken", js.function("taken", Some(taken), data)?),
         ])
     });
     opened.unwrap_or_else(|_| {

@@ -42,6 +42,8 @@ pub struct Local {
     owing: RefCell<HashMap<usize, Weak<Remote>>>,
     /// The sync call that this thread is in, and the chain it belongs to.
     pub(super) chain: RefCell<Option<Chain>>,
+    /// Slots of the surface's table that have come since it asked last.
+    pub(super) taken: RefCell<Vec<u32>>,
     /// Pins of shared memory: references to views of it.
     pins: RefCell<Slab<sys::napi_ref>>,
 }
@@ -67,6 +69,7 @@ impl Local {
             held: Cell::new(false),
             owing: RefCell::default(),
             chain: RefCell::default(),
+            taken: RefCell::default(),
             pins: RefCell::default(),
         }));
         signal::attach(js, local)?;
@@ -112,6 +115,7 @@ impl Local {
 
     /// A counted handle on a slot of the surface's own table.
     pub fn own_slot(&self, index: u32) -> Arc<Slot> {
+        self.taken.borrow_mut().push(index);
         Slot::new(Arc::clone(&self.shared) as Arc<dyn Owner>, index)
     }
 

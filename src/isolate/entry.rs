@@ -18,6 +18,9 @@ use crate::value::{Answer, Fault, Outcome, Text};
 /// once may run on elsewhere.
 const INTERRUPT_PATIENCE: Duration = Duration::from_millis(10);
 
+/// From this time on a job may have filled the heap.
+const LONG: Duration = Duration::from_millis(1);
+
 #[derive(Clone, Copy, Debug)]
 enum Expired {
     Timeout,
@@ -300,6 +303,10 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         if let Some(rejection) = guest.take_rejection(scope) {
             outcome = Err(rejection);
         }
+    }
+    // What allocates much takes its time.
+    if time.is_some_and(|since| since.elapsed() >= LONG) {
+        remote.check_memory(scope);
     }
     guest.pop_chain();
     drop(charge);

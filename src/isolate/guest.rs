@@ -387,7 +387,10 @@ impl Guest {
             }
             match remote.take_call() {
                 Some(job) => entry::run(scope, self, &remote, job),
+                None if remote.spin(version) => {}
                 None => {
+                    // The thread is about to sleep: there is time.
+                    remote.check_memory(scope);
                     remote.park(version, None);
                 }
             }

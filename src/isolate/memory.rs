@@ -48,6 +48,14 @@ impl Remote {
         figures
     }
 
+    /// Has the limit checked where V8 does not by itself: what is large is allocated without a collection, and an idle
+    /// isolate has none at all.
+    pub(super) fn check_memory(&self, isolate: &mut v8::Isolate) {
+        if isolate.get_heap_statistics().used_heap_size() > self.settings.memory_limit && !self.is_disposed() {
+            isolate.low_memory_notification();
+        }
+    }
+
     /// What was measured last.
     pub fn measured(&self) -> Option<HeapFigures> {
         *self.figures.lock().unwrap_or_else(PoisonError::into_inner)

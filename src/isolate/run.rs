@@ -120,7 +120,10 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
                             remote.finish_loose();
                         }
                     }
-                    Next::Idle => break false,
+                    Next::Idle => {
+                        remote.check_memory(&mut locker);
+                        break false;
+                    }
                     Next::Ended => break true,
                 }
             }
@@ -208,7 +211,7 @@ impl Remote {
             if let Some(job) = self.take_job() {
                 return Next::Job(job);
             }
-            if !self.park(version, Some(LINGER)) {
+            if !self.spin(version) && !self.park(version, Some(LINGER)) {
                 return Next::Idle;
             }
         }
@@ -216,9 +219,6 @@ impl Remote {
 
     /// Waits until something has changed since `version`, at most for `limit`. False when nothing has.
     pub(super) fn park(&self, version: u32, limit: Option<Duration>) -> bool {
-        if self.spin(version) {
-            return true;
-        }
         let until = limit.map(|limit| Instant::now() + limit);
         let mut inbox = self.lock();
         inbox.parked = true;
@@ -244,7 +244,8 @@ impl Remote {
         changed
     }
 
-    fn spin(&self, version: u32) -> bool {
+    /// Waits actively for a short time. True when something has changed since `version`.
+    pub(super) fn spin(&self, version: u32) -> bool {
         let changed = || self.version.load(Ordering::Acquire) != version;
         let others = SPINNING.fetch_add(1, Ordering::Relaxed);
         let start = Instant::now();

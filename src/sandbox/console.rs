@@ -15,12 +15,21 @@ const PLAIN_LENGTH: usize = 1_000;
 const MARKED_LINES: usize = 10_000;
 const MARKED_LENGTH: usize = 10_000;
 
+/// Bytes that all lines may take; a last line tells when they do.
+const MOST_BYTES: usize = 8 << 20;
+
 const LEVELS: [&str; 5] = ["log", "info", "warn", "error", "debug"];
 
 /// The lines of one execution.
 pub struct Logs {
     style: LogStyle,
-    lines: Mutex<Vec<Text>>,
+    lines: Mutex<Lines>,
+}
+
+#[derive(Default)]
+struct Lines {
+    texts: Vec<Text>,
+    bytes: usize,
 }
 
 impl Logs {
@@ -29,7 +38,7 @@ impl Logs {
     }
 
     pub fn take(&self) -> Vec<Text> {
-        std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner)).texts
     }
 
     fn is_full(&self) -> bool {
@@ -37,7 +46,8 @@ impl Logs {
             LogStyle::Plain => PLAIN_LINES,
             LogStyle::Marked => MARKED_LINES,
         };
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).len() >= limit
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.texts.len() >= limit || lines.bytes >= MOST_BYTES
     }
 
     fn push(&self, level: &str, line: Vec<u16>) {
@@ -56,7 +66,13 @@ impl Logs {
         if long {
             text.extend("...".encode_utf16());
         }
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(Text::from_utf16(text));
+        let text = Text::from_utf16(text);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.bytes += text.byte_len();
+        lines.texts.push(text);
+        if lines.bytes >= MOST_BYTES {
+            lines.texts.push(Text::from("[WARN] Further output is not kept"));
+        }
     }
 }
 

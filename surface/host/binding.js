@@ -26,7 +26,7 @@ function createHostBinding(native, options) {
   const bound = {};
   const theSurface = () => surface;
 
-  const owned = new Owned();
+  const owned = new Owned(() => bound.taken());
   /** @param {number} request @param {any} carrier */
   const reply = (request, carrier) => bound.reply(request, carrier);
   /** @param {import('../handle.js').Row} entry */

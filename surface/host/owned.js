@@ -6,6 +6,13 @@ class Owned {
   /** @type {unknown[]} */ #values = [];
   /** @type {number[]} */ #notes = [];
   /** @type {number[]} */ #free = [];
+  /** @type {number[]} slots of carriers that may not have left yet */ #fresh = [];
+  /** @type {() => number[]} */ #taken;
+
+  /** @param {() => number[]} taken the slots that the native side was given since it was asked last */
+  constructor(taken) {
+    this.#taken = taken;
+  }
 
   /**
    * @param {unknown} value
@@ -16,7 +23,26 @@ class Owned {
     const slot = this.#free.pop() ?? this.#values.length;
     this.#values[slot] = value;
     this.#notes[slot] = note;
+    if (this.#fresh.push(slot) === 1) {
+      // A carrier leaves in the same turn that makes it, or never: a later part of its call was refused.
+      queueMicrotask(() => { this.#sweep(); });
+    }
     return slot;
+  }
+
+  #sweep() {
+    const fresh = this.#fresh;
+    this.#fresh = [];
+    const taken = this.#taken();
+    if (taken.length >= fresh.length) {
+      return;
+    }
+    const kept = new Set(taken);
+    for (const slot of fresh) {
+      if (!kept.has(slot)) {
+        this.disown(slot);
+      }
+    }
   }
 
   /** @param {number} slot */

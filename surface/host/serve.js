@@ -36,7 +36,7 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
       }
       return carrier;
     } catch (error) {
-      return packThrown(error);
+      return packThrown(op === OP.CALL_AWAITED ? errorFor(error) : error);
     }
   }
 
@@ -93,7 +93,7 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
     }
     const result = Reflect.apply(target, undefined, args);
     if (awaited && types.isPromise(result)) {
-      answerWith(result, TRANSFER.OR_COPY, request);
+      answerWith(result.catch(rethrowError), TRANSFER.OR_COPY, request);
       return LATER;
     }
     return mode === CALLBACK.IGNORED ? undefined : pack(result, TRANSFER.OR_COPY);
@@ -130,6 +130,17 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
   }
 
   return serve;
+}
+
+/**
+ * What a guest of a sandbox sees of what was thrown: always an error.
+ * @param {unknown} thrown
+ */
+const errorFor = (thrown) => (typeof thrown === 'object' && thrown !== null ? thrown : new Error(String(thrown)));
+
+/** @param {unknown} thrown */
+function rethrowError(thrown) {
+  throw errorFor(thrown);
 }
 
 /** No carrier: the answer comes later, or is not wanted. */

@@ -58,9 +58,10 @@ function createSandboxFactory(execute) {
           tools: [],
         });
         if (outcome.ok) {
-          const size = sizeOf(outcome.value);
+          const size = sizeOf(outcome.value, maxOutputSize);
           if (size > maxOutputSize) {
-            const value = `Result of ${size} bytes exceeds the maximum output size of ${maxOutputSize} bytes`;
+            const amount = size === Infinity ? `more than ${2 * maxOutputSize}` : size;
+            const value = `Result of ${amount} bytes exceeds the maximum output size of ${maxOutputSize} bytes`;
             outcome = { ...outcome, ok: false, value };
           }
         }

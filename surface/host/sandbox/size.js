@@ -4,33 +4,60 @@
 const { Buffer } = require('node:buffer');
 const { types } = require('node:util');
 
+/** There is no need to go on. */
+class TooLarge {}
+
 /**
+ * What is shared counts wherever it stands, as in JSON; a cycle, which has none, is cut where it closes.
  * @param {unknown} value a clone: data without functions
- * @returns {number} bytes
+ * @param {number} most measuring stops beyond this: what is shared again and again may be larger than any memory
+ * @returns {number} bytes; Infinity where they are more than `most` by far
  */
-function sizeOf(value) {
-  /** @type {Set<object>} */
-  const seen = new Set();
+function sizeOf(value, most) {
+  /** @type {object[]} the objects that the present one lies in */
+  const path = [];
   let extra = 0;
+  let least = 0;
 
   /**
    * Takes the place of what JSON cannot say.
-   * @param {string} _key
+   * @this {any}
+   * @param {string} key
    * @param {any} each
    * @returns {unknown}
    */
-  function replace(_key, each) {
+  function replace(key, each) {
+    least += key.length + 1 + (typeof each === 'string' ? each.length : 1);
+    if (least + extra > 2 * most) {
+      throw new TooLarge();
+    }
     if (typeof each === 'bigint' || types.isBigIntObject(each)) {
       return String(each);
     }
     if (typeof each !== 'object' || each === null) {
       return each;
     }
-    if (seen.has(each)) {
-      // Once is enough: a cycle has no JSON, and what is shared is held once.
+    // A Map is walked as an array that stands for it; that array's holder is the Map's.
+    while (path.length > 0 && formOf.get(path[path.length - 1]) !== this) {
+      path.pop();
+    }
+    if (path.includes(each)) {
       return null;
     }
-    seen.add(each);
+    const form = formFor(each);
+    if (form === null) {
+      return null;
+    }
+    path.push(each);
+    formOf.set(each, form);
+    return form;
+  }
+
+  /** @type {Map<object, object>} what is walked in the place of an object, mostly itself */
+  const formOf = new Map();
+
+  /** @param {any} each */
+  function formFor(each) {
     if (each instanceof Map || each instanceof Set) {
       return [...each];
     }
@@ -44,7 +71,14 @@ function sizeOf(value) {
     return each;
   }
 
-  return Buffer.byteLength(JSON.stringify(value, replace) ?? '') + extra;
+  try {
+    return Buffer.byteLength(JSON.stringify(value, replace) ?? '') + extra;
+  } catch (error) {
+    if (error instanceof TooLarge) {
+      return Infinity;
+    }
+    throw error;
+  }
 }
 
 module.exports = { sizeOf };
