@@ -249,6 +249,7 @@ impl Answer for Later {
         let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
             let Arrival { outstanding, realm, arrive, .. } = arrival;
             drop(outstanding);
+            guest.stay(&realm);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);
