@@ -168,7 +168,7 @@ describe('import()', ours, () => {
 
   test('without any handle, while somebody waits', ours, async () => {
     const isolate = new ivm.Isolate();
-    const run = () => {
+    const start = () => {
       const context = isolate.createContextSync();
       context.global.setSync('pause', new ivm.Callback(() => 1, { async: true }));
       const module = isolate.compileModuleSync('await pause(); await import("x"); await pause(); await import("x")');
@@ -180,7 +180,7 @@ describe('import()', ours, () => {
       context.release();
       return end;
     };
-    assert.equal(await run(), undefined);
+    assert.equal(await start(), undefined);
     isolate.dispose();
   });
 
