@@ -274,8 +274,9 @@ declare namespace ivm {
      * fails, it can be tried again. While it asks for imports, nobody else can instantiate the same modules. It rejects when
      * the isolate ends before the resolver has answered.
      *
-     * Modules whose code calls `import()` keep the resolver until nothing refers to their context any more, or the isolate is
-     * disposed. Other code's `import()` is rejected: `Not supported`.
+     * Modules whose code calls `import()` keep the resolver while anything refers to them or to something in their context, or
+     * waits for it; a resolver that itself refers to such things keeps them until the isolate is disposed. Other code's
+     * `import()` is rejected: `Not supported`.
      */
     instantiate(context: Context, resolveCallback: ModuleResolver): Promise<void>;
     /** As `instantiate`; the calling thread waits, and the resolver returns modules, not promises. */

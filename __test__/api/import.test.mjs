@@ -166,6 +166,24 @@ describe('import()', ours, () => {
     assert.deepEqual(seen, ['x', true]);
   }));
 
+  test('without any handle, while somebody waits', ours, async () => {
+    const isolate = new ivm.Isolate();
+    const start = () => {
+      const context = isolate.createContextSync();
+      context.global.setSync('pause', new ivm.Callback(() => 1, { async: true }));
+      const module = isolate.compileModuleSync('await pause(); await import("x"); await pause(); await import("x")');
+      const dependency = isolate.compileModuleSync('await pause()');
+      module.instantiateSync(context, () => dependency);
+      const end = module.evaluate({ promise: true });
+      // What a collection of the garbage would do.
+      module.release();
+      context.release();
+      return end;
+    };
+    assert.equal(await start(), undefined);
+    isolate.dispose();
+  });
+
   test('in every context its own', () => withContext(async ({ isolate, context }) => {
     const other = isolate.createContextSync();
     for (const [each, name] of [[context, 'one'], [other, 'two']]) {

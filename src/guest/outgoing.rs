@@ -280,6 +280,7 @@ impl Answer for Later {
         };
         let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
             drop((charge, contents));
+            guest.stay(&realm);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);

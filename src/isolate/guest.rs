@@ -67,6 +67,8 @@ pub struct Guest {
     pub has_surface: Cell<bool>,
     /// One per entry on the stack.
     chains: RefCell<Vec<(Chain, Limits)>>,
+    /// Realms that what runs now has come back to, until it is over: their continuations run at its end.
+    staying: RefCell<Vec<Arc<Realm>>>,
     /// Those of the last call that had any; what V8 runs by itself gets them.
     last_limits: Cell<Limits>,
     /// Rejected promises nobody handles, in order.
@@ -99,6 +101,7 @@ impl Guest {
             spare_realm: RefCell::default(),
             has_surface: Cell::new(false),
             chains: RefCell::default(),
+            staying: RefCell::default(),
             last_limits: Cell::default(),
             rejections: RefCell::default(),
         })
@@ -284,7 +287,16 @@ impl Guest {
     }
 
     pub(super) fn pop_chain(&self) {
-        self.chains.borrow_mut().pop();
+        let mut chains = self.chains.borrow_mut();
+        chains.pop();
+        if chains.is_empty() {
+            drop(std::mem::take(&mut *self.staying.borrow_mut()));
+        }
+    }
+
+    /// Keeps a realm until what runs now is over, microtasks included.
+    pub fn stay(&self, realm: &Arc<Realm>) {
+        self.staying.borrow_mut().push(Arc::clone(realm));
     }
 
     /// The chain that runs now.

@@ -7,6 +7,7 @@ use std::num::NonZeroI32;
 use std::sync::Arc;
 
 use super::guest::Held;
+use super::realm::Realm;
 use crate::value::{Callable, ModuleRequest};
 
 /// A compiled module. V8 keeps what it imports; this keeps what V8 does not know.
@@ -14,8 +15,8 @@ pub struct CompiledModule {
     pub module: v8::Global<v8::Module>,
     /// Its number among the isolate's modules; what `import()` in its code is known by.
     pub number: u32,
-    /// The context it was instantiated in.
-    pub context: RefCell<Option<v8::Global<v8::Context>>>,
+    /// Where it was instantiated.
+    pub realm: RefCell<Option<Arc<Realm>>>,
     /// Fills `import.meta`.
     pub meta: Option<v8::Global<v8::Function>>,
     /// Whether the compilation cache that came with it was refused.
@@ -128,8 +129,8 @@ pub struct Loader {
     pub index: u32,
 }
 
-/// The loaders of a realm's modules, by the modules' numbers. They live as long as the realm: code of a module may run for
-/// as long, whoever still has a handle on the module.
+/// The loaders of a realm's modules, by the modules' numbers. They live as long as the realm, which lives as long as anything
+/// may make it run: a handle on it or in it, a promise of it that is waited for, an answer that it waits for.
 #[derive(Default)]
 pub struct Loaders(RefCell<BTreeMap<u32, Loader>>);
 

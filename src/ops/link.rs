@@ -177,7 +177,7 @@ pub fn instantiate(target: Option<Value>, mut args: Args) -> Result<Prepared, Fa
             if done != Some(true) || scope.has_caught() {
                 return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
             }
-            settle(scope, place, &linker.claims(), load.as_ref());
+            settle(place, &linker.claims(), load.as_ref());
         }
         linker.end(true);
         Ok(Value::Undefined)
@@ -214,12 +214,11 @@ fn resolutions(scope: &v8::PinScope<'_, '_>, guest: &Guest, claims: &[Claim]) ->
 }
 
 /// Tells instantiated modules where they are, and who loads what they import.
-fn settle(scope: &v8::PinScope<'_, '_>, place: &Place, claims: &[Claim], load: Option<&Arc<Callable>>) {
-    let context = v8::Global::new(scope, scope.get_current_context());
+fn settle(place: &Place, claims: &[Claim], load: Option<&Arc<Callable>>) {
     for (index, claim) in claims.iter().enumerate() {
         place.guest.held(&claim.module.slot, |held| {
             let Held::Module(compiled) = held else { return None };
-            *compiled.context.borrow_mut() = Some(context.clone());
+            *compiled.realm.borrow_mut() = Some(Arc::clone(&place.realm));
             if let Some(load) = load.filter(|_| claim.module.imports) {
                 // Each claim took a call; there are fewer than 2³².
                 let loader = Loader { load: Arc::clone(load), index: index as u32 };

@@ -58,7 +58,7 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
             let compiled = CompiledModule {
                 module: v8::Global::new(scope, module),
                 number,
-                context: None.into(),
+                realm: None.into(),
                 meta,
                 cache_rejected,
                 cache,
@@ -231,15 +231,15 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
         work: Box::new(move |scope, guest| {
             let held = guest.held(&module.slot, |held| match held {
                 Held::Module(compiled) => {
-                    let context = compiled.context.borrow().as_ref().map(|context| v8::Local::new(scope, context));
-                    Some((v8::Local::new(scope, &compiled.module), context))
+                    Some((v8::Local::new(scope, &compiled.module), compiled.realm.borrow().clone()))
                 }
                 _ => None,
             });
-            let (v8_module, context) = held.ok_or_else(malformed)?;
-            let context = context.ok_or_else(|| misuse("Module is uninstantiated"))?;
+            let (v8_module, realm) = held.ok_or_else(malformed)?;
+            let realm = realm.ok_or_else(|| misuse("Module is uninstantiated"))?;
+            let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
-            let place = Place::current(scope)?;
+            let place = Place { guest: Arc::clone(guest), realm };
             let promise = evaluate(scope, v8_module)?;
             if module.namespace().is_none() {
                 let namespace = v8_module.get_module_namespace();

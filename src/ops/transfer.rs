@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::convert::{self, Exchange};
-use crate::isolate::{Deadline, Held, Place, clock};
+use crate::isolate::{Deadline, Held, Place, Realm, clock};
 use crate::value::{
-    Answer, Callable, CallbackMode, ExternalCopy, Fault, Handle, Outcome, Reference, Settlement, Text, Value,
+    Answer, Callable, CallbackMode, ExternalCopy, Fault, Handle, Outcome, Owner, Reference, Settlement, Text, Value,
 };
 
 /// Transfer options as bits. The surface has the same numbers (`surface/protocol.js`); a test compares them.
@@ -152,6 +152,26 @@ fn promise_out<'s>(
     Ok(settlement)
 }
 
+/// Keeps the realm of a promise that somebody waits for: its code goes on, whoever has a handle on it.
+struct Keeping {
+    answer: Arc<dyn Answer>,
+    _realm: Arc<Realm>,
+}
+
+impl Answer for Keeping {
+    fn answer(&self, outcome: Outcome) {
+        self.answer.answer(outcome);
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answer.is_answered()
+    }
+
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        self.answer.recipient()
+    }
+}
+
 /// Answers with the promise's outcome as soon as there is one.
 pub fn await_promise<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -160,6 +180,7 @@ pub fn await_promise<'s>(
     answer: Arc<dyn Answer>,
     transfer: Transfer,
 ) -> Result<(), Fault> {
+    let answer = Arc::new(Keeping { answer, _realm: Arc::clone(&place.realm) });
     let awaited = place.guest.remote()?.await_outcome(answer, transfer.0);
     let id = v8::Number::new(scope, awaited as f64).into();
     let fulfilled = v8::Function::builder(on_fulfilled).data(id).build(scope);
