@@ -49,7 +49,7 @@ function isAvailable(op) {
  * @param {any} native functions of the realm's isolate
  */
 function createGuest(native) {
-  const { cross, isArrayBuffer, now, owned, release } = native;
+  const { cross, isArrayBuffer, now, owned, release, track } = native;
 
   const nativeInvoke = native.invoke;
 
@@ -127,6 +127,7 @@ function createGuest(native) {
       throw notYet();
     },
     release,
+    track,
     owned,
     isArrayBuffer,
     now,

@@ -112,8 +112,9 @@ cutOff(Entry);
 /**
  * Keeps count of the rows of the native table that this realm holds.
  * @param {(id: number) => void} release frees a row
+ * @param {(entry: object, id: number) => void} [track] has a row freed when its entry is collected, also after this realm is
  */
-function createEntries(release) {
+function createEntries(release, track) {
   // Made on first use: a realm that never held a handle has no registry, and can be part of a startup snapshot.
   /** @type {FinalizationRegistry<Remains> | undefined} */
   let registry;
@@ -130,8 +131,12 @@ function createEntries(release) {
    * @returns {Entry}
    */
   function enter(id) {
-    registry ??= new FinalizationRegistry(collected);
     const entry = new Entry(id);
+    if (track !== undefined) {
+      track(entry, id);
+      return entry;
+    }
+    registry ??= new FinalizationRegistry(collected);
     // Without a token to unregister by, which costs more than all of this: a released entry is known by its remains.
     finalizationRegister(registry, entry, entry.remains);
     return entry;

@@ -36,6 +36,7 @@ const createScript = require('./script.js');
  * @property {(carrier: Carrier, method?: Function) => any} unpack throws when the carrier is a fault
  * @property {(carrier: Carrier, method?: Function) => number} idOf the id in a handle's carrier; throws when it is a fault
  * @property {(id: number) => void} release nobody in this realm names the handle any more
+ * @property {(entry: object, id: number) => void} [track] has an id released when its entry is collected; ids are not used again then
  * @property {(slot: number) => unknown} owned the value of this realm that `adopt`'s slot stands for
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
@@ -72,7 +73,7 @@ const createScript = require('./script.js');
  */
 function createSurface(binding, more) {
   const calls = createCalls();
-  const entries = createEntries(binding.release);
+  const entries = createEntries(binding.release, binding.track);
 
   /** @type {Core} */
   const core = freeze({

@@ -34,11 +34,38 @@ describe('a stopped run', () => {
       const error = await errorOf(call);
       assert.match(error.code, /TIMEOUT|DEADLINE/);
       assert.ok(ms() - start < 500, String(ms() - start));
-      assert.equal(context.evalSync('globalThis.ran'), undefined);
+      // What is left over runs under a limit of its own, and ends with it.
+      assert.equal(context.evalSync('globalThis.ran'), true);
     }
     const error = syncError(() => context.evalSync('Promise.reject({ get message() { for (;;); } }); 0', { timeout: 30 }));
     assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT');
     assert.equal(context.evalSync('1 + 1'), 2);`));
+
+  test('lets promises of other calls settle', () => passes(`
+    let inner;
+    // No promise without a deadline keeps the process alive.
+    const alive = setInterval(() => {}, 1000);
+    context.global.setSync('nest', () => { inner = context.evalSync('(async () => { await 0; return 7 })()', { promise: true }); });
+    assert.equal(syncError(() => context.evalSync('nest(); for (;;);', { timeout: 50 })).code, 'ERR_ISOLATE_TIMEOUT');
+    assert.equal(await inner, 7);
+    const earlier = context.evalSync('let go; const gate = new Promise((resolve) => { go = resolve; }); (async () => { await gate; return 8 })()', { promise: true });
+    assert.equal(syncError(() => context.evalSync('go(); for (;;);', { timeout: 50 })).code, 'ERR_ISOLATE_TIMEOUT');
+    assert.equal(await earlier, 8);
+    clearInterval(alive);`));
+
+  test('reading a rejection leaves nothing for the next call', () => passes(`
+    const error = syncError(() => context.evalSync(\`
+      Promise.reject({ get message() { Promise.resolve().then(() => { for (;;); }); Promise.reject(1); return 'x'; } }); 0\`, { timeout: 100 }));
+    assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT');
+    const start = ms();
+    assert.equal(context.evalSync('1 + 1'), 2);
+    assert.ok(ms() - start < 50, String(ms() - start));`));
+
+  test('a continuation that has to wait for its turn has its whole deadline then', () => passes(`
+    context.global.setSync('later', new ivm.Callback(() => 5, { async: true }));
+    await context.eval('globalThis.got = 0; later().then((value) => { got = value; }); 0', { deadline: 100 });
+    await Promise.allSettled([context.eval('for (;;);', { timeout: 300 }), sleep(10)]);
+    assert.equal(await context.eval('got'), 5);`));
 
   test('a queued call has one deadline, not two', () => passes(`
     const busy = errorOf(() => context.eval('for (;;);', { timeout: 400 }));

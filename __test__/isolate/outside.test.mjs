@@ -77,6 +77,42 @@ describe('messages on their way', () => {
     assert.equal(context.evalSync('1 + 1'), 2);`, { options: '{ memoryLimit: 8 }' }));
 });
 
+describe('arguments of one call', () => {
+  test('are bounded together', () => passes(`${MEASURE}
+    const before = resident();
+    let peak = 0;
+    for (const how of [{ ignored: true }, { async: true }, {}]) {
+      context.global.setSync('log', new ivm.Callback((...all) => { peak = Math.max(peak, resident()); }, how));
+      const code = "const s = 'x'.repeat(2 ** 20); let message = 'none'; try { log(...Array(1000).fill(s)); } catch (error) { message = error.name } message";
+      assert.equal(context.evalSync('(() => { ' + code.replace(/message$/, 'return message') + ' })()'), 'RangeError');
+    }
+    peak = Math.max(peak, resident());
+    assert.ok(peak - before < 300, (peak - before) + ' MB');`, { options: '{ memoryLimit: 8 }' }));
+
+  test('count whatever they are', () => passes(`${MEASURE}
+    context.global.setSync('target', new ivm.Reference(() => {}));
+    context.evalSync(BIG + 'function f() {} Object.defineProperty(f, "name", { value: big })');
+    for (const [args, options] of [
+      ['[big + i]', '{ arguments: { externalCopy: true } }'],
+      ['[Promise.resolve(big + i)]', '{ arguments: { promise: true, copy: true } }'],
+      ['Array(100).fill(f)', '{}'],
+      ['Array(60000).fill(1)', '{}'],
+    ]) {
+      const before = resident();
+      const done = context.eval('(async () => { for (let i = 0; i < 400; i++) { try { target.applyIgnored(undefined, ' + args + ', ' + options + '); } catch {} await 0; } })(); 0', { timeout: 5000 });
+      block(1500);
+      const growth = resident() - before;
+      assert.ok(growth < 150, args + ': ' + growth + ' MB');
+      await done.catch(() => {});
+    }`, { options: '{ memoryLimit: 8 }', timeout: 40_000 }));
+});
+
+test('a promise of a guest that rejects in a host which does not look at it ends nothing', () => passes(`
+  context.global.setSync('target', new ivm.Reference(() => {}));
+  const code = "target.applyIgnored(undefined, [Promise.reject(new Error('unseen'))], { arguments: { promise: true } }); 0";
+  await context.eval(code).catch(() => {});
+  await sleep(100);`));
+
 describe('what is let go', () => {
   test('functions of the host that a guest has dropped', () => passes(`${MEASURE}
     // Names are outside all heaps.
@@ -93,6 +129,43 @@ describe('what is let go', () => {
     await pass(20_000);
     const growth = resident() - before;
     assert.ok(growth < 150, growth + ' MB');`, { timeout: 60_000, collects: true }));
+
+  test('what a refused call had packed already', () => passes(`
+    const gone = new FinalizationRegistry(() => { collected += 1; });
+    let collected = 0;
+    const value = () => { const made = () => made; gone.register(made, 0); return made; };
+    const other = isolate.createContextSync();
+    other.release();
+    for (let i = 0; i < 20; i++) {
+      assert.throws(() => context.evalClosureSync('1', [value(), Symbol()]), TypeError);
+      assert.throws(() => context.global.applySync(undefined, [value(), Symbol()]), TypeError);
+      assert.throws(() => new ivm.ExternalCopy({ r: new ivm.Reference(value()), s: Symbol() }), TypeError);
+      await ivm.createSandbox({ f: value(), s: Symbol() }).execute('1');
+    }
+    const start = ms();
+    while (collected < 80 * 0.9 && ms() - start < 10_000) { gc(); await sleep(10); }
+    assert.ok(collected >= 80 * 0.9, String(collected));`, { collects: true }));
+
+  test('functions of the host in contexts that are gone', () => passes(`
+    let collected = 0;
+    const gone = new FinalizationRegistry(() => { collected += 1; });
+    for (let i = 0; i < 100; i++) {
+      const realm = isolate.createContextSync();
+      const made = () => made;
+      gone.register(made, 0);
+      realm.global.setSync('f', made);
+      realm.evalSync('globalThis.used = f()');
+      realm.release();
+      if (i % 10 === 0) { gc(); await sleep(5); }
+    }
+    const start = ms();
+    while (collected < 80 && ms() - start < 15_000) {
+      gc();
+      // What survives for a while has V8 collect everything.
+      context.evalSync('{ const kept = []; for (let i = 0; i < 300; i++) kept.push(new Array(10000).fill(i + 0.5)); }');
+      await sleep(10);
+    }
+    assert.ok(collected >= 80, String(collected));`, { collects: true, options: '{ memoryLimit: 64 }', timeout: 40_000 }));
 
   test('isolates that hold references to their own values', () => passes(`${MEASURE}
     const make = async (count) => {

@@ -31,6 +31,8 @@ export function fake(answer, options) {
       release(id) {
         notes.released.push(id);
       },
+      // As if every carrier left at once.
+      taken: () => ({ length: Infinity }),
       reply(request, carrier) {
         notes.replied.push([request, carrier]);
       },

@@ -68,7 +68,7 @@ fn room<T>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
     Ok(vector)
 }
 
-fn too_large(limit: usize) -> Fault {
+pub fn too_large(limit: usize) -> Fault {
     let message = format!("The value is larger than the {limit} bytes that may be transferred");
     Fault::coded(ErrorClass::RangeError, &message, Code::Limit)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::kind;
+use super::{kind, outgoing};
 use crate::convert::{self, Exchange};
 use crate::isolate::{Held, Place};
 use crate::ops::{self, Transfer};
@@ -31,7 +31,11 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
         tag::VALUE => {
             let value = element(scope, array, 1)?;
             let bits = number(scope, array, 2)?;
-            ops::transfer_out(scope, at, value, Transfer::from_number(bits))
+            let value = ops::transfer_out(scope, at, value, Transfer::from_number(bits))?;
+            if let Value::Promise(settlement) = &value {
+                settlement.charge(outgoing::charge_one(at)?);
+            }
+            Ok(value)
         }
         tag::HANDLE => match number(scope, array, 1)? as usize {
             0 => Ok(Value::Handle(Handle::Ivm)),
@@ -47,7 +51,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             };
             let name = element(scope, array, 3)?;
             let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
-            let name = convert::text_from_v8(scope, name, at.limit())?;
+            let name = convert::beginning(scope, name, ops::MOST_NAME);
             let length = number(scope, array, 4)? as u32;
             let slot = at.guest.hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
             Ok(Value::Function(Arc::new(Callable { slot, name, length, mode })))

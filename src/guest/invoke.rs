@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use super::{carrier, member, outgoing, surface};
+use super::{carrier, member, outgoing, surface, tracker};
 use crate::convert::{self, cap};
-use crate::isolate::Place;
+use crate::isolate::{Guest, Place};
 use crate::ops::{self, Prepared, Transfer, op};
 use crate::value::{Answer, Fault, Value};
 
 const SYNC: u32 = 0;
 const ASYNC: u32 = 1;
 
-/// `{ invoke, release, owned, cross, isArrayBuffer, now }`.
-pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
+/// `{ invoke, release, track, owned, cross, isArrayBuffer, now }`.
+pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>, guest: &Guest) -> Option<v8::Local<'s, v8::Object>> {
     let object = v8::Object::new(scope);
     let functions = [
         ("invoke", v8::Function::new(scope, invoke)?),
         ("release", release_function(scope)?),
+        ("track", tracker(scope, guest)?),
         ("owned", v8::Function::new(scope, owned)?),
         ("cross", v8::Function::new(scope, cross)?),
         ("isArrayBuffer", v8::Function::new(scope, is_array_buffer)?),
@@ -75,11 +76,11 @@ fn prepare<'s>(
         return Err(Fault::error("This function may not be called from the default thread"));
     }
     let target = at.guest.carried(number(scope, args, 3) as usize);
-    let mut values = Vec::new();
+    let mut values = outgoing::Arguments::new(at);
     for index in 4..args.length() {
-        values.push(carrier::read(scope, at, args.get(index))?);
+        values.push(carrier::read(scope, at, args.get(index))?)?;
     }
-    let bytes = values.iter().map(Value::byte_size).sum();
+    let outgoing::Arguments { values, bytes, .. } = values;
     let remote = at.guest.remote()?;
     Ok((ops::prepare(op, target, values, &remote.settings), bytes))
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::convert;
 use crate::engine::{BOOTSTRAP, Recipe};
-use crate::isolate::{Binding, Held, Place};
+use crate::isolate::{Binding, Guest, Held, Place};
 use crate::ops;
 use crate::value::{Fault, Handle, Settlement, Value};
 
@@ -141,7 +141,7 @@ fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local
     }
     let failed = || Fault::error("The isolate's side of the API could not be made");
     v8::tc_scope!(let scope, scope);
-    let native = invoke::native_object(scope).ok_or_else(failed)?;
+    let native = invoke::native_object(scope, &at.guest).ok_or_else(failed)?;
     let made = bootstrap(scope, "createGuest", native.into());
     let Some(surface) = made.and_then(|made| v8::Local::<v8::Object>::try_from(made).ok()) else {
         return Err(convert::fault_from_caught(scope).unwrap_or_else(failed));
@@ -173,18 +173,26 @@ fn bootstrap<'s>(
     member(scope, exports, name)?.call(scope, receiver, &[argument])
 }
 
+/// What has ids put down when their objects are collected. Made in the first realm that needs it, which it keeps.
+fn tracker<'s>(scope: &mut v8::PinScope<'s, '_>, guest: &Guest) -> Option<v8::Local<'s, v8::Function>> {
+    if let Some(tracker) = &*guest.tracker.borrow() {
+        return Some(v8::Local::new(scope, tracker));
+    }
+    let release = invoke::release_function(scope)?;
+    let tracker = v8::Local::<v8::Function>::try_from(bootstrap(scope, "createTracker", release.into())?).ok()?;
+    *guest.tracker.borrow_mut() = Some(v8::Global::new(scope, tracker));
+    Some(tracker)
+}
+
 /// Puts down what is carried as `id` when `function`, which goes by it, is collected.
-fn track<'s>(scope: &mut v8::PinScope<'s, '_>, function: v8::Local<'s, v8::Function>, id: usize) -> Result<(), Fault> {
-    let key = private(scope, "isolated-v8 tracker");
-    let global = scope.get_current_context().global(scope);
-    let kept = global.get_private(scope, key).and_then(|kept| v8::Local::<v8::Function>::try_from(kept).ok());
+fn track<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    function: v8::Local<'s, v8::Function>,
+    id: usize,
+) -> Result<(), Fault> {
     v8::tc_scope!(let scope, scope);
-    let tracker = kept.or_else(|| {
-        let release = invoke::release_function(scope)?;
-        let tracker = v8::Local::<v8::Function>::try_from(bootstrap(scope, "createTracker", release.into())?).ok()?;
-        global.set_private(scope, key, tracker.into())?;
-        Some(tracker)
-    });
+    let tracker = tracker(scope, &at.guest);
     let id = v8::Number::new(scope, id as f64).into();
     let receiver = v8::undefined(scope).into();
     match tracker.and_then(|tracker| tracker.call(scope, receiver, &[function.into(), id])) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::track;
-use crate::convert::{self, cap};
+use crate::convert::{self, Exchange, cap};
 use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote};
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{Answer, Callable, CallbackMode, Chain, Charge, Fault, Host, Nobody, Outcome, Owner, Value};
@@ -32,7 +32,7 @@ pub fn function<'s>(
         .build(scope);
     let tracked = function.ok_or(Fault::Stopped).and_then(|function| {
         function.set_name(name);
-        track(scope, function, id)?;
+        track(scope, at, function, id)?;
         Ok(function.into())
     });
     if tracked.is_err() {
@@ -67,11 +67,11 @@ fn call_out<'s>(
     let Some(Value::Function(callable)) = at.guest.carried(id as usize) else {
         return Err(ops::malformed());
     };
-    let mut values = Vec::with_capacity(usize::try_from(args.length()).unwrap_or(0));
+    let mut values = Arguments::new(at);
     for index in 0..args.length() {
-        values.push(ops::transfer_out(scope, at, args.get(index), Transfer(Transfer::COPY))?);
+        values.push(ops::transfer_out(scope, at, args.get(index), Transfer(Transfer::COPY))?)?;
     }
-    let bytes = values.iter().map(Value::byte_size).sum();
+    let Arguments { values, bytes, .. } = values;
     let prepared = ops::call_callable(&callable, values)?;
     match callable.mode {
         CallbackMode::Sync | CallbackMode::Awaited => {
@@ -89,6 +89,28 @@ fn call_out<'s>(
             start(scope, at, prepared, bytes, answer)?;
             Ok(promise.into())
         }
+    }
+}
+
+/// Arguments of one call, which together take no more than one value may.
+pub struct Arguments {
+    pub values: Vec<Value>,
+    pub bytes: usize,
+    limit: usize,
+}
+
+impl Arguments {
+    pub fn new(at: &Place) -> Self {
+        Self { values: Vec::new(), bytes: 0, limit: at.limit() }
+    }
+
+    pub fn push(&mut self, value: Value) -> Result<(), Fault> {
+        self.bytes = self.bytes.saturating_add(value.byte_size());
+        if self.bytes > self.limit {
+            return Err(convert::too_large(self.limit));
+        }
+        self.values.push(value);
+        Ok(())
     }
 }
 
@@ -234,14 +256,19 @@ fn cost_of_one(remote: &Remote) -> usize {
     remote.settings.memory_limit / MOST_OUTSTANDING
 }
 
+/// What something small that is on its way costs.
+pub fn charge_one(at: &Place) -> Result<Charge, Fault> {
+    let remote = at.guest.remote()?;
+    Charge::take(&remote.outstanding, cost_of_one(&remote)).ok_or_else(Fault::too_many_calls)
+}
+
 /// An answer that arrives in this realm as a task of its own. One that is `bounded` is charged for what it brings.
 pub fn later(
     at: &Place,
     bounded: bool,
     arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send + 'static,
 ) -> Result<Arc<dyn Answer>, Fault> {
-    let remote = at.guest.remote()?;
-    let charge = Charge::take(&remote.outstanding, cost_of_one(&remote)).ok_or_else(Fault::too_many_calls)?;
+    let (remote, charge) = (at.guest.remote()?, charge_one(at)?);
     let limits = at.guest.limits();
     let arrival = Arrival { remote, charge, bounded, limits, realm: Arc::clone(&at.realm), arrive: Box::new(arrive) };
     Ok(Arc::new(Later(Mutex::new(Some(arrival)))))
@@ -288,6 +315,6 @@ impl Answer for Later {
             Ok(Value::Undefined)
         };
         let job = Job::new(Kind::Loose, Arc::new(Nobody), Box::new(work));
-        remote.post(job.limited(limits.renewed()));
+        remote.post(job.limited(limits));
     }
 }

@@ -96,7 +96,19 @@ impl Shared {
 
     /// Everything that has come since the last time.
     pub(super) fn take_events(&self) -> VecDeque<Event> {
-        std::mem::take(&mut self.lock().events)
+        let mut queue = self.lock();
+        let events = std::mem::take(&mut queue.events);
+        self.let_in(queue);
+        events
+    }
+
+    /// Has the guests try again that wait for room.
+    fn let_in(&self, mut queue: MutexGuard<'_, Queue>) {
+        let crowd = std::mem::take(&mut queue.crowd);
+        drop(queue);
+        for answer in crowd {
+            answer.answer(Ok(Value::Undefined));
+        }
     }
 
     /// Puts back what was not handled. False when nothing is left; the next event then tells the event loop again.
@@ -106,11 +118,7 @@ impl Shared {
         queue.events = events;
         let left = !queue.events.is_empty();
         self.signalled.store(left, Ordering::Release);
-        let crowd = std::mem::take(&mut queue.crowd);
-        drop(queue);
-        for answer in crowd {
-            answer.answer(Ok(Value::Undefined));
-        }
+        self.let_in(queue);
         left
     }
 

@@ -12,7 +12,7 @@ use super::job::Kind;
 use super::remote::{Remote, Stop, TERMINATION_GRACE};
 use super::{Deadline, Guest, Job, Limits};
 use crate::convert;
-use crate::value::{Answer, Fault, Outcome, Text};
+use crate::value::{Answer, Chain, Charge, Fault, Nobody, Outcome, Text};
 
 /// How long an interrupt may stay unanswered before execution is terminated from outside, and again: what is terminated
 /// once may run on elsewhere.
@@ -51,6 +51,8 @@ struct Entry {
     expired: Option<Expired>,
     /// Frames that were running when the limit passed.
     stack: Option<Text>,
+    /// Held until the entry is over, or its isolate given up.
+    charge: Charge,
 }
 
 /// Entries whose timeouts stand still, by serial.
@@ -86,8 +88,9 @@ impl Entries {
     }
 
     pub fn answer_all(&self, fault: &Fault) {
-        let answers: Vec<_> = self.lock().entries.iter().map(|entry| Arc::clone(&entry.answer)).collect();
-        for answer in answers {
+        let give_up = |entry: &mut Entry| (Arc::clone(&entry.answer), std::mem::take(&mut entry.charge));
+        let entries: Vec<_> = self.lock().entries.iter_mut().map(give_up).collect();
+        for (answer, _charge) in entries {
             answer.answer(Err(fault.clone()));
         }
     }
@@ -164,7 +167,7 @@ impl Remote {
         Arc::downgrade(self)
     }
 
-    fn enter(self: &Arc<Self>, limits: Limits, answer: &Arc<dyn Answer>) -> u64 {
+    fn enter(self: &Arc<Self>, limits: Limits, answer: &Arc<dyn Answer>, charge: Charge) -> u64 {
         let mut stack = self.entries.lock();
         stack.serial += 1;
         let serial = stack.serial;
@@ -186,6 +189,7 @@ impl Remote {
             _deadline: deadline,
             expired: None,
             stack: None,
+            charge,
         });
         serial
     }
@@ -273,11 +277,15 @@ impl Remote {
 /// Runs one job from beginning to end: limits, work, and after the outermost one microtasks and unhandled rejections.
 pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
     let Job { kind, limits, chain, answer, work, charge, overdue } = job;
-    let limits = if kind == Kind::Background { guest.last_limits().renewed() } else { limits };
+    let limits = match kind {
+        Kind::Call | Kind::Task => limits,
+        Kind::Loose => limits.renewed(),
+        Kind::Background => guest.last_limits().renewed(),
+    };
     if answer.is_answered() {
         return;
     }
-    let serial = remote.enter(limits, &answer);
+    let serial = remote.enter(limits, &answer, charge);
     // The entry has an alarm of its own now.
     drop(overdue);
     // After it is known to run: who stops the isolate from here on answers, and waits for it.
@@ -290,17 +298,9 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         v8::scope!(let scope, scope);
         work(scope, guest)
     };
-    if outermost {
-        if remote.is_stopping() {
-            // V8 forgets a termination that has unwound the stack. With this one it drops the microtasks.
-            scope.terminate_execution();
-        }
+    if outermost && !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
-        if remote.is_stopping() {
-            guest.forget_rejections();
-        }
-        v8::scope!(let scope, scope);
-        if let Some(rejection) = guest.take_rejection(scope) {
+        if let Some(rejection) = take_rejection(scope, guest) {
             outcome = Err(rejection);
         }
     }
@@ -309,11 +309,48 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         remote.check_memory(scope);
     }
     guest.pop_chain();
-    drop(charge);
     if let Some(since) = time {
         remote.meter.worked(since);
     }
+    let stopped = outermost && remote.is_stopping();
     answer.answer(remote.leave(serial, outcome));
+    if stopped && !remote.is_disposed() {
+        finish_microtasks(scope, guest, remote, limits.renewed());
+    }
+}
+
+/// The first rejection that nobody handles. Reading it may run guest code, which ends with it.
+fn take_rejection(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Option<Fault> {
+    v8::scope!(let scope, scope);
+    let rejection = guest.take_rejection(scope)?;
+    scope.perform_microtask_checkpoint();
+    guest.forget_rejections();
+    Some(rejection)
+}
+
+/// Runs what a stopped job has left in the queue, under the same limits once more: promises that others wait for may depend
+/// on it, and the next call shall not pay for it. What does not end then is dropped.
+fn finish_microtasks(
+    scope: &mut super::IsolateScope<'_, '_>,
+    guest: &Arc<Guest>,
+    remote: &Arc<Remote>,
+    limits: Limits,
+) {
+    let answer: Arc<dyn Answer> = Arc::new(Nobody);
+    let serial = remote.enter(limits, &answer, Charge::default());
+    guest.push_chain(Chain::default(), limits);
+    if !remote.is_stopping() {
+        scope.perform_microtask_checkpoint();
+    }
+    if remote.is_stopping() {
+        // V8 forgets a termination that has unwound the stack. With this one it drops the microtasks.
+        scope.terminate_execution();
+        scope.perform_microtask_checkpoint();
+    }
+    guest.forget_rejections();
+    guest.pop_chain();
+    // Nobody waits for how it ends.
+    let _ = remote.leave(serial, Err(Fault::Stopped));
 }
 
 /// V8 calls this on the guest's thread, between two instructions of the guest.

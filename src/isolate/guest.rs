@@ -2,7 +2,7 @@
 //! that has borrowed the isolate and holds its lock.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -36,6 +36,12 @@ pub struct CompiledScript {
     pub cache: Option<Arc<Vec<u8>>>,
 }
 
+/// A guest that runs for long gives slots back all the while.
+const HOLDS_PER_TIDY: u32 = 1_000;
+
+/// Room that an empty table keeps.
+const MOST_SPARE_SLOTS: usize = 4_096;
+
 /// Something that guest code knows by an id.
 enum Carried {
     Foreign(Value),
@@ -53,12 +59,18 @@ enum Own {
 pub struct Guest {
     remote: Weak<Remote>,
     slots: RefCell<Slab<Held>>,
+    /// Counts what was ever given a slot.
+    holds: Cell<u32>,
     /// By an index that is never used again: a function may outlive its realm's last handle.
     realms: RefCell<BTreeMap<u32, Weak<Realm>>>,
     next_realm: Cell<u32>,
     pub modules: Modules,
-    /// Handles and functions that guest code holds, by the id it knows them by.
-    carried: RefCell<Slab<Carried>>,
+    /// Handles and functions that guest code holds, by the id it knows them by. 0 is the module itself.
+    carried: RefCell<HashMap<usize, Carried>>,
+    /// Never used again, so that what is put down twice is nothing else's.
+    next_carried: Cell<usize>,
+    /// Puts down what is carried for an object that is collected. One for all realms: it must outlive them.
+    pub tracker: RefCell<Option<v8::Global<v8::Function>>>,
     /// Shared memory that is known here, by its address: the same buffer travels as the same memory.
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
     /// For what needs a context before there is one.
@@ -81,22 +93,18 @@ unsafe impl Send for Guest {}
 // SAFETY: as above: never two threads at once.
 unsafe impl Sync for Guest {}
 
-/// 0 is the module itself.
-fn module_first() -> Slab<Carried> {
-    let mut carried = Slab::new();
-    carried.insert(Carried::Foreign(Value::Handle(Handle::Ivm)));
-    carried
-}
-
 impl Guest {
     pub(super) fn new(remote: &Arc<Remote>) -> Arc<Self> {
         Arc::new(Self {
             remote: Arc::downgrade(remote),
             slots: RefCell::default(),
+            holds: Cell::new(0),
             realms: RefCell::default(),
             next_realm: Cell::new(1),
             modules: Modules::default(),
-            carried: RefCell::new(module_first()),
+            carried: RefCell::new(HashMap::from([(0, Carried::Foreign(Value::Handle(Handle::Ivm)))])),
+            next_carried: Cell::new(1),
+            tracker: RefCell::default(),
             shared: RefCell::default(),
             spare_realm: RefCell::default(),
             has_surface: Cell::new(false),
@@ -141,6 +149,7 @@ impl Guest {
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
         drop(std::mem::take(&mut *self.carried.borrow_mut()));
         self.modules.clear();
+        drop(self.tracker.take());
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         drop(std::mem::take(&mut *self.realms.borrow_mut()));
         drop(std::mem::take(&mut *self.spare_realm.borrow_mut()));
@@ -149,6 +158,11 @@ impl Guest {
     /// Gives `held` a slot and a counted handle on it.
     pub fn hold(&self, held: Held) -> Result<Arc<Slot>, Fault> {
         let remote = self.remote()?;
+        let count = self.holds.get().wrapping_add(1);
+        self.holds.set(count);
+        if count.is_multiple_of(HOLDS_PER_TIDY) {
+            self.tidy(&remote);
+        }
         let index = self.slots.borrow_mut().insert(held);
         // A table of four billion slots does not fit any heap limit.
         let index = u32::try_from(index).map_err(|_| Fault::range_error("Too many handles"))?;
@@ -168,7 +182,7 @@ impl Guest {
 
     /// The value of this isolate that a carried Reference refers to.
     pub fn referred<'s>(&self, scope: &v8::PinScope<'s, '_>, id: usize) -> Option<v8::Local<'s, v8::Value>> {
-        match self.carried.borrow().get(id) {
+        match self.carried.borrow().get(&id) {
             Some(Carried::Own(Own::Reference { held: Held::Value(_, value), .. })) => {
                 Some(v8::Local::new(scope, value))
             }
@@ -208,6 +222,10 @@ impl Guest {
             let held = self.slots.borrow_mut().try_remove(index as usize);
             drop(held);
         }
+        let mut slots = self.slots.borrow_mut();
+        if slots.capacity() > MOST_SPARE_SLOTS && slots.capacity() / 4 > slots.len() {
+            slots.shrink_to_fit();
+        }
     }
 
     /// Keeps a handle or function for guest code; the id is what guest code knows.
@@ -216,7 +234,10 @@ impl Guest {
             Some(own) => Carried::Own(own),
             None => Carried::Foreign(value),
         };
-        self.carried.borrow_mut().insert(carried)
+        let id = self.next_carried.get();
+        self.next_carried.set(id + 1);
+        self.carried.borrow_mut().insert(id, carried);
+        id
     }
 
     /// What carries a handle on something in this isolate; `None` for every other value.
@@ -244,7 +265,7 @@ impl Guest {
 
     pub fn carried(&self, id: usize) -> Option<Value> {
         let carried = self.carried.borrow();
-        let own = match carried.get(id)? {
+        let own = match carried.get(&id)? {
             Carried::Foreign(value) => return Some(value.clone()),
             Carried::Own(own) => own,
         };
@@ -271,7 +292,7 @@ impl Guest {
 
     pub fn put_down(&self, id: usize) {
         if id != 0 {
-            let value = self.carried.borrow_mut().try_remove(id);
+            let value = self.carried.borrow_mut().remove(&id);
             drop(value);
         }
     }

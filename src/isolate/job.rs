@@ -62,7 +62,7 @@ pub enum Kind {
     /// Starts when all that came before it has ended.
     Task,
     /// A task that the guest has posted to itself: no call of a host waits for it, although one may wait for what it brings
-    /// about.
+    /// about. Its limits count from its start.
     Loose,
     /// A task that V8 has asked for: runs under the limits of the last call that had any.
     Background,
@@ -74,7 +74,7 @@ pub struct Job {
     pub chain: Chain,
     pub answer: Arc<dyn Answer>,
     pub work: Work,
-    /// What it costs whoever has sent it, until it has begun.
+    /// What it costs whoever has sent it, until it is over or given up.
     pub charge: Charge,
     /// Answers at the deadline, should the job not have begun by then.
     pub(super) overdue: Option<Alarm>,

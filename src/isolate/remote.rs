@@ -240,7 +240,9 @@ impl Remote {
             job.answer.answer(Err(fault));
             return;
         }
-        if let Some(deadline) = job.limits.deadline {
+        if let Some(deadline) = job.limits.deadline
+            && matches!(job.kind, Kind::Call | Kind::Task)
+        {
             job.overdue = Some(answer_at(deadline, &job.answer));
         }
         if job.kind == Kind::Loose {

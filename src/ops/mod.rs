@@ -20,7 +20,7 @@ pub use function::{call_callable, call_function};
 pub use link::check_attributes;
 pub use module::{MOST_SPECIFIER, attributes_of, evaluate, stopped};
 pub use script::{Origin, compile, run_unbound};
-pub use transfer::{Transfer, transfer_out};
+pub use transfer::{MOST_NAME, Transfer, transfer_out};
 
 use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work};
 use crate::value::{Answer, Chain, Charge, Fault, Host, Outcome, Request, Slot, Value};

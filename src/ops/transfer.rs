@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::convert::{self, Exchange};
-use crate::isolate::{Deadline, Held, Place, Realm, clock};
+use crate::isolate::{Deadline, Held, Place, Realm, Remote, clock};
 use crate::value::{
-    Answer, Callable, CallbackMode, ExternalCopy, Fault, Handle, Outcome, Owner, Reference, Settlement, Text, Value,
+    Answer, Callable, CallbackMode, Charge, ExternalCopy, Fault, Handle, Outcome, Owner, Reference, Settlement, Text,
+    Value,
 };
 
 /// Transfer options as bits. The surface has the same numbers (`surface/protocol.js`); a test compares them.
@@ -105,10 +106,13 @@ pub fn reference_out(
     }))))
 }
 
+/// Characters of a function's name that travel with it.
+pub const MOST_NAME: usize = 1_000;
+
 /// A function that others can call.
 pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::Local<'_, v8::Value>) -> Outcome {
     let name = match v8::Local::<v8::Function>::try_from(value).map(|function| function.get_name(scope)) {
-        Ok(name) => convert::text_from_v8(scope, name, place.limit())?,
+        Ok(name) => convert::beginning(scope, name, MOST_NAME),
         Err(_) => Text::from(""),
     };
     let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
@@ -148,8 +152,35 @@ fn promise_out<'s>(
             }
         }));
     }
-    await_promise(scope, place, promise, Arc::clone(&settlement) as Arc<dyn Answer>, transfer)?;
+    let answer = Arc::new(Guarded { settlement: Arc::clone(&settlement), remote: place.guest.remote()? });
+    await_promise(scope, place, promise, answer, transfer)?;
     Ok(settlement)
+}
+
+/// Charges a guest for the outcomes that nobody has asked for yet.
+struct Guarded {
+    settlement: Arc<Settlement>,
+    remote: Arc<Remote>,
+}
+
+impl Answer for Guarded {
+    fn answer(&self, outcome: Outcome) {
+        if !self.settlement.is_unclaimed() {
+            return self.settlement.answer(outcome);
+        }
+        let bytes = outcome.as_ref().map_or_else(Fault::byte_size, Value::byte_size);
+        match Charge::take(&self.remote.outstanding, bytes) {
+            Some(charge) => {
+                self.settlement.charge(charge);
+                self.settlement.answer(outcome);
+            }
+            None => self.settlement.answer(Err(Fault::too_many_calls())),
+        }
+    }
+
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        self.settlement.recipient()
+    }
 }
 
 /// Keeps the realm of a promise that somebody waits for: its code goes on, whoever has a handle on it.

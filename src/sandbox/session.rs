@@ -37,10 +37,11 @@ pub fn start(spec: Spec, settings: &Settings) -> Arc<Remote> {
     });
     let timeout = spec.timeout;
     let timed_out = Arc::clone(&session);
-    let alarm = clock::at(Instant::now() + timeout, move || {
-        timed_out.finish(Err(Fault::deadline(timeout)));
-    });
-    *session.alarm.lock().unwrap_or_else(PoisonError::into_inner) = Some(alarm);
+    {
+        // Under the lock, which an alarm that goes off at once waits for.
+        let mut alarm = session.alarm.lock().unwrap_or_else(PoisonError::into_inner);
+        *alarm = Some(clock::at(Instant::now() + timeout, move || timed_out.finish(Err(Fault::deadline(timeout)))));
+    }
     remote.when_ended(Arc::new(Step(Arc::clone(&session))));
     let work = {
         let session = Arc::clone(&session);

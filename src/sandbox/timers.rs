@@ -20,6 +20,8 @@ const LONGEST_DELAY: f64 = 2_147_483_647.0;
 struct Table {
     pending: HashMap<u32, Timer>,
     last: u32,
+    /// Jobs of alarms that have gone off which are still to run, for timers that may have been cleared since.
+    posted: usize,
     closed: bool,
 }
 
@@ -137,7 +139,7 @@ fn set<'s>(
     if table.closed {
         return;
     }
-    if table.pending.len() >= MOST {
+    if table.pending.len() + table.posted >= MOST {
         drop(table);
         return throw(scope, "Too many timers are pending", true);
     }
@@ -158,6 +160,7 @@ fn fire_at(session: &Arc<Session>, id: u32, delay: Duration) -> Alarm {
     let session = Arc::downgrade(session);
     clock::at(Instant::now() + delay, move || {
         if let Some(session) = session.upgrade() {
+            session.timers.lock().posted += 1;
             let firing = Arc::clone(&session);
             session.post(move |scope, guest| fire(scope, guest, &firing, id));
         }
@@ -166,6 +169,7 @@ fn fire_at(session: &Arc<Session>, id: u32, delay: Duration) -> Alarm {
 
 fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Session>, id: u32) -> Outcome {
     let mut table = session.timers.lock();
+    table.posted -= 1;
     let Some(timer) = table.pending.get_mut(&id) else {
         return Ok(Value::Undefined);
     };

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::{Fault, Outcome, Owner};
+use super::{Charge, Fault, Outcome, Owner};
 
 /// The receiving end of one outcome.
 pub trait Answer: Send + Sync {
@@ -92,6 +92,8 @@ pub struct Settlement {
     alarm: Mutex<Option<Box<dyn Send>>>,
     timed: AtomicBool,
     guest: bool,
+    /// What it costs a guest to have this on its way, and what came out of it.
+    charges: Mutex<Vec<Charge>>,
 }
 
 impl Default for Settlement {
@@ -103,7 +105,7 @@ impl Default for Settlement {
 impl Settlement {
     fn new(guest: bool) -> Self {
         let state = Mutex::new(State::Pending(None));
-        Self { state, alarm: Mutex::default(), timed: AtomicBool::new(false), guest }
+        Self { state, alarm: Mutex::default(), timed: AtomicBool::new(false), guest, charges: Mutex::default() }
     }
 
     /// One that a guest settles, with values of any size.
@@ -113,6 +115,16 @@ impl Settlement {
 
     pub fn is_of_guest(&self) -> bool {
         self.guest
+    }
+
+    /// Nobody has asked for the outcome yet: it will wait here.
+    pub fn is_unclaimed(&self) -> bool {
+        matches!(&*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Pending(None))
+    }
+
+    /// Holds `charge` for as long as this exists.
+    pub fn charge(&self, charge: Charge) {
+        self.charges.lock().unwrap_or_else(PoisonError::into_inner).push(charge);
     }
 
     /// Says that this settles by some time, whatever its guest does. `alarm` is dropped as soon as it has settled.

@@ -146,6 +146,11 @@ impl ExternalCopy {
         value
     }
 
+    /// Bytes of the value, unless it was released.
+    pub fn byte_size(&self) -> usize {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Value::byte_size)
+    }
+
     pub fn total_size() -> usize {
         TOTAL_EXTERNAL_SIZE.load(Ordering::Relaxed)
     }

@@ -141,16 +141,24 @@ impl Value {
 }
 
 impl Value {
-    /// Bytes that the value takes outside any heap.
+    /// Bytes that the value takes outside any heap, itself included.
     pub fn byte_size(&self) -> usize {
-        match self {
-            Value::String(text) => text.byte_len(),
-            Value::BigInt(bigint) => bigint.words.len() * 8,
-            Value::Payload(payload) => payload.byte_size(),
-            _ => 0,
-        }
+        size_of::<Self>()
+            + match self {
+                Value::Undefined | Value::Null | Value::Boolean(_) | Value::Number(_) => 0,
+                Value::String(text) => text.byte_len(),
+                Value::BigInt(bigint) => bigint.words.len() * 8,
+                Value::Payload(payload) => payload.byte_size(),
+                Value::Handle(Handle::ExternalCopy(copy)) | Value::CopyInto { copy, .. } => HANDLE + copy.byte_size(),
+                Value::Handle(_) | Value::Promise(_) | Value::Dereference(_) => HANDLE,
+                Value::Function(callable) => HANDLE + callable.name.byte_len(),
+                Value::List(values) => values.iter().map(Value::byte_size).sum(),
+            }
     }
 }
+
+/// About what a handle or function takes, its slot at home included.
+const HANDLE: usize = 256;
 
 impl Payload {
     /// The bytes of a payload that is nothing but row 0 of its table, an `ArrayBuffer` or a `SharedArrayBuffer`.
@@ -168,7 +176,8 @@ impl Payload {
             .iter()
             .map(|entry| match entry {
                 Entry::Buffer(buffer) => buffer.len(),
-                Entry::Shared(_) | Entry::Value(_) => 0,
+                Entry::Shared(_) => HANDLE,
+                Entry::Value(value) => value.byte_size(),
             })
             .sum();
         self.bytes.len() + buffers

@@ -237,13 +237,14 @@ function createPack(owned, reply, leaveLater, showPaths) {
    * @param {Promise<unknown>} promise
    * @param {number} bits
    * @param {number} request
+   * @param {(error: unknown) => unknown} [thrown] what is sent of an error
    */
-  async function answerWith(promise, bits, request) {
+  async function answerWith(promise, bits, request, thrown) {
     let carrier;
     try {
       carrier = pack(await promise, bits);
     } catch (error) {
-      carrier = packThrown(error);
+      carrier = packThrown(thrown === undefined ? error : thrown(error));
     }
     reply(request, carrier);
   }

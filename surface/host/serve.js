@@ -14,7 +14,7 @@ const { read, remove, write } = require('./reflect.js');
  * @param {(request: number, carrier: any) => void} host.reply
  * @param {(value: unknown, bits: number) => any} host.pack
  * @param {(thrown: unknown) => any} host.packThrown
- * @param {(promise: Promise<unknown>, bits: number, request: number) => Promise<void>} host.answerWith
+ * @param {(promise: Promise<unknown>, bits: number, request: number, thrown?: (error: unknown) => unknown) => Promise<void>} host.answerWith
  * @param {(carrier: any) => any} host.unpack
  */
 function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
@@ -63,7 +63,7 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
         return pack(read(owned.value(slot), args[0], bits), bits);
       }
       case OP.REF_SET:
-        return write(owned.value(slot), args[0], () => unpack(args[1]));
+        return write(owned.value(slot), args[0], () => receive(args[1]));
       case OP.REF_DELETE:
         return remove(owned.value(slot), args[0]);
       case OP.REF_COPY:
@@ -77,6 +77,21 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
   }
 
   /**
+   * A value that a guest has sent. Its promise may reject when nobody looks, which would end a process of Node's.
+   * @param {any} carrier
+   */
+  function receive(carrier) {
+    if (typeof carrier !== 'object' || carrier === null) {
+      return carrier;
+    }
+    const value = unpack(carrier);
+    if (carrier[0] === TAG.PROMISE) {
+      value.catch(() => {});
+    }
+    return value;
+  }
+
+  /**
    * @param {number} request
    * @param {number} slot
    * @param {any[]} args
@@ -86,14 +101,11 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
     const target = /** @type {Function} */ (owned.value(slot));
     const mode = owned.note(slot);
     for (let index = 0; index < args.length; index += 1) {
-      const carrier = args[index];
-      if (typeof carrier === 'object' && carrier !== null) {
-        args[index] = unpack(carrier);
-      }
+      args[index] = receive(args[index]);
     }
     const result = Reflect.apply(target, undefined, args);
     if (awaited && types.isPromise(result)) {
-      answerWith(result.catch(rethrowError), TRANSFER.OR_COPY, request);
+      answerWith(result, TRANSFER.OR_COPY, request, errorFor);
       return LATER;
     }
     return mode === CALLBACK.IGNORED ? undefined : pack(result, TRANSFER.OR_COPY);
@@ -109,8 +121,8 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
     if (typeof target !== 'function') {
       throw invalid('Reference is not a function');
     }
-    const receiver = unpack(args[3]);
-    return Reflect.apply(target, receiver, args.slice(4).map((carrier) => unpack(carrier)));
+    const receiver = receive(args[3]);
+    return Reflect.apply(target, receiver, args.slice(4).map(receive));
   }
 
   /**
@@ -137,11 +149,6 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
  * @param {unknown} thrown
  */
 const errorFor = (thrown) => (typeof thrown === 'object' && thrown !== null ? thrown : new Error(String(thrown)));
-
-/** @param {unknown} thrown */
-function rethrowError(thrown) {
-  throw errorFor(thrown);
-}
 
 /** No carrier: the answer comes later, or is not wanted. */
 const LATER = Object.freeze([TAG.PROMISE]);

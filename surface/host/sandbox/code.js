@@ -60,7 +60,7 @@ function createSandboxFactory(execute) {
         if (outcome.ok) {
           const size = sizeOf(outcome.value, maxOutputSize);
           if (size > maxOutputSize) {
-            const amount = size === Infinity ? `more than ${2 * maxOutputSize}` : size;
+            const amount = size === Infinity ? `more than ${maxOutputSize}` : size;
             const value = `Result of ${amount} bytes exceeds the maximum output size of ${maxOutputSize} bytes`;
             outcome = { ...outcome, ok: false, value };
           }

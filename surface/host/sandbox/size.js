@@ -4,6 +4,9 @@
 const { Buffer } = require('node:buffer');
 const { types } = require('node:util');
 
+/** Bytes over the limit up to which the true size is found out. */
+const TOLERANCE = 2 ** 20;
+
 /** There is no need to go on. */
 class TooLarge {}
 
@@ -28,7 +31,7 @@ function sizeOf(value, most) {
    */
   function replace(key, each) {
     least += key.length + 1 + (typeof each === 'string' ? each.length : 1);
-    if (least + extra > 2 * most) {
+    if (least + extra > most + TOLERANCE) {
       throw new TooLarge();
     }
     if (typeof each === 'bigint' || types.isBigIntObject(each)) {
