@@ -17,9 +17,13 @@ unsafe impl Send for Realm {}
 unsafe impl Sync for Realm {}
 
 impl Realm {
-    /// A fresh context from the startup snapshot.
+    /// A fresh context from the snapshot that the isolate has started from.
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
-        let context = v8::Context::new(scope, v8::ContextOptions::default());
+        let create = || v8::Context::new(scope, v8::ContextOptions::default());
+        let context = match guest.remote() {
+            Ok(remote) => remote.budget.overdraw(create),
+            Err(_) => create(),
+        };
         let realm = Arc::new(Realm { context: v8::Global::new(scope, context) });
         let index = guest.add_realm(&realm);
         // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can

@@ -49,6 +49,8 @@ pub enum Code {
     Transfer,
     Environment,
     Limit,
+    Unsupported,
+    InvalidArg,
 }
 
 impl Code {
@@ -63,6 +65,8 @@ impl Code {
             Self::Transfer => "ERR_ISOLATE_TRANSFER",
             Self::Environment => "ERR_ISOLATE_ENVIRONMENT",
             Self::Limit => "ERR_ISOLATE_LIMIT",
+            Self::Unsupported => "ERR_ISOLATE_UNSUPPORTED",
+            Self::InvalidArg => "ERR_INVALID_ARG",
         }
     }
 }
