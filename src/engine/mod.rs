@@ -28,6 +28,8 @@ const FLAGS: &str = concat!(
     // Turboshaft's loop unrolling removes the wrong loop's stack check: `for(;;) new Array(1000).fill(1.5)` would
     // never see a termination.
     "--no-turboshaft-loop-unrolling ",
+    // Functions of a snapshot that call `eval` would end the process: V8 forgets there what it wants to use again.
+
     // A WebAssembly memory is outside the heap limit; 1,024 pages are 64 MiB.
     "--wasm-max-mem-pages=1024 ",
 );

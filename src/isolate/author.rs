@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::remote::{Remote, Stop, Whereabouts};
 use super::{Guest, Job, entry, memory, run};
-use crate::engine::{self, BOOTSTRAP, Size, TaskSink};
-use crate::value::{Answer, Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
+use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
+use crate::value::{Answer, Budget, Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
 
 thread_local! {
     /// Who waits for the snapshot that V8 writes on this thread.
@@ -23,7 +23,7 @@ pub fn refuse() {
 }
 
 fn unwritable() -> Fault {
-    let message = "The scripts leave something behind that V8 cannot put into a snapshot";
+    let message = "The scripts leave something behind that V8 cannot put into a snapshot, such as an object of `Intl`";
     Fault::coded(ErrorClass::Error, message, Code::Unsupported)
 }
 
@@ -58,54 +58,112 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let mut isolate = engine::make_author(origin, params);
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     memory::install(&mut isolate);
-    let guest = Guest::new(remote);
-    isolate.set_slot(Arc::clone(&guest));
-    let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
-    engine::register_isolate(run::address_of(&isolate), &sink);
+    engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
     // Fails only if it was set before: each isolate is made once.
     let _ = remote.v8.set(isolate.thread_safe_handle());
 
-    let kept = Arc::new(Kept::default());
     let waiting = Arc::clone(&job.answer);
+    let left = leave_behind(&mut isolate, remote, job);
+    engine::forget_isolate(run::address_of(&isolate));
+    let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
+    let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
+    WAITING.with(|place| *place.borrow_mut() = Some(waiting));
+    let written = engine::contain_fatal_errors(|| {
+        // V8 has to write a snapshot in any case.
+        let blob = isolate.create_blob(code);
+        let sealed = engine.seal_snapshot(&blob.ok_or_else(failed)?, left?.size);
+        try_out(remote, engine, &sealed)?;
+        Ok(sealed)
+    });
+    WAITING.with(|place| place.borrow_mut().take());
+    let payload = Payload::buffer(written?);
+    Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Payload(Box::new(payload))))))
+}
+
+fn failed() -> Fault {
+    Fault::error("Failure creating snapshot")
+}
+
+/// What a job has left for the snapshot.
+struct Left {
+    size: Size,
+    /// Compiled functions are part of the snapshot.
+    keeps_code: bool,
+}
+
+/// Does the job and makes the isolate ready to be written: with the realm that the job has kept, or with a fresh one where
+/// there is nothing to show.
+fn leave_behind(isolate: &mut v8::OwnedIsolate, remote: &Arc<Remote>, job: Job) -> Result<Left, Fault> {
+    let plain = Plain::measure(isolate);
+    let guest = Guest::new(remote);
+    isolate.set_slot(Arc::clone(&guest));
+    let kept = Arc::new(Kept::default());
     {
-        v8::scope!(let scope, &mut isolate);
+        v8::scope!(let scope, isolate);
         entry::run(scope, &guest, remote, Job { answer: Arc::clone(&kept) as Arc<dyn Answer>, ..job });
     }
     let outcome = kept.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(Err(Fault::Stopped));
     // A termination may still be pending.
     isolate.cancel_terminate_execution();
-    // V8 has to write a snapshot in any case: of a fresh context, where there is nothing to show.
-    let complete = {
-        v8::scope!(let scope, &mut isolate);
-        let left = if outcome.is_ok() { guest.any_realm() } else { None };
-        let context = match left {
-            Some(realm) => v8::Local::new(scope, &realm.context),
-            None => v8::Context::new(scope, v8::ContextOptions::default()),
+    let left = {
+        v8::scope!(let scope, isolate);
+        let realm = outcome.and_then(|value| guest.any_realm().map(|realm| (realm, value)).ok_or_else(failed));
+        let found = realm.map(|(realm, value)| (v8::Local::new(scope, &realm.context), value));
+        guest.clear();
+        scope.clear_kept_objects();
+        scope.low_memory_notification();
+        // Objects with a native part, such as those of `Intl`, have handles.
+        let foreign = scope.get_heap_statistics().used_global_handles_size() > plain.handles;
+        let found = found.and_then(|found| if foreign { Err(unwritable()) } else { Ok(found) });
+        let (context, value) = match found {
+            Ok((context, value)) => (context, Ok(value)),
+            Err(fault) => (v8::Context::new(scope, v8::ContextOptions::default()), Err(fault)),
         };
-        let context_scope = &mut v8::ContextScope::new(scope, context);
-        context_scope.clear_kept_objects();
-        // What realms are made with has to be in every snapshot; taking it takes it out.
-        let bootstrap = context_scope.get_context_data_from_snapshot_once::<v8::Value>(BOOTSTRAP);
-        let complete = bootstrap.is_ok_and(|value| context_scope.add_context_data(context, value) == BOOTSTRAP);
-        context_scope.set_default_context(context);
-        complete
+        let complete = set_content(scope, context);
+        value.and_then(|value| if complete { Ok(value) } else { Err(failed()) })
     };
-    guest.clear();
     isolate.remove_slot::<Arc<Guest>>();
-    drop(guest);
-    isolate.low_memory_notification();
-    let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(PLAIN);
+    let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(plain.heap);
     let size = Size { heap, buffers: remote.budget.used() };
-    engine::forget_isolate(run::address_of(&isolate));
-
-    WAITING.with(|place| *place.borrow_mut() = Some(waiting));
-    let blob = engine::contain_fatal_errors(|| isolate.create_blob(v8::FunctionCodeHandling::Keep));
-    WAITING.with(|place| place.borrow_mut().take());
-    outcome?;
-    let blob = blob.filter(|_| complete).ok_or_else(|| Fault::error("Failure creating snapshot"))?;
-    let sealed = engine.seal_snapshot(&blob, size);
-    Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Payload(Box::new(Payload::buffer(sealed)))))))
+    left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) })
 }
 
-/// At most what the heap of an isolate with one untouched realm takes.
-const PLAIN: usize = 1 << 20;
+/// Starts an isolate and a context from the snapshot: where V8 cannot, nobody shall have the snapshot.
+fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
+    let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
+    let budget = Budget::new(0);
+    let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
+    budget.overdraw(|| {
+        let mut isolate = engine::make_isolate(params);
+        engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
+        memory::install(&mut isolate);
+        {
+            v8::scope!(let scope, &mut isolate);
+            v8::Context::new(scope, v8::ContextOptions::default());
+        }
+        engine::forget_isolate(run::address_of(&isolate));
+    });
+    Ok(())
+}
+
+/// What an isolate has before anything is done in it.
+struct Plain {
+    handles: usize,
+    heap: usize,
+}
+
+impl Plain {
+    fn measure(isolate: &mut v8::Isolate) -> Self {
+        let heap = isolate.get_heap_statistics();
+        Self { handles: heap.used_global_handles_size(), heap: heap.used_heap_size() }
+    }
+}
+
+/// Names what the snapshot is to hold. False if the code that realms are made with is not there.
+fn set_content(scope: &mut v8::PinScope<'_, '_, ()>, context: v8::Local<'_, v8::Context>) -> bool {
+    scope.set_default_context(context);
+    let scope = &mut v8::ContextScope::new(scope, context);
+    // Taking it takes it out; every snapshot has to have it.
+    let bootstrap = scope.get_context_data_from_snapshot_once::<v8::Value>(BOOTSTRAP);
+    bootstrap.is_ok_and(|value| scope.add_context_data(context, value) == BOOTSTRAP)
+}

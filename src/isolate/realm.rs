@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::guest::Guest;
 use crate::convert::Exchange;
+use crate::engine;
 use crate::value::{Budget, Fault, SharedMemory, Value};
 
 pub struct Realm {
@@ -21,8 +22,10 @@ impl Realm {
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
         let create = || v8::Context::new(scope, v8::ContextOptions::default());
         let context = match guest.remote() {
-            Ok(remote) => remote.budget.overdraw(create),
-            Err(_) => create(),
+            Ok(remote) if remote.settings.snapshot.is_some() => {
+                remote.budget.overdraw(|| engine::contain_fatal_errors(create))
+            }
+            _ => create(),
         };
         let realm = Arc::new(Realm { context: v8::Global::new(scope, context) });
         let index = guest.add_realm(&realm);

@@ -119,7 +119,8 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     let settings = &remote.settings;
     let snapshot = settings.snapshot.clone();
     let params = (settings.engine)().create_params(settings.memory_limit, &remote.budget, snapshot.as_ref());
-    let mut isolate = remote.budget.overdraw(|| engine::make_isolate(params));
+    let make = || engine::make_isolate(params);
+    let mut isolate = if snapshot.is_some() { engine::contain_fatal_errors(make) } else { make() };
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_promise_reject_callback(on_promise_reject);
     memory::install(&mut isolate);

@@ -73,9 +73,6 @@ pub fn create_context(target: Option<Value>) -> Result<Prepared, Fault> {
 fn make_room(scope: &mut v8::Isolate, remote: &Remote) -> Result<(), Fault> {
     let Some(snapshot) = &remote.settings.snapshot else { return Ok(()) };
     let size = snapshot.size();
-    if size.heap + size.buffers < NEGLIGIBLE {
-        return Ok(());
-    }
     let limit = remote.settings.memory_limit;
     let fits = |scope: &mut v8::Isolate| {
         scope.get_heap_statistics().used_heap_size().saturating_add(size.heap) <= limit
@@ -90,9 +87,6 @@ fn make_room(scope: &mut v8::Isolate, remote: &Remote) -> Result<(), Fault> {
     }
     Ok(())
 }
-
-/// Contexts that take less than this are made without asking.
-const NEGLIGIBLE: usize = 256 << 10;
 
 pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;

@@ -5,6 +5,7 @@ mod args;
 mod cache;
 mod context;
 mod copy;
+mod evals;
 mod function;
 mod isolate;
 mod reference;
