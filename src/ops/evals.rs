@@ -10,9 +10,9 @@ pub fn may_call_eval(source: &Text) -> bool {
     }
 }
 
-/// Looks for the four letters as a word, or for one of them written as an escape.
+/// Looks for the word before what a call can go on with, or for one of its letters written as an escape.
 fn search(units: impl Iterator<Item = u16>) -> bool {
-    const WORD: [u8; 4] = *b"eval";
+    const WORD: &[u8] = b"eval";
     let mut units = units.peekable();
     // Letters of the word that have just passed; none inside another word.
     let mut passed = Some(0);
@@ -25,13 +25,17 @@ fn search(units: impl Iterator<Item = u16>) -> bool {
         } else if is_part_of_name(unit) {
             passed = passed.filter(|count| WORD.get(*count).is_some_and(|letter| u16::from(*letter) == unit));
             passed = passed.map(|count| count + 1);
-        } else if passed == Some(WORD.len()) {
-            return true;
-        } else {
+        } else if passed != Some(WORD.len()) {
+            passed = Some(0);
+        } else if !is_space(unit) {
+            // The last three begin comments.
+            if b"()/<-".iter().any(|byte| u16::from(*byte) == unit) {
+                return true;
+            }
             passed = Some(0);
         }
     }
-    passed == Some(WORD.len())
+    false
 }
 
 /// What follows `\u` stands for a letter of the word.
@@ -50,12 +54,16 @@ fn escapes_letter(units: &mut std::iter::Peekable<impl Iterator<Item = u16>>) ->
     b"eval".iter().any(|letter| code == u32::from(*letter))
 }
 
-/// What is not ASCII counts as part of a name, except for V8's white space and line ends.
+/// JavaScript's white space and line ends.
+fn is_space(unit: u16) -> bool {
+    matches!(unit, 9..=13 | 32 | 0xa0 | 0x1680 | 0x2000..=0x200a | 0x2028 | 0x2029 | 0x202f | 0x205f | 0x3000 | 0xfeff)
+}
+
+/// Everything else beyond ASCII counts as part of a name.
 fn is_part_of_name(unit: u16) -> bool {
-    match unit {
-        0xa0 | 0x1680 | 0x2000..=0x200a | 0x2028 | 0x2029 | 0x202f | 0x205f | 0x3000 | 0xfeff => false,
-        128.. => true,
-        _ => u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$')),
+    match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii() => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'),
+        _ => !is_space(unit),
     }
 }
 
@@ -65,7 +73,7 @@ mod tests {
     use crate::value::Text;
 
     #[test]
-    fn finds_every_spelling() {
+    fn finds_every_spelling_of_a_call() {
         for code in [
             "eval('1')",
             "x=eval ('')",
@@ -73,14 +81,28 @@ mod tests {
             "ev\\u0061l('')",
             "\\u{65}val('')",
             "\\u{0000065}val()",
-            "\u{2028}eval()",
-            "'€';eval()",
+            "\u{2028}eval\u{2029}()",
+            "'€';eval\n()",
+            "eval/**/()",
+            "eval<!-- x\n()",
+            "eval\n--> x\n()",
         ] {
             assert!(may_call_eval(&Text::from(code)), "{code}");
         }
-        for code in
-            ["evaluate()", "medieval()", "retrieval", "ev al", "$eval()", "eval_()", "'\\u2028'", "EVAL()", "evéal()"]
-        {
+        for code in [
+            "evaluate()",
+            "medieval()",
+            "retrieval",
+            "ev al()",
+            "$eval()",
+            "eval_()",
+            "'\\u2028'",
+            "EVAL()",
+            "evéal()",
+            "'eval'(",
+            "typeof eval;",
+            "eval",
+        ] {
             assert!(!may_call_eval(&Text::from(code)), "{code}");
         }
     }

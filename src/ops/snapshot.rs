@@ -35,8 +35,8 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     while let Some(source) = Source::from_args(&mut args)? {
         sources.push(source);
     }
-    // Without warming up little is compiled, and with `eval` it must not be kept.
-    let keep = warmup.is_some() && !sources.iter().map(|source| &source.code).chain(&warmup).any(may_call_eval);
+    // What was compiled stays compiled, except where it may call `eval`.
+    let keep = !sources.iter().map(|source| &source.code).chain(&warmup).any(may_call_eval);
     let settings = Settings { memory_limit, snapshot: None, on_catastrophe: None, ..settings.clone() };
     Ok(Prepared::Enter {
         remote: Remote::create_author(settings),
