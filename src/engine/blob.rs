@@ -21,9 +21,14 @@ pub struct Size {
     pub buffers: usize,
 }
 
-/// Snapshots whose tags were found good, so that not every isolate has all bytes looked at. An entry whose bytes are alive
-/// proves that they are the same: shared bytes do not change.
-static KNOWN: Mutex<Vec<(Weak<Vec<u8>>, usize, Size)>> = Mutex::new(Vec::new());
+/// A snapshot whose tag was found good, so that not every isolate has all bytes looked at. Shared bytes do not change.
+struct Known {
+    sealed: Weak<Vec<u8>>,
+    offset: usize,
+    size: Size,
+}
+
+static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 impl Snapshot {
     /// What V8 has written, with a tag. `recipe` tells which bootstrap code is in it.
@@ -36,9 +41,8 @@ impl Snapshot {
     /// `None` for anything that this build has not made, or that has changed since.
     pub(super) fn open(sealed: Arc<Vec<u8>>, recipe: u64) -> Option<Self> {
         let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.iter().find(|(known, ..)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(&sealed)));
-        if let Some((_, offset, size)) = found {
-            return Some(Self { offset: *offset, size: *size, sealed });
+        if let Some(known) = known.iter().find(|known| std::ptr::eq(known.sealed.as_ptr(), Arc::as_ptr(&sealed))) {
+            return Some(Self { offset: known.offset, size: known.size, sealed });
         }
         drop(known);
         let ([made_with, heap, buffers], contents) = seal::open(MAGIC, &sealed)?;
@@ -68,6 +72,6 @@ impl Snapshot {
 
 fn remember(sealed: &Arc<Vec<u8>>, offset: usize, size: Size) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.retain(|(bytes, ..)| bytes.strong_count() > 0);
-    known.push((Arc::downgrade(sealed), offset, size));
+    known.retain(|known| known.sealed.strong_count() > 0);
+    known.push(Known { sealed: Arc::downgrade(sealed), offset, size });
 }
