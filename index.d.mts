@@ -49,6 +49,7 @@ export type {
   ScriptInfo,
   ScriptOrigin,
   ScriptRunOptions,
+  SnapshotOptions,
   SnapshotScriptInfo,
   ThreadCpuProfile,
   Transferable,
