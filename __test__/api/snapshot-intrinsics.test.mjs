@@ -50,9 +50,10 @@ test('every addition is listed', ours, () => {
 test('no other global is looked up by its name', ours, async () => {
   const replace = (value) => `
     const { defineProperty, ownKeys } = Reflect;
+    const value = ${value};
     const kept = ['Atomics', 'Math', 'Uint8Array', 'globalThis'];
     const names = ownKeys(globalThis).filter((name) => !kept.includes(name));
-    for (const name of names) defineProperty(globalThis, name, { __proto__: null, value: ${value}, configurable: true });`;
+    for (const name of names) defineProperty(globalThis, name, { __proto__: null, value, configurable: true });`;
   const code = `
     for (const code of ${JSON.stringify(['5', '{}', 'new Proxy({}, {})', 'undefined'].map((value) => `{${replace(value)}}`))}) {
       const isolate = new ivm.Isolate({ snapshot: ivm.Isolate.createSnapshot([{ code }]) });
