@@ -28,8 +28,9 @@ const FLAGS: &str = concat!(
     // Turboshaft's loop unrolling removes the wrong loop's stack check: `for(;;) new Array(1000).fill(1.5)` would
     // never see a termination.
     "--no-turboshaft-loop-unrolling ",
-    // Functions of a snapshot that call `eval` would end the process: V8 forgets there what it wants to use again.
-
+    // V8's read-only heap is one for all isolates. A snapshot made while there is no other isolate would bring one of its
+    // own, and no isolate of another snapshot could live beside one that starts from it.
+    "--no-extensible-ro-snapshot ",
     // A WebAssembly memory is outside the heap limit; 1,024 pages are 64 MiB.
     "--wasm-max-mem-pages=1024 ",
 );
