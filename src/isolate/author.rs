@@ -6,7 +6,6 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::remote::{Remote, Stop, Whereabouts};
-use super::turn::Turn;
 use super::{Guest, Job, entry, memory, run};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
 use crate::value::{Answer, Budget, Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
@@ -43,13 +42,9 @@ pub fn write(remote: &Arc<Remote>) {
     if let Some(job) = remote.take_job() {
         let answer = Arc::clone(&job.answer);
         remote.when_ended(Arc::clone(&answer));
-        let turn = Turn::take(remote.id());
-        if !answer.is_answered() {
-            remote.meter.borrow_thread();
-            answer.answer(perform(remote, job));
-            remote.meter.give_back_thread();
-        }
-        drop(turn);
+        remote.meter.borrow_thread();
+        answer.answer(perform(remote, job));
+        remote.meter.give_back_thread();
     }
     remote.stop(Stop::Disposed);
     remote.lock().place = Whereabouts::Gone;

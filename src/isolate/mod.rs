@@ -13,7 +13,6 @@ mod remote;
 mod run;
 #[cfg(test)]
 mod tests;
-mod turn;
 
 pub use guest::{CompiledScript, Guest, Held, Reply};
 pub use job::{IsolateScope, Job, Limits, Work};

@@ -11,7 +11,7 @@ use slab::Slab;
 use super::entry::{Entries, LONGEST};
 use super::meter::Meter;
 use super::run::{self, Body};
-use super::{Binding, HeapFigures, Job, clock, turn};
+use super::{Binding, HeapFigures, Job, clock};
 use crate::engine::{Engine, Snapshot, TaskSink};
 use crate::value::{Answer, Budget, Fault, Owner, Value};
 
@@ -397,7 +397,6 @@ impl Remote {
         self.answer_end(&fault);
         self.fail_queued(&fault);
         self.announce_gone();
-        turn::give_back(self.id);
         if previous != Stop::Lost
             && let Some(callback) = &self.settings.on_catastrophe
         {
