@@ -120,3 +120,33 @@ test('isolates outlive everything else that names their snapshot', () => passes(
     for (let count = 0; count < 3; count++) assert.equal(each.createContextSync().evalSync('a[999]'), 3);
     each.dispose();
   }`));
+
+test('isolates of several snapshots live side by side', () => passes(`${PRELUDE}
+  isolate.dispose();
+  // The first snapshot is made while there is no other isolate.
+  await sleep(200);
+  const snapshots = [undefined, create('var a = 1'), create('var a = 2')];
+  for (let round = 0; round < 20; round++) {
+    const isolates = Array.from({ length: 6 }, (_, index) => new ivm.Isolate({ snapshot: snapshots[index % 3] }));
+    for (let count = 0; count < 2; count++) {
+      isolates.forEach((each, index) => {
+        assert.equal(each.createContextSync().evalSync('typeof a === "number" ? a : 0'), index % 3);
+      });
+    }
+    for (const each of isolates) each.dispose();
+  }`));
+
+test('snapshots are made side by side', () => passes(`
+  const { Worker } = await import('node:worker_threads');
+  const code = \`
+    const ivm = require(${JSON.stringify(entry)});
+    for (let round = 0; round < 15; round++) {
+      const snapshot = ivm.Isolate.createSnapshot([{ code: 'var a = ' + round }]);
+      const isolate = new ivm.Isolate({ snapshot });
+      if (isolate.createContextSync().evalSync('a') !== round) throw new Error(String(round));
+      isolate.dispose();
+    }\`;
+  const ended = Array.from({ length: 3 }, () => new Promise((resolve, reject) => {
+    new Worker(code, { eval: true }).on('error', reject).on('exit', resolve);
+  }));
+  assert.deepEqual(await Promise.all(ended), [0, 0, 0]);`));
