@@ -50,6 +50,7 @@ export type {
   ScriptInfo,
   ScriptOrigin,
   ScriptRunOptions,
+  SnapshotOptions,
   SnapshotScriptInfo,
   ThreadCpuProfile,
   Transferable,

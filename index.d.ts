@@ -58,8 +58,9 @@ declare namespace ivm {
   class Isolate {
     /**
      * @throws {TypeError} `ERR_INVALID_ARG` for options of wrong types
-     * @throws {Error} `ERR_INVALID_ARG` when `memoryLimit` is less than 8; `ERR_ISOLATE_UNSUPPORTED` for `snapshot` and
-     *   `inspector`
+     * @throws {TypeError} `ERR_INVALID_ARG` for a `snapshot` that this version has not made, or that is damaged
+     * @throws {Error} `ERR_INVALID_ARG` when `memoryLimit` is less than 8; `ERR_ISOLATE_MEMORY` when `snapshot` takes more than
+     *   that; `ERR_ISOLATE_UNSUPPORTED` for `inspector`
      */
     constructor(options?: IsolateOptions);
 
@@ -73,10 +74,29 @@ declare namespace ivm {
     readonly referenceCount: number;
 
     /**
-     * Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`.
-     * @param warmup_script run in the snapshot so that functions are compiled in it
+     * Runs scripts and writes down the heap that they leave behind: every context of an isolate that is made with this
+     * `snapshot` starts with their globals and compiled functions. The host's thread waits.
+     *
+     * What functions, classes and plain data are made of can be kept, also pending promises, generators and buffers. While
+     * the scripts run, `FinalizationRegistry`, `SharedArrayBuffer`, `Temporal`, `WebAssembly` and the newest built-ins (such
+     * as `DisposableStack` and `Promise.try`) are absent; contexts have them all, in place of what a script defined there, and
+     * `Error.stackTraceLimit` is 10 again. Functions that may call `eval` directly are compiled again.
+     *
+     * The snapshot can be stored and used by another process with the same version of isolated-v8 on the same kind of machine.
+     * Do not take one from somebody you do not trust.
+     * @param scripts run one after the other, each with the promises it has resolved
+     * @param warmup_script run in a context of its own after the scripts, so that functions it calls are compiled in the
+     *   snapshot; what it changes is not kept
+     * @param options limits of the scripts. An addition to isolated-vm
+     * @throws what a script throws
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` when something is left behind that V8 cannot write, such as an object of `Intl`,
+     *   or when built-ins were frozen, or `Math`, `Atomics` or `Uint8Array` replaced; `ERR_ISOLATE_DEADLINE`; `ERR_ISOLATE_MEMORY`
      */
-    static createSnapshot(scripts: SnapshotScriptInfo[], warmup_script?: string): ExternalCopy<ArrayBuffer>;
+    static createSnapshot(
+      scripts: SnapshotScriptInfo[],
+      warmup_script?: string | null,
+      options?: SnapshotOptions | null,
+    ): ExternalCopy<ArrayBuffer>;
 
     /**
      * Compiles a script that can run in any context of this isolate.
@@ -129,7 +149,7 @@ declare namespace ivm {
     memoryLimit?: number | null;
     /** Not available yet: `true` throws `ERR_ISOLATE_UNSUPPORTED`. Default false. */
     inspector?: boolean | null;
-    /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
+    /** What contexts of the isolate start from, made by `createSnapshot`. Isolates share its bytes; it may be released. */
     snapshot?: ExternalCopy<ArrayBuffer> | null;
     /**
      * Called when the isolate had to be given up: it did not stop within a second of being told to, or V8 ran out of memory in
@@ -703,6 +723,13 @@ declare namespace ivm {
 
   type ScriptInfo = CachedDataOptions & ScriptOrigin;
   type SnapshotScriptInfo = ScriptOrigin & { code: string };
+
+  interface SnapshotOptions {
+    /** What the scripts may use, in MB: of heap, and again as much of buffers; 8 to 512, fractions are cut off. Default 128. */
+    memoryLimit?: number | null;
+    /** Milliseconds until making the snapshot is given up. Default (also for 0) 30,000. */
+    deadline?: number | null;
+  }
 
   /** How a value crosses. At most one of `copy`, `externalCopy` and `reference`. */
   interface TransferOptions {

@@ -28,9 +28,10 @@ use isolate::Settings;
 /// What every isolate starts from.
 fn settings() -> Settings {
     Settings {
-        engine: || Engine::start(&guest::RECIPE, isolate::park_out_of_memory),
+        engine: || Engine::start(&guest::RECIPE, isolate::park),
         binding: &guest::GuestBinding,
         memory_limit: 128 << 20,
+        snapshot: None,
         on_catastrophe: None,
     }
 }

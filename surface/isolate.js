@@ -7,8 +7,9 @@ const { KIND, MODE, OP } = require('./protocol.js');
 const { CODE, coded, unsupported } = require('./error.js');
 const { named } = require('./heap.js');
 const { defineClass, needsNew } = require('./classes.js');
+const { createCreateSnapshot, readSnapshot } = require('./snapshot.js');
 const {
-  illegalInvocation, optionsArgument, Origin, readBoolean, readCopyOfBuffer, readFunction, readNumber, tooFew, wrongParameter,
+  illegalInvocation, optionsArgument, Origin, readBoolean, readFunction, readNumber, tooFew, wrongParameter,
 } = require('./options.js');
 
 /** @param {Promise<ArrayLike<number>>} figures */
@@ -35,6 +36,7 @@ module.exports = function createIsolate(core) {
     }
     options = optionsArgument(options, 1, 'Isolate');
     let memory = DEFAULT_MEMORY;
+    let snapshot;
     let onCatastrophicError;
     if (options !== undefined) {
       memory = readNumber(options, 'memoryLimit', DEFAULT_MEMORY);
@@ -43,15 +45,13 @@ module.exports = function createIsolate(core) {
         throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY}`, CODE.INVALID_ARG);
       }
       memory = memory > MOST_MEMORY ? MOST_MEMORY : memory | 0;
-      if (readCopyOfBuffer(options, 'snapshot') !== undefined) {
-        throw unsupported('`snapshot`');
-      }
+      snapshot = readSnapshot(options);
       if (readBoolean(options, 'inspector')) {
         throw unsupported('`inspector`');
       }
       onCatastrophicError = readFunction(options, 'onCatastrophicError');
     }
-    const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, undefined, false,
+    const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, snapshot === undefined ? undefined : pack(snapshot, 0), false,
       onCatastrophicError === undefined ? undefined : pack(onCatastrophicError, 0));
     stamp(this, KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate))));
     freeze(this);
@@ -244,14 +244,7 @@ module.exports = function createIsolate(core) {
     },
   };
 
-  const statics = {
-    /** @type {(scripts: any, warmup?: any) => any} */
-    createSnapshot(_scripts, _warmup) {
-      throw unsupported('createSnapshot');
-    },
-  };
-
   defineClass(Isolate, methods);
-  define(Isolate, 'createSnapshot', statics.createSnapshot, true, true);
+  define(Isolate, 'createSnapshot', createCreateSnapshot(core), true, true);
   return { Constructor: Isolate, adopt };
 };

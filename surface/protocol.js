@@ -100,6 +100,7 @@ const OP = freeze({
   EVAL_CLOSURE: 14, // context: code, filename, lineOffset, columnOffset, bits, timeout, deadline, ...arguments
   GLOBAL: 15, // context
   RUN: 17, // script: context, bits, timeout, deadline
+  CREATE_SNAPSHOT: 19, // - memoryLimit, deadline, warmup script, ...code, filename, lineOffset, columnOffset of each script
   REF_COPY: 20, // reference
   REF_GET: 22, // reference: key, bits
   REF_SET: 23, // reference: key, value

@@ -100,12 +100,10 @@ test('native modules are refused with advice', ours, () => {
 test('what does not exist yet says so', ours, () => {
   const unsupported = { code: 'ERR_ISOLATE_UNSUPPORTED', message: /not available yet/ };
   const isolate = new ivm.Isolate();
-  assert.throws(() => ivm.Isolate.createSnapshot([]), unsupported);
   assert.throws(() => isolate.createInspectorSession(), unsupported);
   assert.throws(() => isolate.startCpuProfiler('a'), unsupported);
   assert.throws(() => isolate.stopCpuProfiler('a'), unsupported);
   assert.throws(() => new ivm.Isolate({ inspector: true }), unsupported);
-  assert.throws(() => new ivm.Isolate({ snapshot: new ivm.ExternalCopy(new ArrayBuffer(8)) }), unsupported);
   isolate.dispose();
 });
 

@@ -1,19 +1,38 @@
 //! What happens when V8 wants to end the process. Some of its out-of-memory errors reach no handler and end in `abort()`;
 //! the linker sends every call of that here (`build.rs`), so that the thread of a guest can be parked instead.
 //!
-//! Only running out of memory is survivable. After any other fatal error memory may be corrupt: the process ends.
+//! Only running out of memory is survivable. After any other fatal error memory may be corrupt: the process ends. The one
+//! exception is V8's refusal to write a snapshot of something, which is a fatal error to it ([`contain_fatal_errors`]).
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
 
-thread_local! {
-    /// V8 has found a broken invariant on this thread.
-    static FATAL: Cell<bool> = const { Cell::new(false) };
+/// What a call of `abort` on this thread means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    OutOfMemory,
+    /// V8 has found a broken invariant.
+    Fatal,
+    /// What V8 finds broken now is broken in nothing but the isolate of this thread.
+    Contained,
 }
 
-/// Does not return if the thread belongs to a guest.
-type Park = fn();
+thread_local! {
+    static MEANING: Cell<Meaning> = const { Cell::new(Meaning::OutOfMemory) };
+}
+
+/// Runs `work`, in which a fatal error of V8's costs this thread and its isolate and nothing more.
+pub fn contain_fatal_errors<T>(work: impl FnOnce() -> T) -> T {
+    MEANING.set(Meaning::Contained);
+    let result = work();
+    MEANING.set(Meaning::OutOfMemory);
+    result
+}
+
+/// Does not return if the thread belongs to a guest. The argument tells a contained fatal error from running out of
+/// memory.
+pub type Park = fn(bool);
 
 static PARK: OnceLock<Park> = OnceLock::new();
 
@@ -25,7 +44,11 @@ unsafe extern "C" {
 }
 
 extern "C" fn on_fatal(_file: *const c_char, _line: c_int, _message: *const c_char) {
-    let _ = FATAL.try_with(|fatal| fatal.set(true));
+    let _ = MEANING.try_with(|meaning| {
+        if meaning.get() == Meaning::OutOfMemory {
+            meaning.set(Meaning::Fatal);
+        }
+    });
 }
 
 /// From now on `park` gets threads that ran out of memory.
@@ -39,15 +62,18 @@ pub fn intercept(park: Park) {
 /// Where calls of `abort` arrive.
 #[cfg(all(target_os = "linux", not(test)))]
 mod wrapped {
+    use super::Meaning;
+
     // For the linker of the addon only.
     core::arch::global_asm!(".hidden __wrap_abort");
 
     #[unsafe(no_mangle)]
     extern "C" fn __wrap_abort() -> ! {
-        if !super::FATAL.try_with(std::cell::Cell::get).unwrap_or(true)
+        let meaning = super::MEANING.try_with(std::cell::Cell::get).unwrap_or(Meaning::Fatal);
+        if meaning != Meaning::Fatal
             && let Some(park) = super::PARK.get()
         {
-            park();
+            park(meaning == Meaning::Contained);
         }
         // What `abort` itself does; calling it would lead here again.
         // SAFETY: the default action of SIGABRT ends the process.

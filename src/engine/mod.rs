@@ -3,15 +3,20 @@
 
 mod abort;
 mod allocator;
+mod blob;
 mod platform;
 mod pool;
+mod seal;
 mod snapshot;
 
 use std::sync::{Arc, OnceLock};
 
 use crate::value::Budget;
-pub use platform::{TaskSink, forget_isolate, make_isolate, register_isolate};
+pub use abort::contain_fatal_errors;
+pub use blob::{Size, Snapshot};
+pub use platform::{TaskSink, forget_isolate, make_author, make_isolate, register_isolate};
 pub use pool::run_on_pool;
+pub use seal::{open, seal};
 pub use snapshot::{BOOTSTRAP, Recipe};
 
 /// Flags set before V8 starts. Each is here for a reason that a test proves.
@@ -23,6 +28,9 @@ const FLAGS: &str = concat!(
     // Turboshaft's loop unrolling removes the wrong loop's stack check: `for(;;) new Array(1000).fill(1.5)` would
     // never see a termination.
     "--no-turboshaft-loop-unrolling ",
+    // V8's read-only heap is one for all isolates. A snapshot made while there is no other isolate would bring one of its
+    // own, and no isolate of another snapshot could live beside one that starts from it.
+    "--no-extensible-ro-snapshot ",
     // A WebAssembly memory is outside the heap limit; 1,024 pages are 64 MiB.
     "--wasm-max-mem-pages=1024 ",
 );
@@ -37,14 +45,16 @@ const MOST_YOUNG: usize = 32 << 20;
 /// The running engine.
 pub struct Engine {
     snapshot: &'static [u8],
+    /// Names the recipe.
+    recipe: u64,
 }
 
 static ENGINE: OnceLock<Engine> = OnceLock::new();
 
 impl Engine {
     /// The engine, started with `recipe` by the first caller; `park` gets threads of guests that ran out of
-    /// memory where V8 would end the process.
-    pub fn start(recipe: &Recipe, park: fn()) -> &'static Engine {
+    /// memory where V8 would end the process, and those whose fatal errors are contained.
+    pub fn start(recipe: &Recipe, park: abort::Park) -> &'static Engine {
         ENGINE.get_or_init(|| {
             v8::V8::set_flags_from_string(FLAGS);
             v8::V8::set_entropy_source(entropy);
@@ -53,21 +63,51 @@ impl Engine {
             v8::V8::initialize_platform(platform::new());
             v8::V8::initialize();
             abort::intercept(park);
-            Engine { snapshot: snapshot::build(recipe) }
+            let script = recipe.script();
+            Engine { snapshot: snapshot::build(&script), recipe: seal::hash(script.as_bytes()) }
         })
     }
 
-    /// Parameters every isolate starts from: the startup snapshot, its heap, its buffer budget. V8's own heap limit lies
-    /// above `heap_limit`, which the isolate enforces: V8 ends the process when the heap is full in mid-collection.
-    pub fn create_params(&self, heap_limit: usize, budget: &Arc<Budget>) -> v8::CreateParams {
-        let params = v8::CreateParams::default()
-            .heap_limits(0, heap_limit)
-            .set_max_old_generation_size_in_bytes(heap_limit.saturating_add(HEADROOM))
-            .set_max_young_generation_size_in_bytes((heap_limit / 8).clamp(LEAST_YOUNG, MOST_YOUNG))
-            .array_buffer_allocator(allocator::limited(budget))
-            .allow_atomics_wait(true);
-        if self.snapshot.is_empty() { params } else { params.snapshot_blob(v8::StartupData::from(self.snapshot)) }
+    /// Parameters every isolate starts from: a snapshot, which the caller keeps as long as the isolate, its heap, its buffer
+    /// budget. V8's own heap limit lies above `heap_limit`, which the isolate enforces: V8 ends the process when the heap is
+    /// full in mid-collection.
+    pub fn create_params(
+        &self,
+        heap_limit: usize,
+        budget: &Arc<Budget>,
+        snapshot: Option<&Snapshot>,
+    ) -> v8::CreateParams {
+        let params = params(heap_limit, budget);
+        match snapshot {
+            Some(snapshot) => params.snapshot_blob(snapshot.data()),
+            None if self.snapshot.is_empty() => params,
+            None => params.snapshot_blob(v8::StartupData::from(self.snapshot)),
+        }
     }
+
+    /// Parameters of an isolate that a snapshot is to be made from, and what it starts from itself.
+    pub fn author_params(&self, heap_limit: usize, budget: &Arc<Budget>) -> (v8::StartupData, v8::CreateParams) {
+        (v8::StartupData::from(self.snapshot), params(heap_limit, budget))
+    }
+
+    /// A snapshot that V8 has written, ready to leave.
+    pub fn seal_snapshot(&self, contents: &[u8], size: Size) -> Arc<Vec<u8>> {
+        Snapshot::seal(contents, self.recipe, size)
+    }
+
+    /// One that has come back; `None` unless this build has made it.
+    pub fn open_snapshot(&self, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
+        Snapshot::open(sealed, self.recipe)
+    }
+}
+
+fn params(heap_limit: usize, budget: &Arc<Budget>) -> v8::CreateParams {
+    v8::CreateParams::default()
+        .heap_limits(0, heap_limit)
+        .set_max_old_generation_size_in_bytes(heap_limit.saturating_add(HEADROOM))
+        .set_max_young_generation_size_in_bytes((heap_limit / 8).clamp(LEAST_YOUNG, MOST_YOUNG))
+        .array_buffer_allocator(allocator::limited(budget))
+        .allow_atomics_wait(true)
 }
 
 /// Random bytes for V8, which would otherwise open a device three times for each isolate.

@@ -27,6 +27,12 @@ pub fn make_isolate(params: v8::CreateParams) -> v8::OwnedIsolate {
     v8::Isolate::new(params)
 }
 
+/// As [`make_isolate`], for one that a snapshot is to be made from.
+pub fn make_author(snapshot: v8::StartupData, params: v8::CreateParams) -> v8::OwnedIsolate {
+    MAKING.fetch_add(1, Ordering::AcqRel);
+    v8::Isolate::snapshot_creator_from_existing_snapshot(snapshot, None, Some(params))
+}
+
 static ISOLATES: LazyLock<Mutex<HashMap<usize, Entry>>> = LazyLock::new(Mutex::default);
 
 /// From now on `sink` receives the foreground tasks of the isolate at `pointer`.

@@ -12,7 +12,7 @@ pub struct Recipe {
 
 impl Recipe {
     /// One script that evaluates to the exports of the entry module.
-    fn script(&self) -> String {
+    pub(super) fn script(&self) -> String {
         let mut script = String::from("(() => { 'use strict'; const factories = { __proto__: null,\n");
         for (name, source) in self.modules {
             // Writing to a String cannot fail.
@@ -37,15 +37,15 @@ impl Recipe {
 /// Index of the entry module's exports among the data of the snapshot's context.
 pub const BOOTSTRAP: usize = 0;
 
-/// Makes the snapshot; empty (V8's own is used then) only if the bootstrap code fails, which a test excludes.
-pub fn build(recipe: &Recipe) -> &'static [u8] {
+/// Makes the snapshot of a recipe's script; empty (V8's own is used then) only if that fails, which a test excludes.
+pub fn build(script: &str) -> &'static [u8] {
     let mut creator = v8::Isolate::snapshot_creator(None, None);
     let mut complete = false;
     {
         v8::scope!(let scope, &mut creator);
         let context = v8::Context::new(scope, v8::ContextOptions::default());
         let scope = &mut v8::ContextScope::new(scope, context);
-        let exports = v8::String::new(scope, &recipe.script())
+        let exports = v8::String::new(scope, script)
             .and_then(|source| v8::Script::compile(scope, source, None))
             .and_then(|script| script.run(scope));
         if let Some(exports) = exports {

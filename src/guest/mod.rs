@@ -45,6 +45,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "reference-access.js",
     "reference.js",
     "script.js",
+    "snapshot.js",
 ];
 
 /// What handles are, as the surface numbers them.

@@ -75,6 +75,12 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
         } else {
             ops::prepare(op, target, values, &local.settings)
         };
+        if op == ops::op::CREATE_SNAPSHOT
+            && let Some(remote) = prepared.remote().upgrade()
+        {
+            // No handle names it, but it ends with the environment all the same.
+            local.shared.register(&remote);
+        }
         finish(js, local, mode, request, prepared)
     })
 }

@@ -47,6 +47,7 @@ fn both_sides_have_the_same_numbers() {
             EVAL_CLOSURE,
             GLOBAL,
             RUN,
+            CREATE_SNAPSHOT,
             REF_COPY,
             REF_GET,
             REF_SET,

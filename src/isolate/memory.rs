@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::PoisonError;
 
 use super::remote::{Remote, Stop};
-use super::run;
+use super::{author, run};
 
 /// The largest single allocation V8 makes for one object (128 Mi slots), and room to unwind.
 const LOAN: usize = 1_150 << 20;
@@ -110,14 +110,18 @@ unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, current: usize, in
 }
 
 unsafe extern "C" fn on_out_of_memory(_location: *const c_char, _details: &v8::OomDetails) {
-    park_out_of_memory();
+    park(false);
     // A thread of V8's own: there is no call to answer and nothing to go back to.
     std::process::abort();
 }
 
-/// Gives up the isolate of this thread and stays here; returns if it has none.
-pub fn park_out_of_memory() {
+/// Gives up the isolate of this thread and stays here; returns if it has none. `refused`: V8 has not run out of memory, but
+/// found something that it cannot write into a snapshot.
+pub fn park(refused: bool) {
     let Some(remote) = run::current() else { return };
+    if refused {
+        author::refuse();
+    }
     remote.stop(Stop::Memory);
     remote.give_up("Catastrophic out-of-memory error");
     // V8's heap is in the middle of an operation; returning would let it abort the process.

@@ -1,6 +1,7 @@
 //! One isolate: its inbox, the thread it borrows, its limits, its realms. What calls do is not known here; they come as
 //! [`Job`]s.
 
+mod author;
 pub mod clock;
 mod entry;
 mod guest;
@@ -16,7 +17,7 @@ mod tests;
 
 pub use guest::{CompiledScript, Guest, Held};
 pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};
-pub use memory::{HeapFigures, park_out_of_memory};
+pub use memory::{HeapFigures, park};
 pub use modules::{CompiledModule, Loader, Resolutions, meta_of};
 pub use realm::{Binding, Place, Realm};
 pub use remote::{Notify, Remote, Settings, Stop, next_owner_id};

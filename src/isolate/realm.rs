@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::guest::Guest;
 use super::modules::Loaders;
 use crate::convert::Exchange;
+use crate::engine;
 use crate::value::{Budget, Fault, SharedMemory, Value};
 
 pub struct Realm {
@@ -20,9 +21,15 @@ unsafe impl Send for Realm {}
 unsafe impl Sync for Realm {}
 
 impl Realm {
-    /// A fresh context from the startup snapshot.
+    /// A fresh context from the snapshot that the isolate has started from.
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
-        let context = v8::Context::new(scope, v8::ContextOptions::default());
+        let create = || v8::Context::new(scope, v8::ContextOptions::default());
+        let context = match guest.remote() {
+            Ok(remote) if remote.settings.snapshot.is_some() => {
+                remote.budget.overdraw(|| engine::contain_fatal_errors(create))
+            }
+            _ => create(),
+        };
         let realm = Arc::new(Realm { context: v8::Global::new(scope, context), loaders: Loaders::default() });
         let index = guest.add_realm(&realm);
         // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can

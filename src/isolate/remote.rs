@@ -13,7 +13,7 @@ use super::job::Kind;
 use super::meter::Meter;
 use super::run::{self, Body};
 use super::{Binding, Deadline, HeapFigures, Job, clock};
-use crate::engine::{Engine, TaskSink};
+use crate::engine::{Engine, Snapshot, TaskSink};
 use crate::value::{Answer, Budget, Fault, Outcome, Owner, Value, Wake};
 
 /// How long a guest that was told to stop may take before it is given up.
@@ -31,6 +31,8 @@ pub struct Settings {
     pub binding: &'static dyn Binding,
     /// Bytes of V8's heap, and again as many of buffers.
     pub memory_limit: usize,
+    /// What the isolate starts from instead of our own snapshot.
+    pub snapshot: Option<Snapshot>,
     /// Called when the isolate is given up.
     pub on_catastrophe: Option<Notify>,
 }
@@ -139,6 +141,7 @@ pub struct Remote {
     pub shares_memory: AtomicBool,
     /// Handles on values of this isolate that are alive.
     pub handles: AtomicU32,
+    pub(super) is_author: bool,
 }
 
 /// A deadline counts from the call: one that has not even started by then is answered all the same.
@@ -161,8 +164,20 @@ pub fn next_owner_id() -> u64 {
 impl Remote {
     /// A new isolate. Its V8 side is made on a pool thread, at once.
     pub fn create(settings: Settings) -> Arc<Self> {
+        let remote = Self::new(settings, false);
+        remote.borrow_thread(remote.lock());
+        remote
+    }
+
+    /// An isolate that does one job, and whose answer then is the snapshot of what the job leaves behind (see
+    /// [`super::author`]).
+    pub fn create_author(settings: Settings) -> Arc<Self> {
+        Self::new(settings, true)
+    }
+
+    fn new(settings: Settings, is_author: bool) -> Arc<Self> {
         let [budget, outstanding, posted] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
-        let remote = Arc::new_cyclic(|me: &Weak<Remote>| Self {
+        Arc::new_cyclic(|me: &Weak<Remote>| Self {
             id: next_owner_id(),
             me: me.clone(),
             settings,
@@ -192,9 +207,8 @@ impl Remote {
             loose: AtomicU32::new(0),
             shares_memory: AtomicBool::new(false),
             handles: AtomicU32::new(0),
-        });
-        remote.borrow_thread(remote.lock());
-        remote
+            is_author,
+        })
     }
 
     pub fn id(&self) -> u64 {

@@ -9,14 +9,16 @@ use std::time::{Duration, Instant};
 use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
 use super::remote::{Remote, Stop, Whereabouts};
-use super::{Job, clock, entry, memory};
-use crate::engine::{self, TaskSink};
+use super::{Job, author, clock, entry, memory};
+use crate::engine::{self, Snapshot, TaskSink};
 use crate::value::{Fault, Nobody, Value, spin};
 
 /// The isolate itself, with what belongs to it.
 pub struct Body {
     shared: v8::SharedIsolate,
     guest: Arc<Guest>,
+    /// V8 reads from it as long as the isolate lives.
+    snapshot: Option<Snapshot>,
 }
 
 /// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
@@ -98,6 +100,9 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     }
     CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
+    if remote.is_author {
+        return author::write(&remote);
+    }
     let body = body.or_else(|| make(&remote).map(Box::new));
     if let Some(body) = body {
         serve(&remote, body);
@@ -150,7 +155,10 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
 
 fn make(remote: &Arc<Remote>) -> Option<Body> {
     let settings = &remote.settings;
-    let mut isolate = engine::make_isolate((settings.engine)().create_params(settings.memory_limit, &remote.budget));
+    let snapshot = settings.snapshot.clone();
+    let params = (settings.engine)().create_params(settings.memory_limit, &remote.budget, snapshot.as_ref());
+    let make = || engine::make_isolate(params);
+    let mut isolate = if snapshot.is_some() { engine::contain_fatal_errors(make) } else { make() };
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_promise_reject_callback(on_promise_reject);
     memory::install(&mut isolate);
@@ -162,9 +170,9 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     // Fails only if it was set before: each isolate is made once.
     let _ = remote.v8.set(isolate.thread_safe_handle());
     // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the
-    // snapshot ('static); callbacks capture nothing. It is on the thread that made it.
+    // snapshot (shared bytes); callbacks capture nothing. It is on the thread that made it.
     match unsafe { isolate.try_into_shared() } {
-        Ok(shared) => Some(Body { shared, guest }),
+        Ok(shared) => Some(Body { shared, guest, snapshot }),
         Err(_) => {
             remote.give_up("The isolate cannot be shared between threads");
             None
@@ -180,7 +188,7 @@ pub fn address_of(isolate: &v8::Isolate) -> *const std::ffi::c_void {
 }
 
 fn dispose(body: Body) {
-    let Body { shared, guest } = body;
+    let Body { shared, guest, snapshot } = body;
     {
         let mut locker = shared.lock();
         engine::forget_isolate(address_of(&locker));
@@ -191,6 +199,7 @@ fn dispose(body: Body) {
         drop(guest);
     }
     drop(shared);
+    drop(snapshot);
 }
 
 enum Next {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Args, Prepared, malformed};
+use super::{Args, Prepared, malformed, snapshot};
 use crate::isolate::{HeapFigures, Held, Limits, Notify, Realm, Remote, Settings, Stop};
 use crate::value::{
     BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Reference, Request,
@@ -12,12 +12,13 @@ use crate::value::{
 
 pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     let megabytes = args.number()?;
-    let _snapshot = args.value();
+    let snapshot = args.value();
     let _inspector = args.boolean();
     let on_catastrophe = args.optional_function()?;
     let mut settings = settings.clone();
     // The surface has checked that the number is whole and at least 8; the cast saturates.
     settings.memory_limit = (megabytes as usize).saturating_mul(1 << 20);
+    settings.snapshot = snapshot::open(snapshot, &settings, settings.memory_limit)?;
     settings.on_catastrophe = on_catastrophe.map(|callback| {
         let notify = move |problem: &str| {
             let Some(host) = Arc::clone(callback.slot.owner()).as_host() else {
@@ -51,6 +52,8 @@ pub fn create_context(target: Option<Value>) -> Result<Prepared, Fault> {
         remote,
         limits: Limits::default(),
         work: Box::new(|scope, guest| {
+            let remote = guest.remote()?;
+            make_room(scope, &remote)?;
             let realm = Realm::create(scope, guest);
             let context = v8::Local::new(scope, &realm.context);
             let global: v8::Local<v8::Value> = context.global(scope).into();
@@ -65,6 +68,25 @@ pub fn create_context(target: Option<Value>) -> Result<Prepared, Fault> {
             Ok(Value::Handle(Handle::Context(Arc::new(ContextHandle { slot, global }))))
         }),
     })
+}
+
+/// A context that starts from a snapshot takes what that holds, at once, and V8 has no way to fail.
+fn make_room(scope: &mut v8::Isolate, remote: &Remote) -> Result<(), Fault> {
+    let Some(snapshot) = &remote.settings.snapshot else { return Ok(()) };
+    let size = snapshot.size();
+    let limit = remote.settings.memory_limit;
+    let fits = |scope: &mut v8::Isolate| {
+        scope.get_heap_statistics().used_heap_size().saturating_add(size.heap) <= limit
+            && remote.budget.has(size.buffers)
+    };
+    if !fits(scope) {
+        scope.low_memory_notification();
+        if !fits(scope) {
+            let message = "Another context of this snapshot takes more memory than `memoryLimit` allows";
+            return Err(Fault::coded(ErrorClass::Error, message, Code::Memory));
+        }
+    }
+    Ok(())
 }
 
 pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {

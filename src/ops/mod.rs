@@ -5,12 +5,14 @@ mod args;
 mod cache;
 mod context;
 mod copy;
+mod evals;
 mod function;
 mod isolate;
 mod link;
 mod module;
 mod reference;
 mod script;
+mod snapshot;
 mod transfer;
 
 use std::sync::{Arc, Weak};
@@ -43,6 +45,7 @@ pub mod op {
     pub const EVAL_CLOSURE: u32 = 14;
     pub const GLOBAL: u32 = 15;
     pub const RUN: u32 = 17;
+    pub const CREATE_SNAPSHOT: u32 = 19;
     pub const REF_COPY: u32 = 20;
     pub const REF_GET: u32 = 22;
     pub const REF_SET: u32 = 23;
@@ -122,6 +125,7 @@ pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Sett
         op::LINK => link::link(target, args),
         op::INSTANTIATE => link::instantiate(target, args),
         op::SCRIPT_CACHED_DATA => script::cached_data(target),
+        op::CREATE_SNAPSHOT => snapshot::create(args, settings),
         op::DISPOSE => isolate::dispose(target),
         op::HEAP_STATISTICS => isolate::heap_statistics(target),
         op::HEAP_FIGURES => isolate::heap_figures(target),

@@ -20,6 +20,11 @@ pub struct Origin {
 const FILENAME: &str = "<isolated-vm>";
 
 impl Origin {
+    /// Of code that nobody has said anything about.
+    pub fn nowhere() -> Self {
+        Self { filename: Text::from(FILENAME), line: 0, column: 0 }
+    }
+
     pub fn from_args(args: &mut Args) -> Result<Self, Fault> {
         let filename = args.optional_text()?.unwrap_or_else(|| Text::from(FILENAME));
         // Checked to be 32-bit integers by the surface; casts saturate.

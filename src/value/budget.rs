@@ -9,11 +9,17 @@ pub struct Budget {
     limit: usize,
     used: AtomicUsize,
     refused: AtomicBool,
+    overdrawn: AtomicBool,
 }
 
 impl Budget {
     pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0), refused: AtomicBool::new(false) })
+        Arc::new(Self {
+            limit,
+            used: AtomicUsize::new(0),
+            refused: AtomicBool::new(false),
+            overdrawn: AtomicBool::new(false),
+        })
     }
 
     /// Takes `bytes` from the budget; false when they are not there.
@@ -21,7 +27,7 @@ impl Budget {
         let taken = self
             .used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(bytes).filter(|total| *total <= self.limit)
+                used.checked_add(bytes).filter(|total| *total <= self.limit || self.overdrawn.load(Ordering::Relaxed))
             })
             .is_ok();
         self.refused.store(!taken, Ordering::Relaxed);
@@ -35,6 +41,19 @@ impl Budget {
 
     pub fn give_back(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Runs `work`, for which there is no limit: V8 ends the process when it cannot get the buffers of a snapshot.
+    pub fn overdraw<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.overdrawn.store(true, Ordering::Relaxed);
+        let result = work();
+        self.overdrawn.store(false, Ordering::Relaxed);
+        result
+    }
+
+    /// Whether `bytes` are there.
+    pub fn has(&self, bytes: usize) -> bool {
+        self.used().checked_add(bytes).is_some_and(|total| total <= self.limit)
     }
 
     /// Bytes in use.
@@ -75,6 +94,10 @@ mod tests {
         budget.give_back(7);
         assert!(budget.take(10));
         assert_eq!(budget.used(), 10);
+        assert!(!budget.has(1));
+        assert!(budget.overdraw(|| budget.take(5)));
+        assert!(!budget.take(1));
+        assert_eq!(budget.used(), 15);
     }
 
     #[test]

@@ -1,0 +1,77 @@
+//! Startup snapshots that users have had made: a heap with their code in it, which isolates start from instead of ours.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::seal;
+
+const MAGIC: [u8; 4] = *b"iv8s";
+
+/// A snapshot that V8 may be given. Isolates share its bytes, which V8 reads for as long as such an isolate lives.
+#[derive(Clone)]
+pub struct Snapshot {
+    sealed: Arc<Vec<u8>>,
+    offset: usize,
+    size: Size,
+}
+
+/// What the realms that start from a snapshot take more than others, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    pub heap: usize,
+    pub buffers: usize,
+}
+
+/// A snapshot whose tag was found good, so that not every isolate has all bytes looked at. Shared bytes do not change.
+struct Known {
+    sealed: Weak<Vec<u8>>,
+    offset: usize,
+    size: Size,
+}
+
+static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+impl Snapshot {
+    /// What V8 has written, with a tag. `recipe` tells which bootstrap code is in it.
+    pub(super) fn seal(contents: &[u8], recipe: u64, size: Size) -> Arc<Vec<u8>> {
+        let sealed = Arc::new(seal::seal(MAGIC, [recipe, size.heap as u64, size.buffers as u64], contents));
+        remember(&sealed, sealed.len() - contents.len(), size);
+        sealed
+    }
+
+    /// `None` for anything that this build has not made, or that has changed since.
+    pub(super) fn open(sealed: Arc<Vec<u8>>, recipe: u64) -> Option<Self> {
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.iter().find(|known| std::ptr::eq(known.sealed.as_ptr(), Arc::as_ptr(&sealed))) {
+            return Some(Self { offset: known.offset, size: known.size, sealed });
+        }
+        drop(known);
+        let ([made_with, heap, buffers], contents) = seal::open(MAGIC, &sealed)?;
+        // V8 reads words. An allocator that does not align them is not known.
+        if made_with != recipe || !contents.as_ptr().cast::<u64>().is_aligned() {
+            return None;
+        }
+        let offset = sealed.len() - contents.len();
+        let size = Size { heap: usize::try_from(heap).ok()?, buffers: usize::try_from(buffers).ok()? };
+        remember(&sealed, offset, size);
+        Some(Self { sealed, offset, size })
+    }
+
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// For V8, which must be done with it before the last clone of this snapshot goes.
+    pub(super) fn data(&self) -> v8::StartupData {
+        let contents = &self.sealed[self.offset..];
+        // SAFETY: the bytes are neither moved nor changed while somebody shares them; whoever makes an isolate keeps a
+        // clone until the isolate is disposed (`isolate::run`).
+        let contents: &'static [u8] = unsafe { std::slice::from_raw_parts(contents.as_ptr(), contents.len()) };
+        v8::StartupData::from(contents)
+    }
+}
+
+fn remember(sealed: &Arc<Vec<u8>>, offset: usize, size: Size) {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.retain(|known| known.sealed.strong_count() > 0);
+    known.push(Known { sealed: Arc::downgrade(sealed), offset, size });
+}

@@ -1,0 +1,169 @@
+//! Isolates that end as snapshots: one job on one thread from beginning to end, then V8 writes down what it left behind.
+//! V8 takes what it cannot write for an error of its embedder and would end the process; such an error costs the thread
+//! instead.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::remote::{Remote, Stop, Whereabouts};
+use super::{Guest, Job, entry, memory, run};
+use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
+use crate::value::{Answer, Budget, Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
+
+thread_local! {
+    /// Who waits for the snapshot that V8 writes on this thread.
+    static WAITING: RefCell<Option<Arc<dyn Answer>>> = const { RefCell::new(None) };
+}
+
+/// V8 has found something that it cannot write.
+pub fn refuse() {
+    if let Some(answer) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
+        answer.answer(Err(unwritable()));
+    }
+}
+
+fn unwritable() -> Fault {
+    let message = "The scripts leave something behind that V8 cannot put into a snapshot, such as an object of `Intl`";
+    Fault::coded(ErrorClass::Error, message, Code::Unsupported)
+}
+
+/// What the job has come to, for this thread. Whoever has asked gets something else.
+#[derive(Default)]
+struct Kept(Mutex<Option<Outcome>>);
+
+impl Answer for Kept {
+    fn answer(&self, outcome: Outcome) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
+    }
+}
+
+/// Does the one job of `remote` and answers it with the snapshot, as an `ExternalCopy`.
+pub fn write(remote: &Arc<Remote>) {
+    if let Some(job) = remote.take_job() {
+        let answer = Arc::clone(&job.answer);
+        remote.when_ended(Arc::clone(&answer));
+        remote.meter.borrow_thread();
+        answer.answer(perform(remote, job));
+        remote.meter.give_back_thread();
+    }
+    remote.stop(Stop::Disposed);
+    remote.lock().place = Whereabouts::Gone;
+    remote.fail_queued(&Fault::disposed(false));
+    remote.announce_gone();
+}
+
+fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
+    let engine = (remote.settings.engine)();
+    let (origin, params) = engine.author_params(remote.settings.memory_limit, &remote.budget);
+    let mut isolate = engine::make_author(origin, params);
+    isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
+    memory::install(&mut isolate);
+    engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
+    // Fails only if it was set before: each isolate is made once.
+    let _ = remote.v8.set(isolate.thread_safe_handle());
+
+    let waiting = Arc::clone(&job.answer);
+    let left = leave_behind(&mut isolate, remote, job);
+    engine::forget_isolate(run::address_of(&isolate));
+    let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
+    let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
+    WAITING.with(|place| *place.borrow_mut() = Some(waiting));
+    let written = engine::contain_fatal_errors(|| {
+        // V8 has to write a snapshot in any case.
+        let blob = isolate.create_blob(code);
+        let sealed = engine.seal_snapshot(&blob.ok_or_else(failed)?, left?.size);
+        try_out(remote, engine, &sealed)?;
+        Ok(sealed)
+    });
+    WAITING.with(|place| place.borrow_mut().take());
+    let payload = Payload::buffer(written?);
+    Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Payload(Box::new(payload))))))
+}
+
+fn failed() -> Fault {
+    Fault::error("Failure creating snapshot")
+}
+
+/// What a job has left for the snapshot.
+struct Left {
+    size: Size,
+    /// Compiled functions are part of the snapshot.
+    keeps_code: bool,
+}
+
+/// Does the job and makes the isolate ready to be written: with the realm that the job has kept, or with a fresh one where
+/// there is nothing to show.
+fn leave_behind(isolate: &mut v8::OwnedIsolate, remote: &Arc<Remote>, job: Job) -> Result<Left, Fault> {
+    let plain = Plain::measure(isolate);
+    let guest = Guest::new(remote);
+    isolate.set_slot(Arc::clone(&guest));
+    let kept = Arc::new(Kept::default());
+    {
+        v8::scope!(let scope, isolate);
+        entry::run(scope, &guest, remote, Job { answer: Arc::clone(&kept) as Arc<dyn Answer>, ..job });
+    }
+    let outcome = kept.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(Err(Fault::Stopped));
+    // A termination may still be pending.
+    isolate.cancel_terminate_execution();
+    let left = {
+        v8::scope!(let scope, isolate);
+        let realm = outcome.and_then(|value| guest.any_realm().map(|realm| (realm, value)).ok_or_else(failed));
+        let found = realm.map(|(realm, value)| (v8::Local::new(scope, &realm.context), value));
+        guest.clear();
+        scope.clear_kept_objects();
+        scope.low_memory_notification();
+        // Objects with a native part, such as those of `Intl`, have handles.
+        let foreign = scope.get_heap_statistics().used_global_handles_size() > plain.handles;
+        let found = found.and_then(|found| if foreign { Err(unwritable()) } else { Ok(found) });
+        let (context, value) = match found {
+            Ok((context, value)) => (context, Ok(value)),
+            Err(fault) => (v8::Context::new(scope, v8::ContextOptions::default()), Err(fault)),
+        };
+        let complete = set_content(scope, context);
+        value.and_then(|value| if complete { Ok(value) } else { Err(failed()) })
+    };
+    isolate.remove_slot::<Arc<Guest>>();
+    let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(plain.heap);
+    let size = Size { heap, buffers: remote.budget.used() };
+    left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) })
+}
+
+/// Starts an isolate and a context from the snapshot: where V8 cannot, nobody shall have the snapshot.
+fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
+    let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
+    let budget = Budget::new(0);
+    let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
+    budget.overdraw(|| {
+        let mut isolate = engine::make_isolate(params);
+        engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
+        memory::install(&mut isolate);
+        {
+            v8::scope!(let scope, &mut isolate);
+            v8::Context::new(scope, v8::ContextOptions::default());
+        }
+        engine::forget_isolate(run::address_of(&isolate));
+    });
+    Ok(())
+}
+
+/// What an isolate has before anything is done in it.
+struct Plain {
+    handles: usize,
+    heap: usize,
+}
+
+impl Plain {
+    fn measure(isolate: &mut v8::Isolate) -> Self {
+        let heap = isolate.get_heap_statistics();
+        Self { handles: heap.used_global_handles_size(), heap: heap.used_heap_size() }
+    }
+}
+
+/// Names what the snapshot is to hold. False if the code that realms are made with is not there.
+fn set_content(scope: &mut v8::PinScope<'_, '_, ()>, context: v8::Local<'_, v8::Context>) -> bool {
+    scope.set_default_context(context);
+    let scope = &mut v8::ContextScope::new(scope, context);
+    // Taking it takes it out; every snapshot has to have it.
+    let bootstrap = scope.get_context_data_from_snapshot_once::<v8::Value>(BOOTSTRAP);
+    bootstrap.is_ok_and(|value| scope.add_context_data(context, value) == BOOTSTRAP)
+}

@@ -1,0 +1,177 @@
+//! `Isolate.createSnapshot`: running the scripts whose outcome V8 then writes down.
+
+use std::cell::Cell;
+
+use super::evals::may_call_eval;
+use super::script::Origin;
+use super::{Args, Prepared, cache, compile};
+use crate::convert;
+use crate::engine::Snapshot;
+use crate::isolate::{IsolateScope, Realm, Remote, Settings};
+use crate::value::{Code, ErrorClass, Fault, Text, Value};
+
+thread_local! {
+    /// A script has made code that may call `eval`.
+    static MADE_EVAL: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Source {
+    code: Text,
+    origin: Origin,
+}
+
+impl Source {
+    fn from_args(args: &mut Args) -> Result<Option<Self>, Fault> {
+        let Some(code) = args.optional_text()? else { return Ok(None) };
+        Ok(Some(Self { code, origin: Origin::from_args(args)? }))
+    }
+}
+
+pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
+    let memory_limit = (args.number()? as usize).saturating_mul(1 << 20);
+    let limits = args.limits()?;
+    let warmup = args.optional_text()?;
+    let mut sources = Vec::new();
+    while let Some(source) = Source::from_args(&mut args)? {
+        sources.push(source);
+    }
+    // What was compiled stays compiled, except where it may call `eval`.
+    let keep = !sources.iter().map(|source| &source.code).chain(&warmup).any(may_call_eval);
+    let settings = Settings { memory_limit, snapshot: None, on_catastrophe: None, ..settings.clone() };
+    Ok(Prepared::Enter {
+        remote: Remote::create_author(settings),
+        limits,
+        work: Box::new(move |scope, guest| {
+            let kept = Realm::create(scope, guest);
+            // What warming up leaves behind is of no use, and its realm not kept.
+            let warmed = warmup.is_some().then(|| Realm::create(scope, guest));
+            MADE_EVAL.set(false);
+            if keep {
+                scope.set_modify_code_generation_from_strings_callback(note_eval);
+                allow_strings(scope, &kept, false);
+            }
+            let check = prepare(scope, &kept)?;
+            if let Some(warmed) = &warmed {
+                prepare(scope, warmed)?;
+            }
+            for source in &sources {
+                let script = run(scope, &kept, source, false)?;
+                if let Some(warmed) = &warmed {
+                    run_again(scope, warmed, &script)?;
+                }
+            }
+            if let (Some(warmed), Some(code)) = (warmed, warmup) {
+                run(scope, &warmed, &Source { code, origin: Origin::nowhere() }, true)?;
+            }
+            apply(scope, &kept, &check)?;
+            allow_strings(scope, &kept, true);
+            guest.keep_realm(kept);
+            Ok(Value::Boolean(keep && !MADE_EVAL.get()))
+        }),
+    })
+}
+
+/// Whether strings are compiled without asking [`note_eval`].
+fn allow_strings(scope: &mut IsolateScope<'_, '_>, realm: &Realm, allow: bool) {
+    v8::scope!(let scope, scope);
+    v8::Local::new(scope, &realm.context).set_allow_generation_from_strings(allow);
+}
+
+fn note_eval<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    source: v8::Local<'s, v8::Value>,
+    _is_code_like: bool,
+) -> v8::ModifyCodeGenerationFromStringsResult<'s> {
+    if let Ok(source) = v8::Local::<v8::String>::try_from(source)
+        && convert::text_from_v8(scope, source, usize::MAX).is_ok_and(|source| may_call_eval(&source))
+    {
+        MADE_EVAL.set(true);
+    }
+    v8::ModifyCodeGenerationFromStringsResult { codegen_allowed: true, modified_source: None }
+}
+
+/// Takes from a realm what must not be in a snapshot. The result is called when the scripts have run.
+fn prepare(scope: &mut IsolateScope<'_, '_>, realm: &Realm) -> Result<v8::Global<v8::Function>, Fault> {
+    v8::scope!(let scope, scope);
+    let context = v8::Local::new(scope, &realm.context);
+    let scope = &mut v8::ContextScope::new(scope, context);
+    let script = v8::String::new(scope, INTRINSICS).and_then(|source| v8::Script::compile(scope, source, None));
+    let check = script.and_then(|script| script.run(scope)).ok_or(Fault::Stopped)?;
+    let check = v8::Local::<v8::Function>::try_from(check).map_err(|_| Fault::Stopped)?;
+    Ok(v8::Global::new(scope, check))
+}
+
+const INTRINSICS: &str = include_str!("intrinsics.js");
+
+/// Looks at what the scripts have done to the realm's built-ins, and puts back what was taken.
+fn apply(scope: &mut IsolateScope<'_, '_>, realm: &Realm, check: &v8::Global<v8::Function>) -> Result<(), Fault> {
+    v8::scope!(let scope, scope);
+    let context = v8::Local::new(scope, &realm.context);
+    let scope = &mut v8::ContextScope::new(scope, context);
+    let receiver = v8::undefined(scope).into();
+    let problem = v8::Local::new(scope, check).call(scope, receiver, &[]).ok_or(Fault::Stopped)?;
+    if problem.is_undefined() {
+        return Ok(());
+    }
+    let message = format!("A snapshot cannot be made: {}", problem.to_rust_string_lossy(scope));
+    Err(Fault::coded(ErrorClass::Error, &message, Code::Unsupported))
+}
+
+/// Compiles and runs a script, then what it has queued. An error says where it was thrown if it is to be `located`.
+fn run(
+    scope: &mut IsolateScope<'_, '_>,
+    realm: &Realm,
+    source: &Source,
+    located: bool,
+) -> Result<v8::Global<v8::UnboundScript>, Fault> {
+    v8::scope!(let scope, scope);
+    let context = v8::Local::new(scope, &realm.context);
+    let scope = &mut v8::ContextScope::new(scope, context);
+    let script = compile(scope, &source.code, &source.origin)?;
+    run_in(scope, script, located)?;
+    Ok(v8::Global::new(scope, script))
+}
+
+fn run_again(
+    scope: &mut IsolateScope<'_, '_>,
+    realm: &Realm,
+    script: &v8::Global<v8::UnboundScript>,
+) -> Result<(), Fault> {
+    v8::scope!(let scope, scope);
+    let context = v8::Local::new(scope, &realm.context);
+    let scope = &mut v8::ContextScope::new(scope, context);
+    let script = v8::Local::new(scope, script);
+    run_in(scope, script, false)
+}
+
+fn run_in<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    script: v8::Local<'s, v8::UnboundScript>,
+    located: bool,
+) -> Result<(), Fault> {
+    v8::tc_scope!(let scope, scope);
+    if script.bind_to_current_context(scope).run(scope).is_none() {
+        let fault = if located { convert::fault_from_compilation(scope) } else { convert::fault_from_caught(scope) };
+        return Err(fault.unwrap_or(Fault::Stopped));
+    }
+    scope.perform_microtask_checkpoint();
+    if scope.has_terminated() { Err(Fault::Stopped) } else { Ok(()) }
+}
+
+/// The snapshot that the surface passed for a new isolate with this heap limit; `undefined` is none.
+pub fn open(value: Value, settings: &Settings, memory_limit: usize) -> Result<Option<Snapshot>, Fault> {
+    if matches!(value, Value::Undefined) {
+        return Ok(None);
+    }
+    let wrong = |message| Fault::coded(ErrorClass::TypeError, message, Code::InvalidArgument);
+    let sealed = cache::buffer_of(value).ok_or_else(|| wrong("`snapshot` must be an ExternalCopy to ArrayBuffer"))?;
+    let snapshot = (settings.engine)()
+        .open_snapshot(sealed)
+        .ok_or_else(|| wrong("`snapshot` was not made by this version of isolated-v8, or is damaged"))?;
+    let size = snapshot.size();
+    if size.heap > memory_limit || size.buffers > memory_limit {
+        let message = "The snapshot takes more memory than `memoryLimit` allows";
+        return Err(Fault::coded(ErrorClass::Error, message, Code::Memory));
+    }
+    Ok(Some(snapshot))
+}

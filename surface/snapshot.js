@@ -1,0 +1,98 @@
+'use strict';
+// Snapshots: scripts run once, and isolates start from what they left behind.
+
+const { apply, Error, freeze, isArray } = require('./primordials.js');
+const { recordOf } = require('./handle.js');
+const { KIND, MODE, OP } = require('./protocol.js');
+const { CODE, coded, invalid } = require('./error.js');
+const {
+  FILENAME, isObject, optionsArgument, readCopyOfBuffer, readDeadline, readInt32, readNumber, readString, tooFew, wrongParameter,
+} = require('./options.js');
+
+const DEFAULT_MEMORY = 128;
+const LEAST_MEMORY = 8;
+/** V8 counts a snapshot's bytes in 31 bits; heap and buffers may each take this many megabytes. */
+const MOST_MEMORY = 512;
+
+const DEFAULT_DEADLINE = 30_000;
+
+/** Parameters of `invoke` before the scripts: op to handle, memory limit, deadline twice, warmup script. */
+const HEAD = 8;
+/** Code, filename, line, column. */
+const PER_SCRIPT = 4;
+
+/**
+ * @param {any} options
+ * @returns {number} in megabytes
+ */
+function readMemory(options) {
+  const memory = readNumber(options, 'memoryLimit', DEFAULT_MEMORY);
+  // Written so that NaN fails as well.
+  if (!(memory >= LEAST_MEMORY && memory <= MOST_MEMORY)) {
+    throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY} and at most ${MOST_MEMORY}`, CODE.INVALID_ARG);
+  }
+  return memory | 0;
+}
+
+/**
+ * The `snapshot` of an isolate's options.
+ * @param {any} options
+ * @returns {object | undefined}
+ */
+function readSnapshot(options) {
+  const snapshot = readCopyOfBuffer(options, 'snapshot');
+  if (snapshot !== undefined && recordOf(snapshot, KIND.EXTERNAL_COPY).entry === undefined) {
+    throw invalid('`snapshot` must be an ExternalCopy to ArrayBuffer');
+  }
+  return snapshot;
+}
+
+/** @param {import('./index.js').Core} core */
+function createCreateSnapshot(core) {
+  const { invoke, unpack } = core.binding;
+
+  const { createSnapshot } = {
+    /**
+     * @param {any} scripts
+     * @param {any} warmup
+     * @param {any} [options]
+     */
+    createSnapshot(scripts, warmup, options = undefined) {
+      if (!isArray(scripts)) {
+        throw arguments.length < 1 ? tooFew(1) : wrongParameter(1, 'an array');
+      }
+      if (warmup !== undefined && warmup !== null && typeof warmup !== 'string') {
+        throw wrongParameter(2, 'a string');
+      }
+      options = optionsArgument(options, 3);
+      const memory = options === undefined ? DEFAULT_MEMORY : readMemory(options);
+      const deadline = (options === undefined ? 0 : readDeadline(options)) || DEFAULT_DEADLINE;
+      const count = scripts.length;
+      // Without a prototype, so that nobody's setter on `Array.prototype` sees it.
+      /** @type {any} */
+      const parameters = {
+        __proto__: null, 0: OP.CREATE_SNAPSHOT, 1: MODE.SYNC, 2: 0, 3: 0, 4: memory, 5: 0, 6: deadline, 7: warmup ?? undefined,
+        length: HEAD + count * PER_SCRIPT,
+      };
+      for (let index = 0; index < count; index += 1) {
+        const script = scripts[index];
+        if (!isObject(script)) {
+          throw wrongParameter(1, 'an object');
+        }
+        const start = HEAD + index * PER_SCRIPT;
+        const { code } = /** @type {any} */ (script);
+        if (typeof code !== 'string') {
+          throw invalid('`code` property is required');
+        }
+        parameters[start] = code;
+        parameters[start + 1] = readString(script, 'filename', FILENAME);
+        parameters[start + 3] = readInt32(script, 'columnOffset');
+        parameters[start + 2] = readInt32(script, 'lineOffset');
+      }
+      return unpack(apply(invoke, undefined, parameters), createSnapshot);
+    },
+  };
+  return createSnapshot;
+}
+
+module.exports = freeze({ createCreateSnapshot, readSnapshot });
