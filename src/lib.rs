@@ -31,6 +31,7 @@ fn settings() -> Settings {
         engine: || Engine::start(&guest::RECIPE, isolate::park_out_of_memory),
         binding: &guest::GuestBinding,
         memory_limit: 128 << 20,
+        inspector: false,
         on_catastrophe: None,
     }
 }

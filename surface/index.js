@@ -16,6 +16,7 @@ const createExternalCopy = require('./external-copy.js');
 const createIsolate = require('./isolate.js');
 const createReference = require('./reference.js');
 const createScript = require('./script.js');
+const createSession = require('./session.js');
 
 /**
  * A value on its way: a primitive is its own carrier, everything else is what the binding's `pack` made of it. Only the
@@ -101,7 +102,8 @@ function createSurface(binding, more) {
   const callback = createCallback();
   const context = createContext(core);
   const externalCopy = createExternalCopy(core);
-  const isolate = createIsolate(core);
+  const session = createSession(core);
+  const isolate = createIsolate(core, session.open);
   const reference = createReference(core);
   const script = createScript(core);
   const classes = { reference };

@@ -60,6 +60,7 @@ module.exports = freeze({
   mapSet: uncurryThis(Map.prototype.set),
   Number,
   ownKeys,
+  parse: JSON.parse,
   Promise,
   RangeError,
   ReferenceError,

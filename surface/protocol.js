@@ -27,6 +27,8 @@ const KIND = freeze({
   LIB: 8,
   DEREFERENCE: 9,
   COPY_INTO: 10,
+  /** Crosses once, to the realm that has opened it. */
+  SESSION: 11,
 });
 
 /** How a value crosses, as bits. */
@@ -110,6 +112,11 @@ const OP = freeze({
   COPY_TOTAL_SIZE: 33, // -
   CALL: 35, // function: ...arguments
   CALL_AWAITED: 36, // served only: as CALL, and the promise it returns is awaited
+  OPEN_SESSION: 50, // isolate: deliver
+  SESSION_SEND: 51, // session: message
+  SESSION_RUN: 52, // session: handles what was sent
+  START_PROFILER: 53, // isolate: title
+  STOP_PROFILER: 54, // isolate: title
 });
 
 module.exports = freeze({ MODE, KIND, TRANSFER, TAG, CALLBACK, OP });

@@ -37,10 +37,12 @@ const SOURCES: &[(&str, &str)] = sources![
     "library.js",
     "options.js",
     "primordials.js",
+    "profile.js",
     "protocol.js",
     "reference-access.js",
     "reference.js",
     "script.js",
+    "session.js",
 ];
 
 /// What handles are, as the surface numbers them.
@@ -165,6 +167,8 @@ fn adopt_handle<'s>(
         Handle::Context(_) => (kind::CONTEXT, None, "", 0),
         Handle::Script(_) => (kind::SCRIPT, None, "", 0),
         Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, "", 0),
+        // Sessions are opened by hosts and stay there.
+        Handle::Session(_) => return Err(ops::malformed()),
         Handle::Ivm => (kind::IVM, None, "", 0),
         Handle::Reference(reference) => {
             let accessors = if reference.accessors { ops::Transfer::ACCESSORS } else { 0 };

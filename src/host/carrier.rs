@@ -36,6 +36,7 @@ pub mod kind {
     pub const REFERENCE: u32 = 4;
     pub const EXTERNAL_COPY: u32 = 5;
     pub const IVM: u32 = 7;
+    pub const SESSION: u32 = 11;
 }
 
 /// Bits of a REFERENCE carrier.
@@ -261,6 +262,7 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
         Handle::Context(_) => (kind::CONTEXT, None, None, 0),
         Handle::Script(_) => (kind::SCRIPT, None, None, 0),
         Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, None, 0),
+        Handle::Session(_) => (kind::SESSION, None, None, 0),
         Handle::Ivm => (kind::IVM, None, None, 0),
         Handle::Reference(reference) => {
             let accessors = if reference.accessors { ACCESSORS } else { 0 };

@@ -27,7 +27,7 @@ fn both_sides_have_the_same_numbers() {
         tag,
         [HANDLE, WIRE, FUNCTION, REFERENCE, COPY, PROMISE, FAULT, THROWN, DEREF, COPY_INTO, BUFFER, MOVE, SHARED, LIST,]
     );
-    same!("KIND", kind, [ISOLATE, CONTEXT, SCRIPT, REFERENCE, EXTERNAL_COPY, IVM]);
+    same!("KIND", kind, [ISOLATE, CONTEXT, SCRIPT, REFERENCE, EXTERNAL_COPY, IVM, SESSION]);
     same!(
         "OP",
         op,
@@ -59,6 +59,11 @@ fn both_sides_have_the_same_numbers() {
             COPY_TOTAL_SIZE,
             CALL,
             CALL_AWAITED,
+            OPEN_SESSION,
+            SESSION_SEND,
+            SESSION_RUN,
+            START_PROFILER,
+            STOP_PROFILER,
         ]
     );
     same!(

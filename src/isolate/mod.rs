@@ -4,6 +4,7 @@
 pub mod clock;
 mod entry;
 mod guest;
+mod inspector;
 mod job;
 mod memory;
 mod meter;
@@ -14,6 +15,7 @@ mod run;
 mod tests;
 
 pub use guest::{CompiledScript, Guest, Held, Reply};
+pub use inspector::{Sink, drain};
 pub use job::{IsolateScope, Job, Limits, Work};
 pub use memory::{HeapFigures, park_out_of_memory};
 pub use realm::{Binding, Place, Realm};

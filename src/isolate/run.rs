@@ -118,6 +118,10 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     memory::install(&mut isolate);
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
+    if remote.settings.inspector {
+        v8::scope!(let scope, &mut isolate);
+        guest.open_inspector(scope, remote);
+    }
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
     // Fails only if it was set before: each isolate is made once.
@@ -172,7 +176,9 @@ impl Remote {
             if let Some(job) = self.take_job() {
                 return Next::Job(job);
             }
-            if !self.park(version, Some(LINGER)) {
+            // V8's profiler, which sessions may have started, samples the thread it was started on.
+            let limit = if self.port.has_sessions() { None } else { Some(LINGER) };
+            if !self.park(version, limit) {
                 return Next::Idle;
             }
         }

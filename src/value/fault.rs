@@ -49,6 +49,7 @@ pub enum Code {
     Transfer,
     Environment,
     Limit,
+    Unsupported,
 }
 
 impl Code {
@@ -63,6 +64,7 @@ impl Code {
             Self::Transfer => "ERR_ISOLATE_TRANSFER",
             Self::Environment => "ERR_ISOLATE_ENVIRONMENT",
             Self::Limit => "ERR_ISOLATE_LIMIT",
+            Self::Unsupported => "ERR_ISOLATE_UNSUPPORTED",
         }
     }
 }

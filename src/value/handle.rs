@@ -14,6 +14,8 @@ pub enum Handle {
     Script(Arc<Slot>),
     Reference(Arc<Reference>),
     ExternalCopy(Arc<ExternalCopy>),
+    /// A session of an isolate's inspector. It stays in the realm that has opened it.
+    Session(Arc<Slot>),
     /// The module itself.
     Ivm,
 }
