@@ -103,10 +103,6 @@ test('what does not exist yet says so', ours, () => {
   assert.throws(() => ivm.Isolate.createSnapshot([]), unsupported);
   assert.throws(() => isolate.compileModuleSync('1'), unsupported);
   assert.throws(() => isolate.compileModule('1'), unsupported);
-  assert.throws(() => isolate.createInspectorSession(), unsupported);
-  assert.throws(() => isolate.startCpuProfiler('a'), unsupported);
-  assert.throws(() => isolate.stopCpuProfiler('a'), unsupported);
-  assert.throws(() => new ivm.Isolate({ inspector: true }), unsupported);
   assert.throws(() => new ivm.Isolate({ snapshot: new ivm.ExternalCopy(new ArrayBuffer(8)) }), unsupported);
   isolate.dispose();
 });

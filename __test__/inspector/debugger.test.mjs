@@ -74,10 +74,11 @@ test('a message that runs for ever is ended by another', () => debugged(async ({
 }));
 
 test('messages are handled while the guest waits for its host', () => debugged(async ({ context, client }) => {
-  let answer;
-  context.global.setSync('wait', new ivm.Reference(() => new Promise((resolve) => { answer = resolve; })));
-  const result = context.eval('wait.applySyncPromise(undefined, [])');
-  while (answer === undefined) await new Promise((resolve) => { setTimeout(resolve, 1); });
+  let result;
+  const answer = await new Promise((asked) => {
+    context.global.setSync('wait', new ivm.Reference(() => new Promise((resolve) => { asked(resolve); })));
+    result = context.eval('wait.applySyncPromise(undefined, [])');
+  });
   assert.equal((await client.call('Runtime.evaluate', { expression: '6 * 7', contextId: 2 })).result.value, 42);
   answer('waited');
   assert.equal(await result, 'waited');

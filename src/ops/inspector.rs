@@ -6,9 +6,7 @@ use std::sync::Arc;
 use super::isolate::{not_inspectable, remote_of};
 use super::{Args, Prepared, call_callable, malformed};
 use crate::isolate::{Job, Limits, Remote, Sink, drain};
-use crate::value::{
-    Answer, Callable, Chain, Code, ErrorClass, Fault, Handle, Owner, Request, Slot, Text, Value,
-};
+use crate::value::{Answer, Callable, Chain, Code, ErrorClass, Fault, Handle, Owner, Request, Slot, Text, Value};
 
 /// Keeps a session open, and its isolate alive; closes it when the last handle is gone.
 struct Connection {

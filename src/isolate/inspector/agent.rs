@@ -53,7 +53,12 @@ impl Agent {
         let address = unsafe { isolate.as_raw_isolate_ptr() };
         let client = Client { remote: Arc::downgrade(remote), isolate: address, resumed: Cell::new(false) };
         let inspector = V8Inspector::create(isolate, V8InspectorClient::new(Box::new(client)));
-        Rc::new(Self { sessions: RefCell::default(), inspector, labels: RefCell::default(), busy_since: Cell::new(None) })
+        Rc::new(Self {
+            sessions: RefCell::default(),
+            inspector,
+            labels: RefCell::default(),
+            busy_since: Cell::new(None),
+        })
     }
 
     pub fn inspector(&self) -> &V8Inspector {

@@ -8,11 +8,22 @@ use crate::isolate::Guest;
 use crate::value::Text;
 
 /// Functions whose first argument is a name that V8 keeps.
-const LABELLED: [&str; 8] =
-    ["count", "countReset", "time", "timeEnd", "timeLog", "timeStamp", "profile", "profileEnd"];
+const LABELLED: [&str; 8] = ["count", "countReset", "time", "timeEnd", "timeLog", "timeStamp", "profile", "profileEnd"];
 const PRINTING: [&str; 14] = [
-    "assert", "clear", "debug", "dir", "dirxml", "error", "group", "groupCollapsed", "groupEnd", "info", "log", "table",
-    "trace", "warn",
+    "assert",
+    "clear",
+    "debug",
+    "dir",
+    "dirxml",
+    "error",
+    "group",
+    "groupCollapsed",
+    "groupEnd",
+    "info",
+    "log",
+    "table",
+    "trace",
+    "warn",
 ];
 /// These lead past the functions here, or cost memory with each call.
 const REMOVED: [&str; 2] = ["context", "createTask"];
@@ -28,8 +39,8 @@ const MOST_ELEMENTS: usize = 10_000;
 const MOST_NESTING: u32 = 32;
 const MOST_TAG: usize = 100;
 
-/// Makes DevTools show an object as such, and gives V8 a short text to copy.
-const AS_OBJECT: &str = "%o";
+/// Objects of one call that say themselves what their text is.
+const MOST_SPEAKING: u32 = 4;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -97,13 +108,20 @@ fn pass_on<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArgu
         first = 1;
     }
     let mut room = MOST_TEXT;
+    let mut walk = Walk { room: MOST_TEXT, elements: MOST_ELEMENTS };
+    let mut speaking = 0;
     for index in first..args.length().min(MOST_ARGUMENTS) {
         let value = bounded(scope, args.get(index), &mut room)?;
-        // Of the first one V8 makes a text.
-        if index == first && kind != Kind::Labelled as i32 && value.is_array() && !is_plain(scope, value)? {
-            values.push(v8::String::new(scope, AS_OBJECT)?.into());
+        let Ok(object) = v8::Local::<v8::Object>::try_from(value) else {
+            values.push(value);
+            continue;
+        };
+        let mut plain = walk.is_plain(scope, value, 0)?;
+        if !plain && !value.is_array() {
+            speaking += 1;
+            plain = speaking <= MOST_SPEAKING;
         }
-        values.push(value);
+        values.push(if plain { value } else { behind_proxy(scope, object)?.into() });
     }
     original.call(scope, args.this().into(), &values)?;
     Some(())
@@ -157,18 +175,24 @@ fn bounded<'s>(
     Some(value)
 }
 
-/// Whether V8 can write the array's text without running guest code, and gets a bearable one.
-fn is_plain(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>) -> Option<bool> {
-    let mut walk = Walk { room: MOST_TEXT, elements: MOST_ELEMENTS };
-    walk.is_plain(scope, value, 0)
+/// The object as one whose text is short for V8; DevTools shows what is behind it.
+fn behind_proxy<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    object: v8::Local<'s, v8::Object>,
+) -> Option<v8::Local<'s, v8::Proxy>> {
+    let null = v8::null(scope).into();
+    let handler = v8::Object::with_prototype_and_properties(scope, null, &[], &[]);
+    v8::Proxy::new(scope, object, handler)
 }
 
+/// What is left of what the text of one call's objects may take.
 struct Walk {
     room: usize,
     elements: usize,
 }
 
 impl Walk {
+    /// Whether V8 can write the value's text without running guest code, and gets a bearable one.
     fn is_plain(
         &mut self,
         scope: &mut v8::PinScope<'_, '_>,
@@ -231,7 +255,11 @@ fn own_value<'s>(
 
 /// Whether the object's text is `[object …]` with a short name that no guest code makes up.
 fn is_tagless(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<bool> {
-    if object.is_function() || object.is_date() || object.is_native_error() || object.is_reg_exp() || object.is_string_object()
+    if object.is_function()
+        || object.is_date()
+        || object.is_native_error()
+        || object.is_reg_exp()
+        || object.is_string_object()
     {
         return Some(false);
     }
