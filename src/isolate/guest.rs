@@ -132,7 +132,8 @@ impl Guest {
         let agent = Agent::new(scope, remote);
         *self.agent.borrow_mut() = Some(Rc::clone(&agent));
         let realm = self.spare_realm(scope);
-        agent.show_default_context(v8::Local::new(scope, &realm.context));
+        let context = v8::Local::new(scope, &realm.context);
+        agent.show_default_context(scope, context);
     }
 
     pub fn agent(&self) -> Option<Rc<Agent>> {

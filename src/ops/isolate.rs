@@ -58,7 +58,7 @@ pub fn create_context(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let realm = Realm::create(scope, guest);
             let context = v8::Local::new(scope, &realm.context);
             if let Some(agent) = guest.agent().filter(|_| inspect) {
-                agent.show_context(context);
+                agent.show_context(scope, context);
             }
             let global: v8::Local<v8::Value> = context.global(scope).into();
             let global = v8::Global::new(scope, global);

@@ -16,7 +16,7 @@ use v8::inspector::{
 use super::channel::Channel;
 use super::{Request, Sink, console};
 use crate::isolate::remote::Remote;
-use crate::isolate::{Guest, entry};
+use crate::isolate::{Guest, IsolateScope, entry};
 use crate::value::Text;
 
 /// A message that takes longer to handle lets others come in between: one of them may be to stop it.
@@ -66,13 +66,20 @@ impl Agent {
     }
 
     /// Shows the context to sessions.
-    pub fn show_context(&self, context: v8::Local<'_, v8::Context>) {
-        self.inspector.context_created(context, GROUP, StringView::from(NAME), StringView::empty());
+    pub fn show_context(&self, scope: &mut IsolateScope<'_, '_>, context: v8::Local<'_, v8::Context>) {
+        self.show(scope, context, NAME);
     }
 
     /// As [`Agent::show_context`], for the context that belongs to no `Context`.
-    pub fn show_default_context(&self, context: v8::Local<'_, v8::Context>) {
-        self.inspector.context_created(context, GROUP, StringView::from(DEFAULT_NAME), StringView::empty());
+    pub fn show_default_context(&self, scope: &mut IsolateScope<'_, '_>, context: v8::Local<'_, v8::Context>) {
+        self.show(scope, context, DEFAULT_NAME);
+    }
+
+    fn show(&self, scope: &mut IsolateScope<'_, '_>, context: v8::Local<'_, v8::Context>, name: &[u8]) {
+        self.inspector.context_created(context, GROUP, StringView::from(name), StringView::empty());
+        let context = v8::Local::new(scope, context);
+        // As in `guard_console`.
+        let _ = console::remove_tasks(&mut v8::ContextScope::new(scope, context));
     }
 
     /// Bounds what the context's `console` leaves with V8. Before any guest code runs in it.

@@ -25,8 +25,6 @@ const PRINTING: [&str; 14] = [
     "trace",
     "warn",
 ];
-/// These lead past the functions here, or cost memory with each call.
-const REMOVED: [&str; 2] = ["context", "createTask"];
 
 const MOST_ARGUMENTS: i32 = 100;
 /// Characters of all strings of one call.
@@ -47,15 +45,20 @@ enum Kind {
     Printing = 0,
     Labelled = 1,
     Asserting = 2,
+    Tabulating = 3,
 }
 
 /// Replaces the functions of the current context's `console`.
 pub fn guard(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
-    let name = v8::String::new(scope, "console")?;
-    let console = scope.get_current_context().global(scope).get(scope, name.into())?;
-    let console = v8::Local::<v8::Object>::try_from(console).ok()?;
+    let console = console(scope)?;
+    let log = v8::String::new(scope, "log")?;
+    let log = console.get(scope, log.into())?;
     let labelled = LABELLED.map(|name| (name, Kind::Labelled));
-    let printing = PRINTING.map(|name| (name, if name == "assert" { Kind::Asserting } else { Kind::Printing }));
+    let printing = PRINTING.map(|name| match name {
+        "assert" => (name, Kind::Asserting),
+        "table" => (name, Kind::Tabulating),
+        _ => (name, Kind::Printing),
+    });
     for (name, kind) in labelled.into_iter().chain(printing) {
         let key = v8::String::new(scope, name)?;
         let original = console.get(scope, key.into())?;
@@ -63,7 +66,7 @@ pub fn guard(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
             continue;
         }
         let kind = v8::Integer::new(scope, kind as i32).into();
-        let data = v8::Array::new_with_elements(scope, &[original, kind]);
+        let data = v8::Array::new_with_elements(scope, &[original, kind, log]);
         let function = v8::Function::builder(call)
             .data(data.into())
             .constructor_behavior(v8::ConstructorBehavior::Throw)
@@ -71,11 +74,25 @@ pub fn guard(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
         function.set_name(key);
         console.set(scope, key.into(), function.into())?;
     }
-    for name in REMOVED {
-        let key = v8::String::new(scope, name)?;
-        console.delete(scope, key.into())?;
-    }
-    Some(())
+    // Makes a console without these functions.
+    remove(scope, "context")
+}
+
+/// Takes away what V8 adds where a context is shown to sessions, and what costs memory with each call.
+pub fn remove_tasks(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
+    remove(scope, "createTask")
+}
+
+fn console<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
+    let name = v8::String::new(scope, "console")?;
+    let console = scope.get_current_context().global(scope).get(scope, name.into())?;
+    v8::Local::<v8::Object>::try_from(console).ok()
+}
+
+fn remove(scope: &mut v8::PinScope<'_, '_>, name: &str) -> Option<()> {
+    let console = console(scope)?;
+    let key = v8::String::new(scope, name)?;
+    console.delete(scope, key.into()).map(|_| ())
 }
 
 fn call<'s>(
@@ -89,7 +106,7 @@ fn call<'s>(
 
 fn pass_on<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArguments<'s>) -> Option<()> {
     let data = v8::Local::<v8::Array>::try_from(args.data()).ok()?;
-    let original = v8::Local::<v8::Function>::try_from(data.get_index(scope, 0)?).ok()?;
+    let mut original = data.get_index(scope, 0)?;
     let kind = data.get_index(scope, 1)?.int32_value(scope)?;
     let agent = Guest::of(scope).ok()?.agent()?;
     let mut values = Vec::new();
@@ -121,9 +138,13 @@ fn pass_on<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArgu
             speaking += 1;
             plain = speaking <= MOST_SPEAKING;
         }
+        // The names of rows are not bounded.
+        if !plain && kind == Kind::Tabulating as i32 {
+            original = data.get_index(scope, 2)?;
+        }
         values.push(if plain { value } else { behind_proxy(scope, object)?.into() });
     }
-    original.call(scope, args.this().into(), &values)?;
+    v8::Local::<v8::Function>::try_from(original).ok()?.call(scope, args.this().into(), &values)?;
     Some(())
 }
 
