@@ -19,7 +19,7 @@ export interface ServeOptions {
 }
 
 /** An isolate that is being served. */
-export interface InspectorServer extends AsyncDisposable {
+export interface InspectorServer {
   readonly host: string;
   readonly port: number;
   /** The WebSocket's URL; its path is random. */
@@ -35,7 +35,8 @@ export interface InspectorServer extends AsyncDisposable {
  * `chrome://inspect` finds the server by itself at the default port.
  *
  * ```js
- * const { serve } = require('isolated-v8/inspector');
+ * import { serve } from 'isolated-v8/inspector';
+ *
  * const isolate = new ivm.Isolate({ inspector: true });
  * const context = await isolate.createContext({ inspector: true });
  * const server = await serve(isolate);

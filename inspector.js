@@ -181,7 +181,6 @@ async function serve(isolate, options) {
     url: `ws://${place}`,
     devtoolsUrl: `devtools://devtools/bundled/js_app.html?experiments=true&v8only=true&ws=${place}`,
     close,
-    [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]: close,
   });
   return result;
 }
