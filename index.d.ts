@@ -116,7 +116,7 @@ declare namespace ivm {
 
     /**
      * From now on each run in this isolate (a call from outside, with its microtasks) gives a profile of its processor time,
-     * until all titles were stopped. Profiles may hold 256 MB; what comes later is not kept. A profile of one long run of
+     * until all titles were stopped; not while the host profiles itself. Profiles may hold 256 MB; what comes later is not kept. A profile of one long run of
      * hostile code can take more while it is taken: give such runs a `timeout`.
      * @throws {Error} `ERR_ISOLATE_DISPOSED`; inside isolates `ERR_ISOLATE_UNSUPPORTED`
      */

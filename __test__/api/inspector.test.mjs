@@ -89,11 +89,13 @@ test('the console of an inspected context', () => inspected(async (isolate, cont
   const { session, said } = await conversation(isolate, ['{"id":1,"method":"Runtime.enable"}']);
   said.length = 0;
   const heard = new Promise((resolve) => { session.onNotification = (json) => resolve(JSON.parse(json)); });
-  await context.eval('console.log("a", { b: 1 }, [2])');
+  await context.eval('\n  console.log("a", { b: 1 }, [2])', { filename: 'prints.js' });
   const { method, params } = await heard;
   assert.equal(method, 'Runtime.consoleAPICalled');
   assert.equal(params.type, 'log');
   assert.equal(params.executionContextId, 2);
+  const { url, lineNumber, columnNumber } = params.stackTrace.callFrames[0];
+  assert.deepEqual({ url, lineNumber, columnNumber }, { url: 'prints.js', lineNumber: 1, columnNumber: 10 });
   assert.deepEqual(params.args.map(({ type, value, description }) => [type, value ?? description]), [
     ['string', 'a'], ['object', 'Object'], ['object', 'Array(1)'],
   ]);

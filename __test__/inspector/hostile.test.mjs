@@ -2,7 +2,7 @@
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { run } from '../harness.mjs';
+import { host, run } from '../harness.mjs';
 import { passes } from '../isolate/helper.mjs';
 
 const options = '{ inspector: true, memoryLimit: 64 }';
@@ -90,6 +90,8 @@ test('a flood during a sync call loses messages and ends', () => inspected(`
 test('a guest that waits for its host to listen can be called and ended', () => inspected(`
   const flood = errorOf(() => seen.eval('globalThis.i = 0; for (; i < 1e9; i++) console.log("x".repeat(5000))'));
   block(300);
+  assert.equal(syncError(() => seen.evalSync('1', { deadline: 200 })).code, 'ERR_ISOLATE_DEADLINE');
+  assert.equal(isolate.isDisposed, false);
   isolate.dispose();
   assert.equal((await flood).code, 'ERR_ISOLATE_DISPOSED');
   checkMemory();
@@ -159,7 +161,7 @@ test('the process ends with a paused guest', async () => {
   const code = `
     const isolate = new ivm.Isolate({ inspector: true });
     const context = isolate.createContextSync({ inspector: true });
-    const session = isolate.createInspectorSession();
+    const session = globalThis.kept = isolate.createInspectorSession();
     session.onNotification = (json) => { if (json.includes('Debugger.paused')) process.exit(7); };
     session.dispatchProtocolMessage('{"id":1,"method":"Debugger.enable"}');
     context.eval('debugger').catch(() => {});`;
@@ -170,7 +172,7 @@ test('the process ends with a paused guest', async () => {
 test('an open session keeps no process alive', async () => {
   const code = `
     const isolate = new ivm.Isolate({ inspector: true });
-    const session = isolate.createInspectorSession();
+    const session = globalThis.kept = isolate.createInspectorSession();
     session.onResponse = () => console.log('answered');
     session.dispatchProtocolMessage('{"id":1,"method":"Runtime.enable"}');`;
   const { code: status, stdout } = await run(code, { timeout: 20_000 });
@@ -186,7 +188,7 @@ test('a worker is ended with a paused guest', () => passes(`
       const ivm = require(\${JSON.stringify(entry)});
       const isolate = new ivm.Isolate({ inspector: true });
       const context = isolate.createContextSync({ inspector: true });
-      const session = isolate.createInspectorSession();
+      const session = globalThis.kept = isolate.createInspectorSession();
       session.onResponse = () => {
         parentPort.postMessage('enabled');
         context.\${mode}('debugger');
@@ -223,4 +225,32 @@ test('many isolates are profiled at once', () => passes(`
     return isolate.stopCpuProfiler('a');
   }));
   for (const result of results) assert.ok(result === undefined || result.length === 2);
+`));
+
+test('a host that profiles itself, in every order', { skip: !host.startsWith('node') && 'not on this host' }, () => passes(`
+  const { Session } = await import('node:inspector/promises');
+  const own = new Session();
+  own.connect();
+  await own.post('Profiler.enable');
+  const spin = (time) => { const end = ms() + time; while (ms() < end); };
+  const busy = () => context.eval('for (let end = Date.now() + 200; Date.now() < end;);');
+  const hostStarts = () => own.post('Profiler.start');
+  const hostStops = () => own.post('Profiler.stop');
+  let run;
+  const guestStarts = () => { run = busy(); spin(100); };
+  const guestStops = () => run;
+  for (const steps of [
+    [hostStarts, guestStarts, guestStops, hostStops],
+    [hostStarts, guestStarts, hostStops, guestStops],
+    [guestStarts, hostStarts, hostStops, guestStops],
+    [guestStarts, hostStarts, guestStops, hostStops],
+  ]) {
+    isolate.startCpuProfiler('a');
+    for (const step of steps) {
+      await step();
+      spin(30);
+    }
+    const profiles = await isolate.stopCpuProfiler('a');
+    assert.equal(profiles.length, steps[0] === hostStarts ? 0 : 1);
+  }
 `));

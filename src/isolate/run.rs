@@ -118,14 +118,14 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     memory::install(&mut isolate);
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
-    if remote.settings.inspector {
-        v8::scope!(let scope, &mut isolate);
-        guest.open_inspector(scope, remote);
-    }
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
     // Fails only if it was set before: each isolate is made once.
     let _ = remote.v8.set(isolate.thread_safe_handle());
+    if remote.settings.inspector {
+        v8::scope!(let scope, &mut isolate);
+        guest.open_inspector(scope, remote);
+    }
     // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the
     // snapshot ('static); callbacks capture nothing. It is on the thread that made it.
     match unsafe { isolate.try_into_shared() } {

@@ -14,6 +14,7 @@ use v8::inspector::{
 };
 
 use super::channel::Channel;
+use super::signal::soften;
 use super::{Request, Sink, console};
 use crate::isolate::remote::Remote;
 use crate::isolate::{Guest, IsolateScope, entry};
@@ -122,6 +123,7 @@ impl Agent {
     }
 
     fn connect(&self, guest: &Arc<Guest>, remote: &Arc<Remote>, number: u32, sink: Arc<dyn Sink>) {
+        soften();
         let muted = Rc::new(Cell::new(false));
         let channel = V8Channel::new(Box::new(Channel::new(guest, remote, sink, Rc::clone(&muted))));
         let trust = V8InspectorClientTrustLevel::FullyTrusted;

@@ -10,6 +10,7 @@ mod console;
 mod port;
 mod profiler;
 mod profiles;
+mod signal;
 
 pub use agent::{Agent, drain};
 pub use channel::Sink;

@@ -122,7 +122,7 @@ impl Remote {
             }),
             sync: false,
             loose: false,
-            background: true,
+            background: false,
         });
     }
 

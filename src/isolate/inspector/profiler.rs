@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Once;
 
 use v8::UniquePtr;
 use v8::inspector::{
@@ -12,6 +11,7 @@ use v8::inspector::{
 };
 
 use super::channel::text;
+use super::signal::sample;
 use crate::isolate::Guest;
 use crate::isolate::remote::Remote;
 use crate::value::Text;
@@ -56,7 +56,6 @@ impl Profiling {
         if !remote.profiles.are_wanted() {
             return None;
         }
-        keep_signal_harmless();
         let result = Rc::default();
         let channel = Channel::new(Box::new(Collector(Rc::clone(&result))));
         let own = if guest.agent().is_some() { None } else { Some(bare_inspector(isolate)) };
@@ -65,7 +64,7 @@ impl Profiling {
         let trust = V8InspectorClientTrustLevel::FullyTrusted;
         let session = inspector.connect(GROUP, channel, StringView::empty(), trust);
         session.dispatch_protocol_message(StringView::from(ENABLE));
-        session.dispatch_protocol_message(StringView::from(START));
+        sample(|| session.dispatch_protocol_message(StringView::from(START)))?;
         Some(Self { session, _inspector: own, result })
     }
 
@@ -84,28 +83,4 @@ fn bare_inspector(isolate: &mut v8::Isolate) -> V8Inspector {
     let inspector = V8Inspector::create(isolate, V8InspectorClient::new(Box::new(Client)));
     drop(V8Inspector::create(isolate, V8InspectorClient::new(Box::new(Client))));
     inspector
-}
-
-/// V8 samples by a signal whose handler it takes away in the end. Where the host profiles itself as well, handlers may come
-/// off in another order than they went on, and a signal without a handler would end the process.
-#[cfg(unix)]
-fn keep_signal_harmless() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: all zeroes is a valid sigaction; both calls only read and write these locals.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            let known = libc::sigaction(libc::SIGPROF, std::ptr::null(), &raw mut action) == 0;
-            if known && action.sa_sigaction == libc::SIG_DFL {
-                action.sa_sigaction = libc::SIG_IGN;
-                libc::sigaction(libc::SIGPROF, &raw const action, std::ptr::null_mut());
-            }
-        }
-    });
-}
-
-#[cfg(not(unix))]
-fn keep_signal_harmless() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {});
 }
