@@ -116,8 +116,8 @@ declare namespace ivm {
 
     /**
      * From now on each run in this isolate (a call from outside, with its microtasks) gives a profile of its processor time,
-     * until all titles were stopped; not while the host profiles itself. Profiles may hold 256 MB; what comes later is not kept. A profile of one long run of
-     * hostile code can take more while it is taken: give such runs a `timeout`.
+     * until all titles were stopped; not while the host profiles itself. Profiles may hold 256 MB; what comes later is not
+     * kept. A profile of one long run of hostile code can take more while it is taken: give such runs a `timeout`.
      * @throws {Error} `ERR_ISOLATE_DISPOSED`; inside isolates `ERR_ISOLATE_UNSUPPORTED`
      */
     startCpuProfiler(title: string): true;
@@ -307,7 +307,7 @@ declare namespace ivm {
     endTime: number;
     /** Ids of nodes. */
     samples: number[];
-    /** When each sample was taken, counted from `startTime` (as isolated-vm has it; in `.cpuprofile` files from the one before). */
+    /** When each sample was taken, from `startTime` on, as isolated-vm has it. In `.cpuprofile` files: since the one before. */
     timeDeltas: number[];
     nodes: {
       id: number;
