@@ -60,7 +60,7 @@ declare namespace ivm {
      * @throws {TypeError} `ERR_INVALID_ARG` for options of wrong types
      * @throws {TypeError} `ERR_INVALID_ARG` for a `snapshot` that this version has not made, or that is damaged
      * @throws {Error} `ERR_INVALID_ARG` when `memoryLimit` is less than 8; `ERR_ISOLATE_MEMORY` when `snapshot` takes more than
-     *   that; `ERR_ISOLATE_UNSUPPORTED` for `inspector`
+     *   that
      */
     constructor(options?: IsolateOptions);
 
@@ -119,7 +119,12 @@ declare namespace ivm {
     /** As `createContext`; the calling thread waits. */
     createContextSync(options?: ContextOptions): Context;
 
-    /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
+    /**
+     * Opens a session with V8's inspector. `isolated-v8/inspector` serves an isolate to DevTools in one line.
+     * @throws {Error} `Inspector is not enabled for this isolate` (`ERR_ISOLATE_UNSUPPORTED`) unless it was made with
+     *   `inspector: true`
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` beyond 100 sessions
+     */
     createInspectorSession(): InspectorSession;
 
     /**
@@ -134,9 +139,17 @@ declare namespace ivm {
     /** As `getHeapStatistics`; the calling thread waits. */
     getHeapStatisticsSync(): HeapStatistics;
 
-    /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
-    startCpuProfiler(title: string): void;
-    /** Not available yet: throws `ERR_ISOLATE_UNSUPPORTED`. */
+    /**
+     * From now on each run in this isolate (a call from outside, with its microtasks) gives a profile of its processor time,
+     * until all titles were stopped; not while the host profiles itself. Profiles may hold 256 MB; what comes later is not
+     * kept. A profile of one long run of hostile code can take more while it is taken: give such runs a `timeout`.
+     * @throws {Error} `ERR_ISOLATE_DISPOSED`; inside isolates `ERR_ISOLATE_UNSUPPORTED`
+     */
+    startCpuProfiler(title: string): true;
+    /**
+     * The profiles of runs since `startCpuProfiler(title)`, after what was asked of the isolate before; none for a title that
+     * was not started. Runs of one isolate may be on different threads.
+     */
     stopCpuProfiler(title: string): Promise<ThreadCpuProfile[]>;
   }
 
@@ -147,7 +160,10 @@ declare namespace ivm {
      * size beside it: beyond that the guest gets a `RangeError`. While it is being stopped a guest may use more for a moment.
      */
     memoryLimit?: number | null;
-    /** Not available yet: `true` throws `ERR_ISOLATE_UNSUPPORTED`. Default false. */
+    /**
+     * Lets inspector sessions be opened. For debugging: what guests print is kept for sessions to come, up to 1,000 messages,
+     * outside the memory limit. Default false.
+     */
     inspector?: boolean | null;
     /** What contexts of the isolate start from, made by `createSnapshot`. Isolates share its bytes; it may be released. */
     snapshot?: ExternalCopy<ArrayBuffer> | null;
@@ -159,7 +175,7 @@ declare namespace ivm {
   }
 
   interface ContextOptions {
-    /** Not available yet: `true` throws. Default false. */
+    /** Shows the context to inspector sessions; its isolate must have been made with the option too. Default false. */
     inspector?: boolean | null;
   }
 
@@ -324,36 +340,63 @@ declare namespace ivm {
     meta?: ((meta: any) => void) | null;
   };
 
-  /** What `Isolate.createInspectorSession` will give. Not available yet. */
+  /**
+   * A session with the inspector of an isolate, in the Chrome DevTools protocol. It keeps its isolate alive and on one thread,
+   * and ends with `dispose()`, with its isolate, or when nobody has it any more.
+   *
+   * Messages are handled as soon as they come: between runs, amidst running code, while the guest waits for its host, and
+   * while it is paused. During a pause timeouts stand still and deadlines go on; the end of the isolate or of the session ends
+   * it. Sync calls to a paused isolate run at once, and do not pause themselves.
+   *
+   * What the inspector says comes to the listeners as tasks of the host's event loop. A host that runs the guest by a `…Sync`
+   * method hears nothing until that returns, so that it cannot resume a guest which pauses meanwhile: give such calls a
+   * `deadline`, or use the asynchronous methods. When 10,000 messages or 64 MB wait for a listener, the guest waits, too; in a
+   * sync call it goes on and further notifications are lost.
+   */
   interface InspectorSession {
+    /**
+     * Sends a message. What is wrong with it comes back as an error of the protocol.
+     * @throws {Error} `Session is dead` (`ERR_ISOLATE_DISPOSED`)
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` when 10,000 messages or 64 MB wait for the isolate
+     */
     dispatchProtocolMessage(message: string): void;
+    /** Ends the session, and a pause with it. */
     dispose(): void;
+    /** Gets what the inspector says of itself. What it throws is ignored. */
     onNotification: (message: string) => void;
+    /** Gets the answer to the message with the `id`. What it throws is ignored. */
     onResponse: (callId: number, message: string) => void;
   }
 
-  /** What `Isolate.stopCpuProfiler` will give. Not available yet. */
+  /** The profile of one run. */
   interface ThreadCpuProfile {
+    /** The number that the system gives the thread. */
     threadId: number;
     profile: CpuProfile;
   }
 
+  /** Times are in microseconds, of a clock that starts anywhere. */
   interface CpuProfile {
     startTime: number;
     endTime: number;
+    /** Ids of nodes. */
     samples: number[];
+    /** When each sample was taken, from `startTime` on, as isolated-vm has it. In `.cpuprofile` files: since the one before. */
     timeDeltas: number[];
     nodes: {
       id: number;
       hitCount: number;
+      /** Why V8 does not optimize the function. */
+      bailoutReason?: string;
+      /** Ids of nodes. */
       children: number[];
       callFrame: {
         functionName: string;
         url: string;
         scriptId: number;
+        /** From 1; 0 for what is in no script. */
         lineNumber: number;
         columnNumber: number;
-        bailoutReason?: string;
       };
     }[];
   }

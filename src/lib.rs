@@ -32,6 +32,7 @@ fn settings() -> Settings {
         binding: &guest::GuestBinding,
         memory_limit: 128 << 20,
         snapshot: None,
+        inspector: false,
         on_catastrophe: None,
     }
 }

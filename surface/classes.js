@@ -53,7 +53,7 @@ function addMembers(target, members, enumerable) {
       define(target, key, found.value, false, enumerable);
     } else {
       defineProperty(target, key, /** @type {any} */ ({
-        __proto__: null, get: found.get, set: undefined, enumerable, configurable: false,
+        __proto__: null, get: found.get, set: found.set, enumerable, configurable: false,
       }));
     }
   }

@@ -15,6 +15,7 @@ const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm
 
 /** Stable codes of the errors that this library raises itself. */
 const CODE = freeze({
+  DISPOSED: 'ERR_ISOLATE_DISPOSED',
   INVALID_ARG: 'ERR_INVALID_ARG',
   RELEASED: 'ERR_ISOLATE_RELEASED',
   TRANSFER: 'ERR_ISOLATE_TRANSFER',

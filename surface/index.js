@@ -17,6 +17,7 @@ const createIsolate = require('./isolate.js');
 const createModule = require('./module.js');
 const createReference = require('./reference.js');
 const createScript = require('./script.js');
+const createSession = require('./session.js');
 
 /**
  * A value on its way: a primitive is its own carrier, everything else is what the binding's `pack` made of it. Only the
@@ -103,7 +104,8 @@ function createSurface(binding, more) {
   const callback = createCallback();
   const context = createContext(core);
   const externalCopy = createExternalCopy(core);
-  const isolate = createIsolate(core);
+  const session = createSession(core);
+  const isolate = createIsolate(core, session.open);
   // No class of `ivm`'s: modules are only made by isolates.
   const module = createModule(core);
   const reference = createReference(core);

@@ -6,6 +6,7 @@ const { kindOf, recordOf, stamp } = require('./handle.js');
 const { KIND, MODE, OP } = require('./protocol.js');
 const { CODE, coded, unsupported } = require('./error.js');
 const { named } = require('./heap.js');
+const { profilesOf } = require('./profile.js');
 const { defineClass, needsNew } = require('./classes.js');
 const { createCreateSnapshot, readSnapshot } = require('./snapshot.js');
 const {
@@ -17,12 +18,20 @@ async function laterNamed(figures) {
   return named(await figures);
 }
 
+/** @param {Promise<ArrayLike<any>>} profiles */
+async function laterProfiles(profiles) {
+  return profilesOf(await profiles);
+}
+
 const DEFAULT_MEMORY = 128;
 const LEAST_MEMORY = 8;
 const MOST_MEMORY = 0x7fff_ffff;
 
-/** @param {import('./index.js').Core} core */
-module.exports = function createIsolate(core) {
+/**
+ * @param {import('./index.js').Core} core
+ * @param {(isolate: number, method: Function) => object} openSession
+ */
+module.exports = function createIsolate(core, openSession) {
   const { binding, calls, entries } = core;
   const { idOf, invoke, pack, unpack } = binding;
 
@@ -37,6 +46,7 @@ module.exports = function createIsolate(core) {
     options = optionsArgument(options, 1, 'Isolate');
     let memory = DEFAULT_MEMORY;
     let snapshot;
+    let inspector = false;
     let onCatastrophicError;
     if (options !== undefined) {
       memory = readNumber(options, 'memoryLimit', DEFAULT_MEMORY);
@@ -46,12 +56,10 @@ module.exports = function createIsolate(core) {
       }
       memory = memory > MOST_MEMORY ? MOST_MEMORY : memory | 0;
       snapshot = readSnapshot(options);
-      if (readBoolean(options, 'inspector')) {
-        throw unsupported('`inspector`');
-      }
+      inspector = readBoolean(options, 'inspector');
       onCatastrophicError = readFunction(options, 'onCatastrophicError');
     }
-    const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, snapshot === undefined ? undefined : pack(snapshot, 0), false,
+    const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, snapshot === undefined ? undefined : pack(snapshot, 0), inspector,
       onCatastrophicError === undefined ? undefined : pack(onCatastrophicError, 0));
     stamp(this, KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate))));
     freeze(this);
@@ -91,16 +99,16 @@ module.exports = function createIsolate(core) {
    * @param {Function} method
    */
   function createContext(id, options, mode, method) {
+    let inspector = false;
     try {
-      if (options !== undefined && readBoolean(options, 'inspector')) {
-        // No isolate has one yet, so the original's refusal is the right one.
-        throw coded(Error, 'Inspector is not enabled for this isolate', CODE.UNSUPPORTED);
+      if (options !== undefined) {
+        inspector = readBoolean(options, 'inspector');
       }
     } catch (error) {
       return core.refuse(mode, error);
     }
     const call = core.begin(mode, method);
-    return core.conclude(mode, call, invoke(OP.CREATE_CONTEXT, mode, call === undefined ? 0 : call.request, id, false), method);
+    return core.conclude(mode, call, invoke(OP.CREATE_CONTEXT, mode, call === undefined ? 0 : call.request, id, inspector), method);
   }
 
   /**
@@ -144,6 +152,20 @@ module.exports = function createIsolate(core) {
       return compiled;
     }
     return mode === MODE.SYNC ? withCache(compiled) : laterWithCache(compiled);
+  }
+
+  /**
+   * @param {unknown} title
+   * @param {number} count of arguments
+   */
+  function checkTitle(title, count) {
+    if (binding.side === 'guest') {
+      // What they hold lies outside of every heap.
+      throw coded(Error, 'CPU profiles can be taken by hosts only', CODE.UNSUPPORTED);
+    }
+    if (typeof title !== 'string') {
+      throw count < 1 ? tooFew(1) : wrongParameter(1, 'a string');
+    }
   }
 
   /**
@@ -209,9 +231,8 @@ module.exports = function createIsolate(core) {
     createContextSync(options) {
       return createContext(idOfThis(this), optionsArgument(options, 1), MODE.SYNC, methods.createContextSync);
     },
-    /** @type {() => any} */
     createInspectorSession() {
-      throw unsupported('createInspectorSession');
+      return openSession(idOfThis(this), methods.createInspectorSession);
     },
     dispose() {
       return unpack(invoke(OP.DISPOSE, MODE.SYNC, 0, idOfThis(this)), methods.dispose);
@@ -234,13 +255,22 @@ module.exports = function createIsolate(core) {
     get wallTime() {
       return ask(this, OP.WALL_TIME, Isolate);
     },
-    /** @type {(title: string) => any} */
-    startCpuProfiler(_title) {
-      throw unsupported('startCpuProfiler');
+    /** @param {string} title */
+    startCpuProfiler(title) {
+      const id = idOfThis(this);
+      checkTitle(title, arguments.length);
+      return unpack(invoke(OP.START_PROFILER, MODE.SYNC, 0, id, title), methods.startCpuProfiler);
     },
-    /** @type {(title: string) => any} */
-    stopCpuProfiler(_title) {
-      throw unsupported('stopCpuProfiler');
+    /** @param {string} title */
+    stopCpuProfiler(title) {
+      const id = idOfThis(this);
+      checkTitle(title, arguments.length);
+      if (ask(this, OP.IS_DISPOSED, Isolate)) {
+        throw coded(Error, 'Isolate is disposed', CODE.DISPOSED);
+      }
+      const call = calls.begin(methods.stopCpuProfiler);
+      invoke(OP.STOP_PROFILER, MODE.ASYNC, call.request, id, title);
+      return laterProfiles(call.promise);
     },
   };
 

@@ -62,6 +62,7 @@ module.exports = freeze({
   now: Date.now,
   Number,
   ownKeys,
+  parse: JSON.parse,
   Promise,
   RangeError,
   ReferenceError,

@@ -29,6 +29,8 @@ const KIND = freeze({
   DEREFERENCE: 9,
   COPY_INTO: 10,
   LINKER: 11,
+  /** Crosses once, to the realm that has opened it. */
+  SESSION: 12,
 });
 
 /** How a value crosses, as bits. */
@@ -120,6 +122,11 @@ const OP = freeze({
   LINK: 45, // linker: index of the referrer or -1, index of its request, module
   INSTANTIATE: 46, // linker: context, load
   CALL_AWAITED: 36, // served only: as CALL, and the promise it returns is awaited
+  OPEN_SESSION: 50, // isolate: deliver
+  SESSION_SEND: 51, // session: message
+  SESSION_RUN: 52, // session: handles what was sent
+  START_PROFILER: 53, // isolate: title
+  STOP_PROFILER: 54, // isolate: title
 });
 
 module.exports = freeze({ MODE, KIND, TRANSFER, TAG, CALLBACK, OP });

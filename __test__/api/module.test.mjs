@@ -97,16 +97,6 @@ test('native modules are refused with advice', ours, () => {
   assert.throws(() => new ivm.NativeModule(1), failure(TypeError, '`NativeModule` requires parameter 1 to be a string'));
 });
 
-test('what does not exist yet says so', ours, () => {
-  const unsupported = { code: 'ERR_ISOLATE_UNSUPPORTED', message: /not available yet/ };
-  const isolate = new ivm.Isolate();
-  assert.throws(() => isolate.createInspectorSession(), unsupported);
-  assert.throws(() => isolate.startCpuProfiler('a'), unsupported);
-  assert.throws(() => isolate.stopCpuProfiler('a'), unsupported);
-  assert.throws(() => new ivm.Isolate({ inspector: true }), unsupported);
-  isolate.dispose();
-});
-
 test('`lib` has a clock', () => {
   const before = ivm.lib.hrtime();
   assert.equal(before.length, 2);

@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import assert from 'node:assert/strict';
 import { entry, moduleEntry, root, run } from '../harness.mjs';
 
@@ -47,7 +48,10 @@ describe('README.md', () => {
   for (const { code, line, printed } of programs) {
     test(`the program in line ${line}`, async () => {
       const commonjs = /\brequire\(/.test(code);
-      const program = code.replaceAll(`'${PACKAGE}'`, JSON.stringify(commonjs ? entry : moduleEntry));
+      const inspector = JSON.stringify(commonjs ? join(root, 'inspector.js') : pathToFileURL(join(root, 'inspector.js')).href);
+      const program = code
+        .replaceAll(`'${PACKAGE}'`, JSON.stringify(commonjs ? entry : moduleEntry))
+        .replaceAll(`'${PACKAGE}/inspector'`, inspector);
       assert.notEqual(program, code, `it imports '${PACKAGE}'`);
       const { code: exit, signal, stdout, stderr } = await run(program, { bare: true, commonjs });
       assert.deepEqual({ stdout: stdout.trimEnd().split('\n'), stderr, exit, signal }, {

@@ -41,10 +41,12 @@ const SOURCES: &[(&str, &str)] = sources![
     "module.js",
     "options.js",
     "primordials.js",
+    "profile.js",
     "protocol.js",
     "reference-access.js",
     "reference.js",
     "script.js",
+    "session.js",
     "snapshot.js",
 ];
 
@@ -225,6 +227,8 @@ fn adopt_handle<'s>(
         Handle::Module(_) => (kind::MODULE, false, "", 0),
         Handle::Linker(_) => (kind::LINKER, false, "", 0),
         Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, false, "", 0),
+        // Sessions are opened by hosts and stay there.
+        Handle::Session(_) => return Err(ops::malformed()),
         Handle::Ivm => (kind::IVM, false, "", 0),
         Handle::Reference(reference) => {
             let accessors = if reference.accessors { ops::Transfer::ACCESSORS } else { 0 };

@@ -38,6 +38,7 @@ pub mod kind {
     pub const EXTERNAL_COPY: u32 = 5;
     pub const IVM: u32 = 7;
     pub const LINKER: u32 = 11;
+    pub const SESSION: u32 = 12;
 }
 
 /// Bits of a REFERENCE carrier.
@@ -265,6 +266,7 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
         Handle::Module(_) => (kind::MODULE, None, None, 0),
         Handle::Linker(_) => (kind::LINKER, None, None, 0),
         Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, None, 0),
+        Handle::Session(_) => (kind::SESSION, None, None, 0),
         Handle::Ivm => (kind::IVM, None, None, 0),
         Handle::Reference(reference) => {
             let accessors = if reference.accessors { ACCESSORS } else { 0 };

@@ -27,7 +27,7 @@ fn both_sides_have_the_same_numbers() {
         tag,
         [HANDLE, WIRE, FUNCTION, REFERENCE, COPY, PROMISE, FAULT, THROWN, DEREF, COPY_INTO, BUFFER, MOVE, SHARED, LIST,]
     );
-    same!("KIND", kind, [ISOLATE, CONTEXT, SCRIPT, MODULE, REFERENCE, EXTERNAL_COPY, IVM, LINKER]);
+    same!("KIND", kind, [ISOLATE, CONTEXT, SCRIPT, MODULE, REFERENCE, EXTERNAL_COPY, IVM, LINKER, SESSION]);
     same!(
         "OP",
         op,
@@ -68,6 +68,11 @@ fn both_sides_have_the_same_numbers() {
             LINK,
             INSTANTIATE,
             CALL_AWAITED,
+            OPEN_SESSION,
+            SESSION_SEND,
+            SESSION_RUN,
+            START_PROFILER,
+            STOP_PROFILER,
         ]
     );
     same!(

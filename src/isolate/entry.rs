@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::clock::{self, Alarm};
+use super::inspector::Profiling;
 use super::job::Kind;
 use super::remote::{Remote, Stop, TERMINATION_GRACE};
 use super::{Deadline, Guest, Job, Limits};
@@ -294,6 +295,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     let outermost = guest.push_chain(chain, limits);
     let time = outermost.then(Instant::now);
+    let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
         v8::scope!(let scope, scope);
         work(scope, guest)
@@ -309,6 +311,9 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         remote.check_memory(scope);
     }
     guest.pop_chain();
+    if let Some(profiling) = profiling {
+        profiling.finish(remote);
+    }
     if let Some(since) = time {
         remote.meter.worked(since);
     }

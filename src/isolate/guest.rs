@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use slab::Slab;
 
+use super::inspector::{Agent, drain};
 use super::modules::{CompiledModule, Modules};
 use super::remote::Remote;
 use super::{Deadline, IsolateScope, Job, Limits, Realm, entry};
@@ -85,6 +86,8 @@ pub struct Guest {
     last_limits: Cell<Limits>,
     /// Rejected promises nobody handles, in order.
     rejections: RefCell<Vec<(v8::Global<v8::Promise>, v8::Global<v8::Value>)>>,
+    /// Where the isolate can be inspected.
+    agent: RefCell<Option<Rc<Agent>>>,
 }
 
 // SAFETY: a `Guest` belongs to one isolate and is reached only through it, on the thread that holds the isolate's
@@ -112,6 +115,7 @@ impl Guest {
             staying: RefCell::default(),
             last_limits: Cell::default(),
             rejections: RefCell::default(),
+            agent: RefCell::default(),
         })
     }
 
@@ -146,6 +150,8 @@ impl Guest {
 
     /// Lets go of everything, before the isolate is disposed.
     pub(super) fn clear(&self) {
+        // First of all: it knows contexts, and its sessions end a pause.
+        drop(self.agent.take());
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
         drop(std::mem::take(&mut *self.carried.borrow_mut()));
         self.modules.clear();
@@ -153,6 +159,19 @@ impl Guest {
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         drop(std::mem::take(&mut *self.realms.borrow_mut()));
         drop(std::mem::take(&mut *self.spare_realm.borrow_mut()));
+    }
+
+    /// Makes the isolate one that can be inspected.
+    pub(super) fn open_inspector(&self, scope: &mut IsolateScope<'_, '_>, remote: &Arc<Remote>) {
+        let agent = Agent::new(scope, remote);
+        *self.agent.borrow_mut() = Some(Rc::clone(&agent));
+        let realm = self.spare_realm(scope);
+        let context = v8::Local::new(scope, &realm.context);
+        agent.show_default_context(scope, context);
+    }
+
+    pub fn agent(&self) -> Option<Rc<Agent>> {
+        self.agent.borrow().clone()
     }
 
     /// Gives `held` a slot and a counted handle on it.
@@ -259,7 +278,7 @@ impl Guest {
                 accessors: reference.accessors,
                 inherit: reference.inherit,
             }),
-            Handle::ExternalCopy(_) | Handle::Module(_) | Handle::Linker(_) | Handle::Ivm => None,
+            Handle::ExternalCopy(_) | Handle::Module(_) | Handle::Linker(_) | Handle::Session(_) | Handle::Ivm => None,
         }
     }
 
@@ -323,6 +342,11 @@ impl Guest {
     /// The chain that runs now.
     pub fn chain(&self) -> Chain {
         self.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
+    }
+
+    /// A host's thread waits for something that runs here.
+    pub(super) fn serves_waiting_host(&self) -> bool {
+        self.chains.borrow().iter().any(|(chain, ..)| chain.is_rooted())
     }
 
     /// The limits of what runs now, for what it brings about.
@@ -418,6 +442,7 @@ impl Guest {
             if let Some(outcome) = reply.take() {
                 break outcome;
             }
+            drain(self);
             match remote.take_call() {
                 Some(job) => entry::run(scope, self, &remote, job),
                 None if remote.spin(version) => {}

@@ -48,6 +48,11 @@ impl Meter {
         }
     }
 
+    /// What the kernel calls the thread that works for the isolate, or did last.
+    pub fn thread_id(&self) -> u64 {
+        u64::try_from(self.thread.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
     /// The thread has waited actively, which is no time of the guest's.
     pub fn waited(&self, time: Duration) {
         self.idle.fetch_add(nanoseconds(time), Ordering::Relaxed);

@@ -5,6 +5,7 @@ mod author;
 pub mod clock;
 mod entry;
 mod guest;
+mod inspector;
 mod job;
 mod memory;
 mod meter;
@@ -16,6 +17,7 @@ mod run;
 mod tests;
 
 pub use guest::{CompiledScript, Guest, Held};
+pub use inspector::{Sink, drain};
 pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};
 pub use memory::{HeapFigures, park};
 pub use modules::{CompiledModule, Loader, Resolutions, meta_of};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::guest::Guest;
+use super::inspector::Agent;
 use super::modules::Loaders;
 use crate::convert::Exchange;
 use crate::engine;
@@ -36,6 +37,9 @@ impl Realm {
         // be known by that asks for no weak handle (the crate's embedder data does, which shared isolates refuse).
         let scope = &mut v8::ContextScope::new(scope, context);
         context.set_security_token(v8::Integer::new_from_unsigned(scope, index).into());
+        if guest.agent().is_some() {
+            Agent::guard_console(scope);
+        }
         realm
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use slab::Slab;
 
 use super::entry::Entries;
+use super::inspector::{Port, Profiles};
 use super::job::Kind;
 use super::meter::Meter;
 use super::run::{self, Body};
@@ -33,6 +34,8 @@ pub struct Settings {
     pub memory_limit: usize,
     /// What the isolate starts from instead of our own snapshot.
     pub snapshot: Option<Snapshot>,
+    /// Sessions of V8's inspector can be opened.
+    pub inspector: bool,
     /// Called when the isolate is given up.
     pub on_catastrophe: Option<Notify>,
 }
@@ -127,6 +130,9 @@ pub struct Remote {
     departures: Mutex<Departures>,
     pub(super) figures: Mutex<Option<HeapFigures>>,
     pub meter: Meter,
+    /// What inspector sessions have sent.
+    pub port: Port,
+    pub profiles: Profiles,
     /// Sync calls that are queued.
     waiting_calls: AtomicU32,
     /// Who hears of the outcome of a guest's promise, and how the value is to be transferred.
@@ -200,6 +206,8 @@ impl Remote {
             departures: Mutex::default(),
             figures: Mutex::default(),
             meter: Meter::default(),
+            port: Port::default(),
+            profiles: Profiles::default(),
             waiting_calls: AtomicU32::new(0),
             awaited: Mutex::default(),
             outstanding,
@@ -294,9 +302,14 @@ impl Remote {
         inbox.take_call(&self.waiting_calls).or_else(|| inbox.tasks.pop_front())
     }
 
+    /// Some sync call is queued.
+    pub(super) fn has_waiting_call(&self) -> bool {
+        self.waiting_calls.load(Ordering::Acquire) > 0
+    }
+
     /// The next sync call.
     pub(super) fn take_call(&self) -> Option<Job> {
-        if self.waiting_calls.load(Ordering::Acquire) == 0 {
+        if !self.has_waiting_call() {
             return None;
         }
         self.lock().take_call(&self.waiting_calls)
@@ -315,6 +328,14 @@ impl Remote {
             }
             Whereabouts::Unborn | Whereabouts::Idle(_) => self.borrow_thread(inbox),
             Whereabouts::Gone => {}
+        }
+    }
+
+    /// Has the thread that works for the isolate, if one does, look at its state again.
+    pub(super) fn wake(&self) {
+        let inbox = self.lock();
+        if matches!(inbox.place, Whereabouts::Borrowed) {
+            self.signal(inbox);
         }
     }
 

@@ -169,6 +169,10 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     engine::register_isolate(address_of(&isolate), &sink);
     // Fails only if it was set before: each isolate is made once.
     let _ = remote.v8.set(isolate.thread_safe_handle());
+    if remote.settings.inspector {
+        v8::scope!(let scope, &mut isolate);
+        guest.open_inspector(scope, remote);
+    }
     // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the
     // snapshot (shared bytes); callbacks capture nothing. It is on the thread that made it.
     match unsafe { isolate.try_into_shared() } {
@@ -220,7 +224,9 @@ impl Remote {
             if let Some(job) = self.take_job() {
                 return Next::Job(job);
             }
-            if !self.spin(version) && !self.park(version, Some(LINGER)) {
+            // V8's profiler, which sessions may have started, samples the thread it was started on.
+            let limit = if self.port.has_sessions() { None } else { Some(LINGER) };
+            if !self.spin(version) && !self.park(version, limit) {
                 return Next::Idle;
             }
         }

@@ -13,12 +13,13 @@ use crate::value::{
 pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     let megabytes = args.number()?;
     let snapshot = args.value();
-    let _inspector = args.boolean();
+    let inspector = args.boolean();
     let on_catastrophe = args.optional_function()?;
     let mut settings = settings.clone();
     // The surface has checked that the number is whole and at least 8; the cast saturates.
     settings.memory_limit = (megabytes as usize).saturating_mul(1 << 20);
     settings.snapshot = snapshot::open(snapshot, &settings, settings.memory_limit)?;
+    settings.inspector = inspector;
     settings.on_catastrophe = on_catastrophe.map(|callback| {
         let notify = move |problem: &str| {
             let Some(host) = Arc::clone(callback.slot.owner()).as_host() else {
@@ -39,23 +40,30 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote))))))
 }
 
-fn remote_of(target: Option<Value>) -> Result<Arc<Remote>, Fault> {
+pub fn remote_of(target: Option<Value>) -> Result<Arc<Remote>, Fault> {
     match target {
         Some(Value::Handle(Handle::Isolate(isolate))) => Remote::from_owner(&isolate.0).ok_or_else(malformed),
         _ => Err(malformed()),
     }
 }
 
-pub fn create_context(target: Option<Value>) -> Result<Prepared, Fault> {
+pub fn create_context(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
+    let inspect = args.boolean();
+    if inspect && !remote.settings.inspector {
+        return Err(not_inspectable());
+    }
     Ok(Prepared::Enter {
         remote,
         limits: Limits::default(),
-        work: Box::new(|scope, guest| {
+        work: Box::new(move |scope, guest| {
             let remote = guest.remote()?;
             make_room(scope, &remote)?;
             let realm = Realm::create(scope, guest);
             let context = v8::Local::new(scope, &realm.context);
+            if let Some(agent) = guest.agent().filter(|_| inspect) {
+                agent.show_context(scope, context);
+            }
             let global: v8::Local<v8::Value> = context.global(scope).into();
             let global = v8::Global::new(scope, global);
             let global = Arc::new(Reference {
@@ -87,6 +95,11 @@ fn make_room(scope: &mut v8::Isolate, remote: &Remote) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// The isolate was made without the option.
+pub fn not_inspectable() -> Fault {
+    Fault::coded(ErrorClass::Error, "Inspector is not enabled for this isolate", Code::Unsupported)
 }
 
 pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {

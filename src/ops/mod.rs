@@ -7,6 +7,7 @@ mod context;
 mod copy;
 mod evals;
 mod function;
+mod inspector;
 mod isolate;
 mod link;
 mod module;
@@ -66,6 +67,11 @@ pub mod op {
     pub const INSTANTIATE: u32 = 46;
     /// Served only: as CALL, and the promise it returns is awaited.
     pub const CALL_AWAITED: u32 = 36;
+    pub const OPEN_SESSION: u32 = 50;
+    pub const SESSION_SEND: u32 = 51;
+    pub const SESSION_RUN: u32 = 52;
+    pub const START_PROFILER: u32 = 53;
+    pub const STOP_PROFILER: u32 = 54;
 }
 
 /// What a call comes to.
@@ -114,7 +120,7 @@ pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Sett
     let args = Args::new(args);
     let prepared = match op {
         op::CREATE_ISOLATE => isolate::create(args, settings),
-        op::CREATE_CONTEXT => isolate::create_context(target),
+        op::CREATE_CONTEXT => isolate::create_context(target, args),
         op::COMPILE_SCRIPT => script::compile_script(target, args),
         op::COMPILE_MODULE => module::compile(target, args),
         op::MODULE_REQUESTS => module::requests(target),
@@ -139,6 +145,11 @@ pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Sett
         op::COPY_COPY => copy::copy(target, args),
         op::COPY_TOTAL_SIZE => copy::total_size(),
         op::CALL => function::call(target, args),
+        op::OPEN_SESSION => inspector::open_session(target, args),
+        op::SESSION_SEND => inspector::send(target, args),
+        op::SESSION_RUN => inspector::run(target),
+        op::START_PROFILER => inspector::start_profiler(target, args),
+        op::STOP_PROFILER => inspector::stop_profiler(target, args),
         _ => Err(malformed()),
     };
     prepared.unwrap_or_else(Prepared::from)

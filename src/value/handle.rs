@@ -18,6 +18,8 @@ pub enum Handle {
     Linker(Arc<dyn Any + Send + Sync>),
     Reference(Arc<Reference>),
     ExternalCopy(Arc<ExternalCopy>),
+    /// A session of an isolate's inspector. It stays in the realm that has opened it.
+    Session(Arc<Slot>),
     /// The module itself.
     Ivm,
 }

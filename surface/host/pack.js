@@ -182,6 +182,8 @@ function createPack(owned, reply, leaveLater, showPaths) {
         return packCopyInto(record);
       case KIND.IVM:
         return [TAG.HANDLE, 0];
+      case KIND.SESSION:
+        throw refused('A non-transferable value was passed');
       case KIND.LIB:
         throw unsupported('`ivm.lib` as a transferable');
       default:

@@ -1,0 +1,196 @@
+'use strict';
+// Serves isolates to DevTools and other clients of the Chrome DevTools protocol: HTTP to be found by, one WebSocket per
+// session. Whoever reaches it can run code in the isolate; so it listens to this machine only, at an address nobody can
+// guess, and web pages are turned away.
+
+const { randomUUID } = require('node:crypto');
+const { createServer } = require('node:http');
+const { isIP } = require('node:net');
+const { clearInterval, setInterval } = require('node:timers');
+const { WebSocketServer } = require('ws');
+const { version } = require('./package.json');
+
+const DEFAULT_HOST = '127.0.0.1';
+const DEFAULT_PORT = 9229;
+const DEFAULT_TITLE = 'isolated-v8';
+/** Clients that are programs send no origin, and DevTools these. */
+const DEVTOOLS = /^(?:chrome-)?devtools:\/\//;
+/** What may wait for a client that does not read. */
+const MOST_WAITING = 256 * 2 ** 20;
+const MOST_MESSAGE = 64 * 2 ** 20;
+const CHECK_MS = 1_000;
+const GONE = 1001;
+
+/**
+ * @param {string} message
+ * @param {string} code
+ */
+const invalid = (message, code = 'ERR_INVALID_ARG') => Object.assign(new TypeError(message), { code });
+
+/** @param {any} options */
+function checkOptions(options) {
+  const { host = DEFAULT_HOST, port = DEFAULT_PORT, title = DEFAULT_TITLE, origins = [] } = options ?? {};
+  if (!Number.isInteger(port) || port < 0 || port > 0xffff) throw invalid('`port` must be a port number');
+  if (typeof host !== 'string' || host === '') throw invalid('`host` must be a string');
+  if (typeof title !== 'string') throw invalid('`title` must be a string');
+  if (!Array.isArray(origins) || !origins.every((origin) => typeof origin === 'string')) {
+    throw invalid('`origins` must be an array of strings');
+  }
+  return { host, port, title, origins };
+}
+
+/**
+ * The host of an URL, without its port.
+ * @param {string} authority
+ */
+const hostOf = (authority) => authority.replace(/:\d*$/, '').replace(/^\[(.*)\]$/, '$1');
+
+/** @param {string} host */
+const inUrl = (host) => (isIP(host) === 6 ? `[${host}]` : host);
+
+/**
+ * @param {any} isolate
+ * @param {any} [options]
+ */
+async function serve(isolate, options) {
+  const { host, port, title, origins } = checkOptions(options);
+  if (typeof isolate?.createInspectorSession !== 'function') throw invalid('`serve` requires parameter 1 to be an Isolate');
+  // Throws where the isolate cannot be inspected.
+  isolate.createInspectorSession().dispose();
+
+  const id = randomUUID();
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: MOST_MESSAGE, perMessageDeflate: false });
+  const server = createServer((request, response) => {
+    const answer = isAllowed(request) ? answerTo(String(request.url)) : undefined;
+    const body = answer === undefined ? '' : JSON.stringify(answer, undefined, 2);
+    const status = isAllowed(request) ? (answer === undefined ? 404 : 200) : 403;
+    response.writeHead(status, {
+      'Content-Type': 'application/json; charset=UTF-8',
+      'Cache-Control': 'no-cache',
+      'Content-Length': Buffer.byteLength(body),
+    });
+    response.end(body);
+  });
+  server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => socket.destroy());
+    if (!isAllowed(request)) return refuse(socket, '403 Forbidden');
+    if (request.url !== `/${id}`) return refuse(socket, '404 Not Found');
+    return sockets.handleUpgrade(request, socket, head, connect);
+  });
+
+  /**
+   * Against pages of the web, and names that point here only now (DNS rebinding).
+   * @param {import('node:http').IncomingMessage} request
+   */
+  function isAllowed({ headers }) {
+    const { origin } = headers;
+    if (origin !== undefined && !DEVTOOLS.test(origin) && !origins.includes(origin)) return false;
+    const name = hostOf(headers.host ?? '').toLowerCase();
+    return isIP(name) !== 0 || name === 'localhost' || name === host.toLowerCase();
+  }
+
+  /** @param {string} url */
+  function answerTo(url) {
+    switch (url.replace(/[?#].*$/, '').replace(/\/$/, '')) {
+      case '/json':
+      case '/json/list':
+        return [{
+          description: 'an isolate of isolated-v8',
+          devtoolsFrontendUrl: result.devtoolsUrl,
+          id,
+          title,
+          type: 'node',
+          url: 'file://',
+          webSocketDebuggerUrl: result.url,
+        }];
+      case '/json/version':
+        return { Browser: `isolated-v8/${version}`, 'Protocol-Version': '1.3' };
+      default:
+        return undefined;
+    }
+  }
+
+  /** @param {import('ws').WebSocket} socket */
+  function connect(socket) {
+    /** @type {any} */
+    let session;
+    try {
+      session = isolate.createInspectorSession();
+    } catch {
+      socket.close(GONE, 'The isolate is gone');
+      return;
+    }
+    const end = () => {
+      session?.dispose();
+      session = undefined;
+    };
+    /** @param {string} message */
+    const send = (message) => {
+      if (socket.bufferedAmount > MOST_WAITING) socket.terminate();
+      else if (socket.readyState === socket.OPEN) socket.send(message);
+    };
+    session.onNotification = send;
+    session.onResponse = (/** @type {number} */ _call, /** @type {string} */ message) => send(message);
+    socket.on('message', (data) => {
+      try {
+        session?.dispatchProtocolMessage(String(data));
+      } catch {
+        socket.close(GONE, 'The isolate is gone');
+      }
+    });
+    socket.on('close', end);
+    socket.on('error', () => {
+      end();
+      socket.terminate();
+    });
+  }
+
+  const closeSockets = () => {
+    for (const socket of sockets.clients) socket.close(GONE, 'The isolate is gone');
+  };
+  // Nothing tells of an isolate's end.
+  const check = setInterval(() => {
+    if (isolate.isDisposed) closeSockets();
+  }, CHECK_MS);
+  check.unref();
+
+  /** @type {Promise<void> | undefined} */
+  let closed;
+  const close = () => {
+    closed ??= new Promise((resolve) => {
+      clearInterval(check);
+      for (const socket of sockets.clients) socket.terminate();
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+    return closed;
+  };
+
+  await new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      clearInterval(check);
+      reject(error);
+    });
+    server.listen(port, host, () => resolve(undefined));
+  });
+  const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const place = `${inUrl(host)}:${address.port}/${id}`;
+  const result = Object.freeze({
+    host,
+    port: address.port,
+    url: `ws://${place}`,
+    devtoolsUrl: `devtools://devtools/bundled/js_app.html?experiments=true&v8only=true&ws=${place}`,
+    close,
+  });
+  return result;
+}
+
+/**
+ * @param {import('node:stream').Duplex} socket
+ * @param {string} status
+ */
+function refuse(socket, status) {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+module.exports = { serve };

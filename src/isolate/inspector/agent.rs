@@ -1,0 +1,208 @@
+//! The inspector on the side of V8: its sessions, and the loop in which a paused guest waits. Belongs to the isolate's
+//! [`Guest`] and is touched only by the thread that holds the isolate's lock.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use v8::inspector::{
+    Channel as V8Channel, StringView, V8Inspector, V8InspectorClient, V8InspectorClientImpl,
+    V8InspectorClientTrustLevel, V8InspectorSession,
+};
+
+use super::channel::Channel;
+use super::signal::soften;
+use super::{Request, Sink, console};
+use crate::isolate::remote::Remote;
+use crate::isolate::{Guest, IsolateScope, entry};
+use crate::value::Text;
+
+/// A message that takes longer to handle lets others come in between: one of them may be to stop it.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The group of contexts that sessions see; V8 keeps 0 for none.
+const GROUP: i32 = 1;
+
+/// As the original calls contexts that are made to be inspected, and the one that is always there.
+const NAME: &[u8] = b"<isolated-vm>";
+const DEFAULT_NAME: &[u8] = b"default";
+
+pub struct Agent {
+    // Sessions go before their inspector.
+    sessions: RefCell<BTreeMap<u32, Rc<Session>>>,
+    inspector: V8Inspector,
+    /// What guests have counted and timed by; V8 keeps these outside the heap.
+    labels: RefCell<HashSet<Text>>,
+    /// Since when the message that came last is being handled.
+    busy_since: Cell<Option<Instant>>,
+}
+
+struct Session {
+    v8: V8InspectorSession,
+    /// Nobody listens any more.
+    muted: Rc<Cell<bool>>,
+    /// Messages of this session that are being handled, on top of each other.
+    depth: Cell<u32>,
+}
+
+impl Agent {
+    pub fn new(isolate: &mut v8::Isolate, remote: &Arc<Remote>) -> Rc<Self> {
+        // SAFETY: only kept for the pause loop, which V8 calls with this isolate entered.
+        let address = unsafe { isolate.as_raw_isolate_ptr() };
+        let client = Client { remote: Arc::downgrade(remote), isolate: address, resumed: Cell::new(false) };
+        let inspector = V8Inspector::create(isolate, V8InspectorClient::new(Box::new(client)));
+        Rc::new(Self {
+            sessions: RefCell::default(),
+            inspector,
+            labels: RefCell::default(),
+            busy_since: Cell::new(None),
+        })
+    }
+
+    pub fn inspector(&self) -> &V8Inspector {
+        &self.inspector
+    }
+
+    /// Shows the context to sessions.
+    pub fn show_context(&self, scope: &mut IsolateScope<'_, '_>, context: v8::Local<'_, v8::Context>) {
+        self.show(scope, context, NAME);
+    }
+
+    /// As [`Agent::show_context`], for the context that belongs to no `Context`.
+    pub fn show_default_context(&self, scope: &mut IsolateScope<'_, '_>, context: v8::Local<'_, v8::Context>) {
+        self.show(scope, context, DEFAULT_NAME);
+    }
+
+    fn show(&self, scope: &mut IsolateScope<'_, '_>, context: v8::Local<'_, v8::Context>, name: &[u8]) {
+        self.inspector.context_created(context, GROUP, StringView::from(name), StringView::empty());
+        let context = v8::Local::new(scope, context);
+        // As in `guard_console`.
+        let _ = console::remove_tasks(&mut v8::ContextScope::new(scope, context));
+    }
+
+    /// Bounds what the context's `console` leaves with V8. Before any guest code runs in it.
+    pub fn guard_console(scope: &mut v8::PinScope<'_, '_>) {
+        // Fails only where the heap is full, and then the context is of no use.
+        let _ = console::guard(scope);
+    }
+
+    /// Whether a label is known or there is room for one more.
+    pub(super) fn admit_label(&self, label: Text) -> bool {
+        const MOST_LABELS: usize = 1_000;
+        let mut labels = self.labels.borrow_mut();
+        labels.contains(&label) || (labels.len() < MOST_LABELS && labels.insert(label))
+    }
+
+    /// When a message that has come amidst the handling of another may be handled; `None` for at once.
+    pub(super) fn postponed(&self) -> Option<Instant> {
+        self.busy_since.get().map(|since| since + PATIENCE).filter(|time| *time > Instant::now())
+    }
+
+    fn handle(&self, guest: &Arc<Guest>, remote: &Arc<Remote>, request: Request) {
+        match request {
+            Request::Connect(number, sink) => self.connect(guest, remote, number, sink),
+            Request::Message(number, text) => {
+                let session = self.sessions.borrow().get(&number).cloned();
+                if let Some(session) = session {
+                    let outer = self.busy_since.replace(Some(Instant::now()));
+                    session.dispatch(&text);
+                    self.busy_since.set(outer);
+                }
+            }
+            Request::Disconnect(number) => {
+                let session = self.sessions.borrow_mut().remove(&number);
+                if let Some(session) = session {
+                    session.close();
+                    remote.port.session_is_gone();
+                }
+            }
+        }
+    }
+
+    fn connect(&self, guest: &Arc<Guest>, remote: &Arc<Remote>, number: u32, sink: Arc<dyn Sink>) {
+        soften();
+        let muted = Rc::new(Cell::new(false));
+        let channel = V8Channel::new(Box::new(Channel::new(guest, remote, sink, Rc::clone(&muted))));
+        let trust = V8InspectorClientTrustLevel::FullyTrusted;
+        let v8 = self.inspector.connect(GROUP, channel, StringView::empty(), trust);
+        self.sessions.borrow_mut().insert(number, Rc::new(Session { v8, muted, depth: Cell::new(0) }));
+    }
+}
+
+impl Session {
+    fn dispatch(&self, message: &Text) {
+        // Always two bytes per character: V8 takes some one-byte strings for a binary form.
+        let units: Vec<u16> = match message {
+            Text::Latin1(bytes) => bytes.iter().map(|byte| u16::from(*byte)).collect(),
+            Text::Utf16(units) => units.to_vec(),
+        };
+        self.depth.set(self.depth.get() + 1);
+        self.v8.dispatch_protocol_message(StringView::from(&units[..]));
+        self.depth.set(self.depth.get() - 1);
+    }
+
+    /// V8's session goes with the last reference to this one. A message that is being handled further down the stack has
+    /// one; what that may be paused in must then be ended by other means.
+    fn close(&self) {
+        self.muted.set(true);
+        if self.depth.get() > 0 {
+            self.dispatch(&Text::from(r#"{"id":0,"method":"Debugger.disable"}"#));
+        }
+    }
+}
+
+/// Handles what sessions have asked for. The guest's thread calls this wherever it may run code.
+pub fn drain(guest: &Arc<Guest>) {
+    let (Some(agent), Ok(remote)) = (guest.agent(), guest.remote()) else { return };
+    while !remote.is_stopping()
+        && let Some(request) = remote.port.take()
+    {
+        agent.handle(guest, &remote, request);
+    }
+}
+
+struct Client {
+    remote: Weak<Remote>,
+    isolate: v8::UnsafeRawIsolatePtr,
+    /// The pause that runs now is to end.
+    resumed: Cell<bool>,
+}
+
+impl V8InspectorClientImpl for Client {
+    /// The guest is paused. Sessions are served, and sync calls to the isolate, whose callers would wait for ever;
+    /// timeouts stand still.
+    fn run_message_loop_on_pause(&self, _group: i32) {
+        let Some(remote) = self.remote.upgrade() else { return };
+        // SAFETY: V8 pauses the guest of this isolate, which is entered on this thread for the time of this call.
+        let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(self.isolate) };
+        let Some(guest) = isolate.get_slot::<Arc<Guest>>().cloned() else { return };
+        // SAFETY: as above: called from inside V8, on this isolate's thread.
+        v8::callback_scope!(unsafe let scope, &mut isolate);
+        self.resumed.set(false);
+        loop {
+            let version = remote.version.load(Ordering::Acquire);
+            if remote.is_stopping() {
+                scope.terminate_execution();
+                break;
+            }
+            drain(&guest);
+            if self.resumed.get() {
+                break;
+            }
+            if let Some(job) = remote.take_call() {
+                entry::run(scope, &guest, &remote, job);
+                continue;
+            }
+            let paused = remote.entries.pause();
+            remote.park(version, None);
+            remote.entries.resume(&self.remote, paused);
+        }
+    }
+
+    fn quit_message_loop_on_pause(&self) {
+        self.resumed.set(true);
+    }
+}

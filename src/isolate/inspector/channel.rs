@@ -1,0 +1,140 @@
+//! From V8's inspector to the owner of a session. What waits for a host is bounded: the guest that causes it has to wait.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use v8::UniquePtr;
+use v8::inspector::{ChannelImpl, StringBuffer, StringView};
+
+use crate::isolate::Guest;
+use crate::isolate::remote::Remote;
+use crate::value::{Answer, Outcome, Text};
+
+/// Gets a session's messages. On the guest's thread; must not wait.
+pub trait Sink: Send + Sync {
+    /// A response to the call of that number, or a notification. `done` hears when it was taken.
+    fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Answer>);
+}
+
+/// What may wait for a session's owner.
+const MOST_BYTES: usize = 64 << 20;
+const MOST_MESSAGES: usize = 10_000;
+
+#[derive(Default)]
+struct Backlog {
+    messages: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Backlog {
+    fn is_full(&self) -> bool {
+        self.messages.load(Ordering::Acquire) >= MOST_MESSAGES || self.bytes.load(Ordering::Acquire) >= MOST_BYTES
+    }
+}
+
+/// One message that waits.
+struct Pending {
+    remote: Weak<Remote>,
+    backlog: Arc<Backlog>,
+    bytes: usize,
+    over: AtomicBool,
+}
+
+impl Pending {
+    fn end(&self) {
+        if self.over.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let was_full = self.backlog.is_full();
+        self.backlog.messages.fetch_sub(1, Ordering::AcqRel);
+        self.backlog.bytes.fetch_sub(self.bytes, Ordering::AcqRel);
+        if was_full && let Some(remote) = self.remote.upgrade() {
+            remote.wake();
+        }
+    }
+}
+
+impl Answer for Pending {
+    fn answer(&self, _outcome: Outcome) {
+        self.end();
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+pub struct Channel {
+    remote: Weak<Remote>,
+    guest: Weak<Guest>,
+    sink: Arc<dyn Sink>,
+    backlog: Arc<Backlog>,
+    muted: Rc<Cell<bool>>,
+}
+
+/// The characters of V8's buffer.
+pub fn text(buffer: &UniquePtr<StringBuffer>) -> Option<Text> {
+    Some(match buffer.as_ref()?.string() {
+        StringView::U8(bytes) => Text::Latin1(bytes.to_vec().into_boxed_slice()),
+        StringView::U16(units) => Text::from_utf16(units.to_vec()),
+    })
+}
+
+impl Channel {
+    pub fn new(guest: &Arc<Guest>, remote: &Arc<Remote>, sink: Arc<dyn Sink>, muted: Rc<Cell<bool>>) -> Self {
+        Self { remote: Arc::downgrade(remote), guest: Arc::downgrade(guest), sink, backlog: Arc::default(), muted }
+    }
+
+    fn deliver(&self, call: Option<i32>, message: &UniquePtr<StringBuffer>) {
+        let Some(message) = text(message) else { return };
+        let bytes = message.byte_len();
+        self.backlog.messages.fetch_add(1, Ordering::AcqRel);
+        self.backlog.bytes.fetch_add(bytes, Ordering::AcqRel);
+        let pending = Pending {
+            remote: self.remote.clone(),
+            backlog: Arc::clone(&self.backlog),
+            bytes,
+            over: AtomicBool::new(false),
+        };
+        self.sink.deliver(call, message, Arc::new(pending));
+    }
+
+    /// Waits until there is room. False where that cannot come: a host's thread waits for this very guest.
+    fn wait_for_room(&self) -> bool {
+        let (Some(remote), Some(guest)) = (self.remote.upgrade(), self.guest.upgrade()) else { return false };
+        let paused = remote.entries.pause();
+        let found = loop {
+            let version = remote.version.load(Ordering::Acquire);
+            if !self.backlog.is_full() {
+                break true;
+            }
+            if remote.is_stopping() || remote.has_waiting_call() || guest.serves_waiting_host() {
+                break false;
+            }
+            remote.park(version, None);
+        };
+        remote.entries.resume(&self.remote, paused);
+        found
+    }
+}
+
+impl ChannelImpl for Channel {
+    fn send_response(&self, call: i32, message: UniquePtr<StringBuffer>) {
+        if !self.muted.get() {
+            self.deliver(Some(call), &message);
+        }
+    }
+
+    /// Notifications come as guest code likes; without room they are lost.
+    fn send_notification(&self, message: UniquePtr<StringBuffer>) {
+        if !self.muted.get() && (!self.backlog.is_full() || self.wait_for_room()) {
+            self.deliver(None, &message);
+        }
+    }
+
+    fn flush_protocol_notifications(&self) {}
+}

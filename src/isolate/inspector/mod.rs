@@ -1,0 +1,19 @@
+//! V8's inspector in one isolate: sessions through which debuggers talk to it, and profiles of its processor time.
+//!
+//! A message waits in the isolate's [`Port`] until its thread takes it: between two jobs, between two instructions of
+//! running guest code, while the guest waits for a host, or while it is paused. What V8 has to say goes to the session's
+//! [`Sink`]. An isolate with sessions keeps its thread: V8's profiler samples the thread it was started on.
+
+mod agent;
+mod channel;
+mod console;
+mod port;
+mod profiler;
+mod profiles;
+mod signal;
+
+pub use agent::{Agent, drain};
+pub use channel::Sink;
+pub use port::{Port, Request};
+pub use profiler::Profiling;
+pub use profiles::Profiles;

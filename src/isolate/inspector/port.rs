@@ -1,0 +1,150 @@
+//! Messages on their way to the inspector of an isolate, as other threads see it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::{Sink, drain};
+use crate::isolate::remote::Remote;
+use crate::isolate::{Guest, Job, Kind, Work, clock};
+use crate::value::{Code, ErrorClass, Fault, Nobody, Text, Value};
+
+/// What sessions ask for, by their numbers.
+pub enum Request {
+    Connect(u32, Arc<dyn Sink>),
+    Message(u32, Text),
+    Disconnect(u32),
+}
+
+/// Bytes and number of messages that may wait for an isolate.
+const MOST_BYTES: usize = 64 << 20;
+const MOST_MESSAGES: usize = 10_000;
+
+/// Sessions of one isolate; each costs memory outside its heap.
+const MOST_SESSIONS: u32 = 100;
+
+#[derive(Default)]
+struct Queue {
+    requests: VecDeque<Request>,
+    bytes: usize,
+    last_session: u32,
+}
+
+#[derive(Default)]
+pub struct Port {
+    queue: Mutex<Queue>,
+    waiting: AtomicBool,
+    /// Sessions that are open or about to be closed.
+    sessions: AtomicU32,
+}
+
+impl Port {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There are requests.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    pub fn has_sessions(&self) -> bool {
+        self.sessions.load(Ordering::Acquire) > 0
+    }
+
+    /// The next request, in order of arrival.
+    pub fn take(&self) -> Option<Request> {
+        if !self.is_waiting() {
+            return None;
+        }
+        let mut queue = self.lock();
+        let request = queue.requests.pop_front();
+        if let Some(Request::Message(_, text)) = &request {
+            queue.bytes -= text.byte_len();
+        }
+        self.waiting.store(!queue.requests.is_empty(), Ordering::Release);
+        request
+    }
+
+    fn put(&self, queue: &mut Queue, request: Request) {
+        if let Request::Message(_, text) = &request {
+            queue.bytes += text.byte_len();
+        }
+        queue.requests.push_back(request);
+        self.waiting.store(true, Ordering::Release);
+    }
+
+    pub(super) fn session_is_gone(&self) {
+        self.sessions.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Remote {
+    /// Opens a session; its number.
+    pub fn open_session(&self, sink: Arc<dyn Sink>) -> Result<u32, Fault> {
+        if self.port.sessions.fetch_add(1, Ordering::AcqRel) >= MOST_SESSIONS {
+            self.port.session_is_gone();
+            return Err(Fault::coded(ErrorClass::RangeError, "Too many inspector sessions are open", Code::Limit));
+        }
+        let mut queue = self.port.lock();
+        queue.last_session += 1;
+        let session = queue.last_session;
+        self.port.put(&mut queue, Request::Connect(session, sink));
+        drop(queue);
+        self.knock();
+        Ok(session)
+    }
+
+    /// Sends a message of the protocol to the inspector.
+    pub fn send_to_session(&self, session: u32, message: Text) -> Result<(), Fault> {
+        let mut queue = self.port.lock();
+        if queue.requests.len() >= MOST_MESSAGES || queue.bytes.saturating_add(message.byte_len()) > MOST_BYTES {
+            return Err(Fault::coded(ErrorClass::RangeError, "Too many messages wait for the isolate", Code::Limit));
+        }
+        self.port.put(&mut queue, Request::Message(session, message));
+        drop(queue);
+        self.knock();
+        Ok(())
+    }
+
+    /// Closes a session. On any thread; does not wait.
+    pub fn close_session(&self, session: u32) {
+        self.port.put(&mut self.port.lock(), Request::Disconnect(session));
+        self.knock();
+        // Where nothing runs a job must see to it.
+        let work: Work = Box::new(|_scope, guest| {
+            drain(guest);
+            Ok(Value::Undefined)
+        });
+        self.post(Job::new(Kind::Task, Arc::new(Nobody), work));
+    }
+
+    /// Has the isolate's thread look at its requests, if it is busy.
+    fn knock(&self) {
+        if let Some(v8) = self.v8.get() {
+            v8.request_interrupt(on_knock, std::ptr::null_mut());
+        }
+        // A guest that waits in Rust, or is paused, is not woken by V8. An idle one stays so.
+        self.wake();
+    }
+}
+
+/// V8 calls this on the guest's thread, between two instructions of the guest.
+unsafe extern "C" fn on_knock(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std::ffi::c_void) {
+    // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
+    let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
+    let Some(guest) = isolate.get_slot::<Arc<Guest>>().cloned() else { return };
+    if let (Some(time), Ok(remote)) = (guest.agent().and_then(|agent| agent.postponed()), guest.remote()) {
+        let remote = Arc::downgrade(&remote);
+        clock::after(time.saturating_duration_since(Instant::now()), move || {
+            if let Some(remote) = remote.upgrade() {
+                remote.knock();
+            }
+        });
+        return;
+    }
+    // SAFETY: the interrupt runs inside V8 on this isolate's thread, which is what a callback scope asks for.
+    v8::callback_scope!(unsafe let _scope, &mut isolate);
+    drain(&guest);
+}

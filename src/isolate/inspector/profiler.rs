@@ -1,0 +1,86 @@
+//! One processor profile: from the beginning of an outermost job to its end, always on one thread. V8's inspector has the
+//! profiler; an isolate that cannot be inspected gets an inspector for this time.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use v8::UniquePtr;
+use v8::inspector::{
+    Channel, ChannelImpl, StringBuffer, StringView, V8Inspector, V8InspectorClient, V8InspectorClientImpl,
+    V8InspectorClientTrustLevel, V8InspectorSession,
+};
+
+use super::channel::text;
+use super::signal::sample;
+use crate::isolate::Guest;
+use crate::isolate::remote::Remote;
+use crate::value::Text;
+
+/// No session sees this group and it has no contexts, so that guest code has nothing to do with it.
+const GROUP: i32 = 2;
+
+const ENABLE: &[u8] = br#"{"id":1,"method":"Profiler.enable"}"#;
+const START: &[u8] = br#"{"id":2,"method":"Profiler.start"}"#;
+const STOP: &[u8] = br#"{"id":3,"method":"Profiler.stop"}"#;
+const STOP_ID: i32 = 3;
+
+/// A profile that is being taken.
+pub struct Profiling {
+    // The session goes before its inspector.
+    session: V8InspectorSession,
+    _inspector: Option<V8Inspector>,
+    result: Rc<RefCell<Option<Text>>>,
+}
+
+struct Client;
+
+impl V8InspectorClientImpl for Client {}
+
+struct Collector(Rc<RefCell<Option<Text>>>);
+
+impl ChannelImpl for Collector {
+    fn send_response(&self, call: i32, message: UniquePtr<StringBuffer>) {
+        if call == STOP_ID {
+            *self.0.borrow_mut() = text(&message);
+        }
+    }
+
+    fn send_notification(&self, _message: UniquePtr<StringBuffer>) {}
+
+    fn flush_protocol_notifications(&self) {}
+}
+
+impl Profiling {
+    /// Starts a profile if somebody wants one.
+    pub fn start(isolate: &mut v8::Isolate, guest: &Guest, remote: &Remote) -> Option<Self> {
+        if !remote.profiles.are_wanted() {
+            return None;
+        }
+        let result = Rc::default();
+        let channel = Channel::new(Box::new(Collector(Rc::clone(&result))));
+        let own = if guest.agent().is_some() { None } else { Some(bare_inspector(isolate)) };
+        let agent = guest.agent();
+        let inspector = agent.as_ref().map(|agent| agent.inspector()).or(own.as_ref())?;
+        let trust = V8InspectorClientTrustLevel::FullyTrusted;
+        let session = inspector.connect(GROUP, channel, StringView::empty(), trust);
+        session.dispatch_protocol_message(StringView::from(ENABLE));
+        sample(|| session.dispatch_protocol_message(StringView::from(START)))?;
+        Some(Self { session, _inspector: own, result })
+    }
+
+    /// Ends the profile and keeps it for those who want it.
+    pub fn finish(self, remote: &Remote) {
+        self.session.dispatch_protocol_message(StringView::from(STOP));
+        if let Some(profile) = self.result.take() {
+            remote.profiles.add(remote.meter.thread_id(), profile);
+        }
+    }
+}
+
+/// An inspector that leaves `console` alone. V8 keeps what guests count and time by outside of the heap, without bounds,
+/// as soon as an inspector listens; one that goes away takes the console's listener along, whosever it was.
+fn bare_inspector(isolate: &mut v8::Isolate) -> V8Inspector {
+    let inspector = V8Inspector::create(isolate, V8InspectorClient::new(Box::new(Client)));
+    drop(V8Inspector::create(isolate, V8InspectorClient::new(Box::new(Client))));
+    inspector
+}

@@ -1,0 +1,105 @@
+//! The processor profiles of an isolate: one per outermost job while somebody asks for them, as V8 wrote them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::value::Text;
+
+/// What profiles may take until somebody fetches them; later ones are not kept.
+const MOST_BYTES: usize = 256 << 20;
+
+struct Profile {
+    serial: u64,
+    thread: u64,
+    json: Arc<Text>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// Who has asked, and the first profile that is for them.
+    titles: BTreeMap<String, u64>,
+    profiles: VecDeque<Profile>,
+    bytes: usize,
+    next: u64,
+}
+
+#[derive(Default)]
+pub struct Profiles {
+    shelf: Mutex<Shelf>,
+    wanted: AtomicBool,
+}
+
+impl Profiles {
+    fn lock(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn are_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Acquire)
+    }
+
+    /// From now on profiles are kept for `title`.
+    pub fn start(&self, title: String) {
+        let mut shelf = self.lock();
+        let next = shelf.next;
+        shelf.titles.entry(title).or_insert(next);
+        self.wanted.store(true, Ordering::Release);
+    }
+
+    /// The profiles that were kept for `title`, each with the thread it is of.
+    pub fn stop(&self, title: &str) -> Vec<(u64, Arc<Text>)> {
+        let mut shelf = self.lock();
+        let Some(first) = shelf.titles.remove(title) else { return Vec::new() };
+        let wanted = shelf.profiles.iter().filter(|profile| profile.serial >= first);
+        let result = wanted.map(|profile| (profile.thread, Arc::clone(&profile.json))).collect();
+        let oldest = shelf.titles.values().min().copied();
+        while shelf.profiles.front().is_some_and(|profile| oldest.is_none_or(|oldest| profile.serial < oldest)) {
+            if let Some(profile) = shelf.profiles.pop_front() {
+                shelf.bytes -= profile.json.byte_len();
+            }
+        }
+        self.wanted.store(oldest.is_some(), Ordering::Release);
+        result
+    }
+
+    pub fn add(&self, thread: u64, json: Text) {
+        let mut shelf = self.lock();
+        let bytes = json.byte_len();
+        if shelf.titles.is_empty() || shelf.bytes.saturating_add(bytes) > MOST_BYTES {
+            return;
+        }
+        let serial = shelf.next;
+        shelf.next += 1;
+        shelf.bytes += bytes;
+        shelf.profiles.push_back(Profile { serial, thread, json: Arc::new(json) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Profiles;
+    use crate::value::Text;
+
+    fn numbers(profiles: &Profiles, title: &str) -> Vec<u64> {
+        profiles.stop(title).into_iter().map(|(thread, _)| thread).collect()
+    }
+
+    #[test]
+    fn everybody_gets_what_came_since_they_asked() {
+        let profiles = Profiles::default();
+        profiles.add(0, Text::from("nobody asks"));
+        profiles.start("a".into());
+        profiles.add(1, Text::from("{}"));
+        profiles.start("b".into());
+        profiles.start("a".into());
+        profiles.add(2, Text::from("{}"));
+        assert_eq!(numbers(&profiles, "a"), [1, 2]);
+        assert!(profiles.are_wanted());
+        profiles.add(3, Text::from("{}"));
+        assert_eq!(numbers(&profiles, "b"), [2, 3]);
+        assert!(!profiles.are_wanted());
+        assert!(numbers(&profiles, "b").is_empty());
+        assert_eq!(profiles.lock().bytes, 0);
+    }
+}

@@ -1,0 +1,113 @@
+//! `InspectorSession`, and the CPU profiler of `Isolate`.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::isolate::{not_inspectable, remote_of};
+use super::{Args, Prepared, call_callable, malformed};
+use crate::isolate::{Kind, Limits, Remote, Sink, drain};
+use crate::value::{Answer, Callable, Chain, Charge, Code, ErrorClass, Fault, Handle, Owner, Slot, Text, Value};
+
+/// Keeps a session open, and its isolate alive; closes it when the last handle is gone.
+struct Connection {
+    remote: Arc<Remote>,
+}
+
+impl Owner for Connection {
+    fn id(&self) -> u64 {
+        Owner::id(&*self.remote)
+    }
+
+    fn release(&self, session: u32) {
+        self.remote.close_session(session);
+    }
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+/// The function that gets a session's messages: `(callId, message)`, without a number for notifications. It is called as
+/// a task of its home, also while that waits for the isolate.
+struct Listener(Arc<Callable>);
+
+impl Sink for Listener {
+    fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Answer>) {
+        let call = call.map_or(Value::Undefined, |call| Value::Number(f64::from(call)));
+        match call_callable(&self.0, vec![call, Value::String(message)]) {
+            Ok(prepared) => prepared.dispatch(Kind::Loose, Chain::default(), Charge::default(), done),
+            Err(fault) => done.answer(Err(fault)),
+        }
+    }
+}
+
+pub fn open_session(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let remote = remote_of(target)?;
+    let listener = args.optional_function()?.ok_or_else(malformed)?;
+    if remote.is_disposed() {
+        // The original's typing error.
+        return Err(Fault::coded(ErrorClass::Error, "Isolate is diposed", Code::Disposed));
+    }
+    if !remote.settings.inspector {
+        return Err(not_inspectable());
+    }
+    let session = remote.open_session(Arc::new(Listener(listener)))?;
+    let slot = Slot::new(Arc::new(Connection { remote }), session);
+    Ok(Prepared::Done(Ok(Value::Handle(Handle::Session(slot)))))
+}
+
+fn session_of(target: Option<Value>) -> Result<(Arc<Remote>, u32), Fault> {
+    let Some(Value::Handle(Handle::Session(slot))) = target else { return Err(malformed()) };
+    let connection = Arc::clone(slot.owner()).as_any().downcast::<Connection>().map_err(|_| malformed())?;
+    if connection.remote.is_disposed() {
+        return Err(Fault::coded(ErrorClass::Error, "Session is dead", Code::Disposed));
+    }
+    Ok((Arc::clone(&connection.remote), slot.index()))
+}
+
+/// Leaves a message for the isolate's thread, which handles it as soon as it can, even amidst running code.
+pub fn send(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let (remote, session) = session_of(target)?;
+    remote.send_to_session(session, args.text()?)?;
+    Ok(Prepared::Done(Ok(Value::Undefined)))
+}
+
+/// Handles what was sent, at the latest; an idle isolate looks at nothing by itself.
+pub fn run(target: Option<Value>) -> Result<Prepared, Fault> {
+    let (remote, _) = session_of(target)?;
+    Ok(Prepared::Enter {
+        remote,
+        limits: Limits::default(),
+        work: Box::new(|_scope, guest| {
+            drain(guest);
+            Ok(Value::Undefined)
+        }),
+    })
+}
+
+pub fn start_profiler(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let remote = remote_of(target)?;
+    if remote.is_disposed() {
+        return Err(Fault::disposed(false));
+    }
+    remote.profiles.start(args.text()?.to_string());
+    Ok(Prepared::Done(Ok(Value::Boolean(true))))
+}
+
+/// The profiles, after what was asked of the isolate before: pairs of a thread and what V8 says of it.
+pub fn stop_profiler(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let remote = remote_of(target)?;
+    let title = args.text()?.to_string();
+    Ok(Prepared::Enter {
+        remote,
+        limits: Limits::default(),
+        work: Box::new(move |_scope, guest| {
+            let mut values = Vec::new();
+            for (thread, json) in guest.remote()?.profiles.stop(&title) {
+                values.push(Value::Number(thread as f64));
+                values.push(Value::String(Arc::unwrap_or_clone(json)));
+            }
+            Ok(Value::List(values))
+        }),
+    })
+}

@@ -1,0 +1,136 @@
+'use strict';
+// `InspectorSession`: a conversation with the inspector of an isolate, in the Chrome DevTools protocol. It ends with
+// `dispose()`, or when nobody has it any more.
+
+const { create, cutOff, Error } = require('./primordials.js');
+const { recordOf, stamp } = require('./handle.js');
+const { CALLBACK, KIND, MODE, OP } = require('./protocol.js');
+const { CODE, coded } = require('./error.js');
+const { CallbackRecord } = require('./callback.js');
+const { defineClass, privateConstructor } = require('./classes.js');
+const { illegalInvocation, tooFew, wrongParameter } = require('./options.js');
+
+/** Who hears of a session's messages. Apart from the session, which would live for ever if its listeners had it. */
+class Listeners {
+  constructor() {
+    /** @type {Function | undefined} */
+    this.onNotification = undefined;
+    /** @type {Function | undefined} */
+    this.onResponse = undefined;
+  }
+}
+cutOff(Listeners);
+
+/** What an `InspectorSession` hides. */
+class SessionRecord {
+  /**
+   * @param {import('./handle.js').Row} entry
+   * @param {Listeners} listeners
+   */
+  constructor(entry, listeners) {
+    /** @type {import('./handle.js').Row | undefined} undefined once disposed */
+    this.entry = entry;
+    this.listeners = listeners;
+  }
+}
+cutOff(SessionRecord);
+
+const isDead = () => coded(Error, 'Session is dead', CODE.DISPOSED);
+
+/** @param {import('./index.js').Core} core */
+module.exports = function createSession(core) {
+  const { binding, entries } = core;
+  const { idOf, invoke, pack, unpack } = binding;
+
+  function Session() {
+    throw privateConstructor('Session');
+  }
+
+  /**
+   * @param {unknown} self
+   * @returns {SessionRecord & { entry: import('./handle.js').Row }}
+   */
+  function recordOfThis(self) {
+    const record = recordOf(self, KIND.SESSION);
+    if (record === undefined) {
+      throw illegalInvocation();
+    }
+    if (record.entry === undefined) {
+      throw isDead();
+    }
+    return record;
+  }
+
+  /** @param {unknown} listener */
+  function checkListener(listener) {
+    if (typeof listener !== 'function') {
+      throw wrongParameter(1, 'a function');
+    }
+    return listener;
+  }
+
+  /**
+   * @param {number} isolate its id
+   * @param {Function} method
+   */
+  function open(isolate, method) {
+    if (binding.side === 'guest') {
+      throw coded(Error, 'An isolate is not debuggable from within itself', CODE.UNSUPPORTED);
+    }
+    const listeners = new Listeners();
+    /**
+     * @param {number | undefined} call
+     * @param {string} message
+     */
+    function deliver(call, message) {
+      const { onNotification, onResponse } = listeners;
+      if (call === undefined) {
+        if (onNotification !== undefined) {
+          onNotification(message);
+        }
+      } else if (onResponse !== undefined) {
+        onResponse(call, message);
+      }
+    }
+    const listener = stamp({}, KIND.CALLBACK, new CallbackRecord(deliver, CALLBACK.IGNORED));
+    const id = idOf(invoke(OP.OPEN_SESSION, MODE.SYNC, 0, isolate, pack(listener, 0)), method);
+    return stamp(create(Session.prototype), KIND.SESSION, new SessionRecord(entries.enter(id), listeners));
+  }
+
+  const methods = {
+    /** @param {string} message */
+    dispatchProtocolMessage(message) {
+      const record = recordOf(this, KIND.SESSION);
+      if (record === undefined) {
+        throw illegalInvocation();
+      }
+      if (typeof message !== 'string') {
+        throw arguments.length < 1 ? tooFew(1) : wrongParameter(1, 'a string');
+      }
+      const { id } = recordOfThis(this).entry;
+      unpack(invoke(OP.SESSION_SEND, MODE.SYNC, 0, id, message), methods.dispatchProtocolMessage);
+      // Request 0 settles nothing; until then the host's event loop stays alive.
+      invoke(OP.SESSION_RUN, MODE.ASYNC, 0, id);
+    },
+    dispose() {
+      const record = recordOfThis(this);
+      entries.leave(record.entry);
+      /** @type {SessionRecord} */ (record).entry = undefined;
+    },
+    get onNotification() {
+      return recordOfThis(this).listeners.onNotification;
+    },
+    set onNotification(listener) {
+      recordOfThis(this).listeners.onNotification = checkListener(listener);
+    },
+    get onResponse() {
+      return recordOfThis(this).listeners.onResponse;
+    },
+    set onResponse(listener) {
+      recordOfThis(this).listeners.onResponse = checkListener(listener);
+    },
+  };
+
+  defineClass(Session, methods);
+  return { open };
+};
