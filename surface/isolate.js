@@ -4,7 +4,7 @@
 const { define, Error, freeze } = require('./primordials.js');
 const { kindOf, recordOf, stamp } = require('./handle.js');
 const { KIND, MODE, OP } = require('./protocol.js');
-const { CODE, coded, unsupported } = require('./error.js');
+const { CODE, coded } = require('./error.js');
 const { named } = require('./heap.js');
 const { profilesOf } = require('./profile.js');
 const { defineClass, needsNew } = require('./classes.js');

@@ -147,21 +147,21 @@ describe('a guest that calls without end', () => {
 
 describe('the limit is noticed', () => {
   const LARGE = "globalThis.text = 'x'.repeat(2 ** 27); /z/.test(text); text.length";
-  const MEMORY = "{ code: 'ERR_ISOLATE_MEMORY', message: 'Isolate was disposed during execution due to memory limit' }";
+  const GONE = "{ code: 'ERR_ISOLATE_MEMORY', message: 'Isolate was disposed during execution due to memory limit' }";
 
   test('when one string is larger than it', () => passes(`
-    assert.throws(() => context.evalSync(${JSON.stringify(LARGE)}), ${MEMORY});
+    assert.throws(() => context.evalSync(${JSON.stringify(LARGE)}), ${GONE});
     assert.equal(isolate.isDisposed, true);
     const other = new ivm.Isolate({ memoryLimit: 8 });
-    await assert.rejects((await other.createContext()).eval(${JSON.stringify(LARGE)}), ${MEMORY});`, { options: '{ memoryLimit: 8 }' }));
+    await assert.rejects((await other.createContext()).eval(${JSON.stringify(LARGE)}), ${GONE});`, { options: '{ memoryLimit: 8 }' }));
 
   test('when a host passes such a string', () => passes(`
-    assert.throws(() => context.evalClosureSync('globalThis.text = $0; 0', ['y'.repeat(2 ** 26)]), ${MEMORY});`, { options: '{ memoryLimit: 8 }' }));
+    assert.throws(() => context.evalClosureSync('globalThis.text = $0; 0', ['y'.repeat(2 ** 26)]), ${GONE});`, { options: '{ memoryLimit: 8 }' }));
 
   test('when a guest waits with it', () => passes(`
     let waited;
     context.global.setSync('wait', () => { waited = isolate.isDisposed; block(500); });
-    assert.throws(() => context.evalSync(${JSON.stringify(LARGE)} + '; wait(); 0'), ${MEMORY});`, { options: '{ memoryLimit: 8 }' }));
+    assert.throws(() => context.evalSync(${JSON.stringify(LARGE)} + '; wait(); 0'), ${GONE});`, { options: '{ memoryLimit: 8 }' }));
 });
 
 describe('a guest that cannot be stopped', () => {
