@@ -16,6 +16,7 @@ const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm
 /** Stable codes of the errors that this library raises itself. */
 const CODE = freeze({
   INVALID_ARG: 'ERR_INVALID_ARG',
+  LIMIT: 'ERR_ISOLATE_LIMIT',
   RELEASED: 'ERR_ISOLATE_RELEASED',
   TRANSFER: 'ERR_ISOLATE_TRANSFER',
   UNSUPPORTED: 'ERR_ISOLATE_UNSUPPORTED',

@@ -85,7 +85,14 @@ function createSurface(binding, more) {
       if (call !== undefined) {
         return call.promise;
       }
-      return mode === MODE.SYNC ? binding.unpack(carrier, method) : undefined;
+      if (mode === MODE.SYNC) {
+        return binding.unpack(carrier, method);
+      }
+      if (carrier !== undefined) {
+        // It could not begin.
+        binding.unpack(carrier, method);
+      }
+      return undefined;
     },
     /** Bad options and the like: asynchronous methods reject, all others throw. */
     refuse(mode, error) {

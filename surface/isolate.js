@@ -9,6 +9,7 @@ const { named } = require('./heap.js');
 const { defineClass, needsNew } = require('./classes.js');
 const {
   illegalInvocation, optionsArgument, Origin, readBoolean, readCopyOfBuffer, readFunction, readNumber, tooFew, wrongParameter,
+  wrongThis,
 } = require('./options.js');
 
 /** @param {Promise<ArrayLike<number>>} figures */
@@ -38,8 +39,8 @@ module.exports = function createIsolate(core) {
     let onCatastrophicError;
     if (options !== undefined) {
       memory = readNumber(options, 'memoryLimit', DEFAULT_MEMORY);
-      // Written so that NaN fails as well. Fractions are cut off, so 7.9 fails and 8.9 is 8.
-      if (!(memory >= LEAST_MEMORY)) {
+      // Written so that NaN fails as well, and infinity as in the original. Fractions are cut off: 7.9 fails and 8.9 is 8.
+      if (!(memory >= LEAST_MEMORY && memory < 1 / 0)) {
         throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY}`, CODE.INVALID_ARG);
       }
       memory = memory > MOST_MEMORY ? MOST_MEMORY : memory | 0;
@@ -82,7 +83,13 @@ module.exports = function createIsolate(core) {
    * @param {number} op
    * @param {Function} Class
    */
-  const ask = (self, op, Class) => unpack(invoke(op, MODE.SYNC, 0, idOfThis(self)), Class);
+  function ask(self, op, Class) {
+    const record = recordOf(self, KIND.ISOLATE);
+    if (record === undefined) {
+      throw wrongThis();
+    }
+    return unpack(invoke(op, MODE.SYNC, 0, record.entry.id), Class);
+  }
 
   /**
    * @param {number} id

@@ -6,7 +6,9 @@ use super::track;
 use crate::convert::{self, cap};
 use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote};
 use crate::ops::{self, Prepared, Transfer};
-use crate::value::{Answer, Callable, CallbackMode, Chain, Charge, Fault, Host, Nobody, Outcome, Owner, Value};
+use crate::value::{
+    Answer, Callable, CallbackMode, Chain, Charge, Code, ErrorClass, Fault, Host, Nobody, Outcome, Owner, Value,
+};
 
 /// A native function of this realm that calls `callable`. One that lives in this isolate is itself.
 pub fn function<'s>(
@@ -111,7 +113,9 @@ pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) ->
         Prepared::Enter { remote, limits, work } if at.guest.owner_id() == Some(remote.id()) => {
             at.guest.run_nested(scope, Job::new(Kind::Call, answer, work).limited(limits).in_chain(chain))?;
         }
-        Prepared::Enter { .. } if !chain.is_rooted() => return Err(Fault::error(SYNC_IN_ASYNC)),
+        Prepared::Enter { .. } if !chain.is_rooted() => {
+            return Err(Fault::coded(ErrorClass::Error, SYNC_IN_ASYNC, Code::Unsupported));
+        }
         prepared => prepared.dispatch(Kind::Call, chain, Charge::default(), answer),
     }
     at.guest.wait(scope, &reply)

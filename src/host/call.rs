@@ -94,10 +94,14 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), answer);
             js.undefined()
         }
-        _ => {
-            prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), Arc::new(Nobody));
-            js.undefined()
-        }
+        // Nobody hears how it ends, except that it could not begin.
+        _ => match prepared {
+            Prepared::Done(Err(fault)) => carrier::write(js, local, Err(fault)),
+            prepared => {
+                prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), Arc::new(Nobody));
+                js.undefined()
+            }
+        },
     }
 }
 

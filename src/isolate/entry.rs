@@ -297,7 +297,10 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
             guest.forget_rejections();
         }
         v8::scope!(let scope, scope);
-        if let Some(rejection) = guest.take_rejection(scope) {
+        // An error of the call itself comes first, as in isolated-vm.
+        if let Some(rejection) = guest.take_rejection(scope)
+            && outcome.is_ok()
+        {
             outcome = Err(rejection);
         }
     }

@@ -49,6 +49,8 @@ pub enum Code {
     Transfer,
     Environment,
     Limit,
+    Unsupported,
+    InvalidArg,
 }
 
 impl Code {
@@ -63,6 +65,8 @@ impl Code {
             Self::Transfer => "ERR_ISOLATE_TRANSFER",
             Self::Environment => "ERR_ISOLATE_ENVIRONMENT",
             Self::Limit => "ERR_ISOLATE_LIMIT",
+            Self::Unsupported => "ERR_ISOLATE_UNSUPPORTED",
+            Self::InvalidArg => "ERR_INVALID_ARG",
         }
     }
 }
@@ -121,6 +125,16 @@ impl Fault {
 
     pub fn coded(class: ErrorClass, message: &str, code: Code) -> Self {
         Self::new(class, message, Some(code))
+    }
+
+    /// What was given is not what the call takes.
+    pub fn invalid(message: &str) -> Self {
+        Self::coded(ErrorClass::TypeError, message, Code::InvalidArg)
+    }
+
+    /// A value that cannot cross.
+    pub fn refused(message: &str) -> Self {
+        Self::coded(ErrorClass::TypeError, message, Code::Transfer)
     }
 
     /// A promise could not be awaited: its isolate is being stopped, or calling its `then` has failed.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Owner, Slot, Text, Value};
+use super::{Code, ErrorClass, Fault, Owner, Slot, Text, Value};
 
 /// An `ivm` object on its way.
 #[derive(Clone, Debug)]
@@ -140,6 +140,16 @@ impl ExternalCopy {
             TOTAL_EXTERNAL_SIZE.fetch_sub(self.size, Ordering::Relaxed);
         }
         value
+    }
+
+    /// The value for a realm that copies it in. With `transfer_in` a buffer, or the buffer of a view, is moved there, which
+    /// leaves the copy empty; of anything else there is always more.
+    pub fn open(&self, transfer_in: bool) -> Result<Value, Fault> {
+        let value = self.value();
+        if transfer_in && matches!(&value, Some(Value::Payload(payload)) if payload.is_buffer()) {
+            drop(self.take());
+        }
+        value.ok_or_else(|| Fault::coded(ErrorClass::Error, "Array buffer is invalid", Code::Released))
     }
 
     pub fn total_size() -> usize {
