@@ -100,6 +100,7 @@ function createGuest(native) {
     },
     release,
     owned,
+    bind: (target) => target,
     isArrayBuffer,
     now,
     local: freeze({

@@ -36,6 +36,8 @@ const createScript = require('./script.js');
  * @property {(carrier: Carrier, method?: Function) => number} idOf the id in a handle's carrier; throws when it is a fault
  * @property {(id: number) => void} release nobody in this realm names the handle any more
  * @property {(slot: number) => unknown} owned the value of this realm that `adopt`'s slot stands for
+ * @property {(request: number) => void} [begun] hears of every asynchronous call that begins
+ * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind the function in the async context of now
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
  * @property {Local} local
@@ -70,7 +72,7 @@ const createScript = require('./script.js');
  * @param {(core: Core) => object} [more] members that this side's `ivm` has beside the classes
  */
 function createSurface(binding, more) {
-  const calls = createCalls();
+  const calls = createCalls(binding.begun);
   const entries = createEntries(binding.release);
 
   /** @type {Core} */

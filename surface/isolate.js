@@ -53,7 +53,7 @@ module.exports = function createIsolate(core) {
       onCatastrophicError = readFunction(options, 'onCatastrophicError');
     }
     const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, undefined, false,
-      onCatastrophicError === undefined ? undefined : pack(onCatastrophicError, 0));
+      onCatastrophicError === undefined ? undefined : pack(binding.bind(onCatastrophicError), 0));
     stamp(this, KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate))));
     freeze(this);
   }

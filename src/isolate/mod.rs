@@ -1,6 +1,7 @@
 //! One isolate: its inbox, the thread it borrows, its limits, its realms. What calls do is not known here; they come as
 //! [`Job`]s.
 
+pub mod behalf;
 pub mod clock;
 mod entry;
 mod guest;

@@ -19,6 +19,11 @@ class Owned {
     return slot;
   }
 
+  /** Nobody holds anything. */
+  get isEmpty() {
+    return this.#free.length === this.#values.length;
+  }
+
   /** @param {number} slot */
   value(slot) {
     return this.#values[slot];
