@@ -21,6 +21,7 @@ const HANDLES = `
 test('what postMessage makes of a handle is an empty object that every method refuses', () => workers(`
   ${HANDLES}
   const worker = work();
+  const end = exited(worker);
   const answers = [];
   const finished = new Promise((resolve) => { worker.on('message', (message) => (message === 'end' ? resolve() : answers.push(message))); });
   for (const [name, handle] of Object.entries(handles)) {
@@ -33,7 +34,8 @@ test('what postMessage makes of a handle is an empty object that every method re
   worker.postMessage('end');
   await finished;
   same(answers.join('\\n'), '');
-  same(await exited(worker), 0);`, `
+  await worker.terminate();
+  await end;`, `
   const { context } = make();
   const refusal = (use) => { try { return 'gave ' + String(use()); } catch (error) { return error.code + ' ' + error.message; } };
   const methods = [];
@@ -45,7 +47,6 @@ test('what postMessage makes of a handle is an empty object that every method re
   parentPort.on('message', (message) => {
     if (message === 'end') {
       parentPort.postMessage('end');
-      parentPort.close();
       return;
     }
     const { name, handle } = message;

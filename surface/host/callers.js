@@ -3,14 +3,15 @@
 // from the event loop: there they find the stores of whoever made the call. A call is under way until it has settled, and with
 // `promise: true` until the promise that came out of it has.
 
-const { AsyncLocalStorage } = require('node:async_hooks');
+const { AsyncResource } = require('node:async_hooks');
 const { TAG } = require('../protocol.js');
 
-/** @typedef {<R, A extends any[]>(run: (...args: A) => R, ...args: A) => R} Snapshot */
+/** What is captured; nobody hears of its end. It costs a fraction of `AsyncLocalStorage.snapshot()`. */
+const capture = () => new AsyncResource('isolated-v8', { requireManualDestroy: true });
 
 class Callers {
   #owned;
-  /** @type {Map<number, Snapshot>} by request */
+  /** @type {Map<number, AsyncResource>} by request */
   #contexts = new Map();
   /** @type {Map<number, number>} the requests behind promises, by the promises' numbers */
   #promised = new Map();
@@ -27,7 +28,7 @@ class Callers {
   begun(request) {
     // Where guests hold nothing of this host they can call nothing.
     if (!this.#owned.isEmpty) {
-      this.#contexts.set(request, AsyncLocalStorage.snapshot());
+      this.#contexts.set(request, capture());
     }
   }
 
@@ -63,7 +64,7 @@ class Callers {
    */
   run(caller, run, args) {
     const context = this.#contexts.get(caller);
-    return context === undefined ? run(...args) : context(run, ...args);
+    return context === undefined ? run(...args) : context.runInAsyncScope(run, undefined, ...args);
   }
 }
 
@@ -72,8 +73,8 @@ class Callers {
  * @returns {(...args: any[]) => any}
  */
 function bind(target) {
-  const context = AsyncLocalStorage.snapshot();
-  return (...args) => context(target, ...args);
+  const context = capture();
+  return (...args) => context.runInAsyncScope(target, undefined, ...args);
 }
 
 module.exports = { bind, Callers };
