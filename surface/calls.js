@@ -47,7 +47,8 @@ function fill(resolve, reject) {
 
 const LAST_REQUEST = 0x7fff_ffff;
 
-function createCalls() {
+/** @param {(request: number) => void} [begun] hears of every call */
+function createCalls(begun) {
   /** @type {Map<number, Call>} */
   const pending = new Map();
   let last = 0;
@@ -61,6 +62,9 @@ function createCalls() {
     last = last === LAST_REQUEST ? 1 : last + 1;
     const call = new Call(last, callSite(method));
     mapSet(pending, last, call);
+    if (begun !== undefined) {
+      begun(last);
+    }
     return call;
   }
 

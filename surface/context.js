@@ -9,7 +9,7 @@ const { released } = require('./error.js');
 const { defineClass, privateConstructor } = require('./classes.js');
 const {
   arrayArgument, illegalInvocation, optionsArgument, Origin, readDeadline, readObject, readTimeout, readTransfer,
-  tooFew, wrongParameter,
+  tooFew, wrongParameter, wrongThis,
 } = require('./options.js');
 const { FEW, transferAll } = require('./reference-access.js');
 
@@ -207,7 +207,11 @@ module.exports = function createContext(core) {
 
   /** @param {unknown} self */
   function globalOf(self) {
-    const record = recordOfThis(self);
+    /** @type {ContextRecord | undefined} */
+    const record = recordOf(self, KIND.CONTEXT);
+    if (record === undefined) {
+      throw wrongThis();
+    }
     if (record.entry === undefined) {
       return undefined;
     }

@@ -129,6 +129,7 @@ function createGuest(native) {
     release,
     track,
     owned,
+    bind: (target) => target,
     isArrayBuffer,
     now,
     local: freeze({

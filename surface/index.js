@@ -39,6 +39,8 @@ const createSession = require('./session.js');
  * @property {(id: number) => void} release nobody in this realm names the handle any more
  * @property {(entry: object, id: number) => void} [track] has an id released when its entry is collected; ids are not used again then
  * @property {(slot: number) => unknown} owned the value of this realm that `adopt`'s slot stands for
+ * @property {(request: number) => void} [begun] hears of every asynchronous call that begins
+ * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind the function in the async context of now
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
  * @property {Local} local
@@ -73,7 +75,7 @@ const createSession = require('./session.js');
  * @param {(core: Core) => object} [more] members that this side's `ivm` has beside the classes
  */
 function createSurface(binding, more) {
-  const calls = createCalls();
+  const calls = createCalls(binding.begun);
   const entries = createEntries(binding.release, binding.track);
 
   /** @type {Core} */
@@ -88,7 +90,14 @@ function createSurface(binding, more) {
       if (call !== undefined) {
         return call.promise;
       }
-      return mode === MODE.SYNC ? binding.unpack(carrier, method) : undefined;
+      if (mode === MODE.SYNC) {
+        return binding.unpack(carrier, method);
+      }
+      if (carrier !== undefined) {
+        // It could not begin.
+        binding.unpack(carrier, method);
+      }
+      return undefined;
     },
     /** Bad options and the like: asynchronous methods reject, all others throw. */
     refuse(mode, error) {

@@ -10,7 +10,7 @@ const { profilesOf } = require('./profile.js');
 const { defineClass, needsNew } = require('./classes.js');
 const { createCreateSnapshot, readSnapshot } = require('./snapshot.js');
 const {
-  illegalInvocation, optionsArgument, Origin, readBoolean, readFunction, readNumber, tooFew, wrongParameter,
+  illegalInvocation, optionsArgument, Origin, readBoolean, readFunction, readNumber, tooFew, wrongParameter, wrongThis,
 } = require('./options.js');
 
 /** @param {Promise<ArrayLike<number>>} figures */
@@ -50,8 +50,8 @@ module.exports = function createIsolate(core, openSession) {
     let onCatastrophicError;
     if (options !== undefined) {
       memory = readNumber(options, 'memoryLimit', DEFAULT_MEMORY);
-      // Written so that NaN fails as well. Fractions are cut off, so 7.9 fails and 8.9 is 8.
-      if (!(memory >= LEAST_MEMORY)) {
+      // Written so that NaN fails as well, and infinity as in the original. Fractions are cut off: 7.9 fails and 8.9 is 8.
+      if (!(memory >= LEAST_MEMORY && memory < 1 / 0)) {
         throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY}`, CODE.INVALID_ARG);
       }
       memory = memory > MOST_MEMORY ? MOST_MEMORY : memory | 0;
@@ -60,7 +60,7 @@ module.exports = function createIsolate(core, openSession) {
       onCatastrophicError = readFunction(options, 'onCatastrophicError');
     }
     const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, snapshot === undefined ? undefined : pack(snapshot, 0), inspector,
-      onCatastrophicError === undefined ? undefined : pack(onCatastrophicError, 0));
+      onCatastrophicError === undefined ? undefined : pack(binding.bind(onCatastrophicError), 0));
     stamp(this, KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate))));
     freeze(this);
   }
@@ -90,7 +90,13 @@ module.exports = function createIsolate(core, openSession) {
    * @param {number} op
    * @param {Function} Class
    */
-  const ask = (self, op, Class) => unpack(invoke(op, MODE.SYNC, 0, idOfThis(self)), Class);
+  function ask(self, op, Class) {
+    const record = recordOf(self, KIND.ISOLATE);
+    if (record === undefined) {
+      throw wrongThis();
+    }
+    return unpack(invoke(op, MODE.SYNC, 0, record.entry.id), Class);
+  }
 
   /**
    * @param {number} id

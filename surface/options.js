@@ -29,6 +29,9 @@ const wrongParameter = (index, type, callee = 'undefined') =>
 /** A method was called on something that is not of its class. */
 const illegalInvocation = () => invalid('Illegal invocation');
 
+/** A getter was called on something that is not of its class. */
+const wrongThis = () => invalid('`undefined` requires `this` to be something else');
+
 /**
  * @param {string} key
  * @param {string} type
@@ -296,5 +299,5 @@ function readCopyOfBuffer(options, key) {
 module.exports = freeze({
   arrayArgument, FILENAME, handleArgument, illegalInvocation, isObject, optionsArgument, Origin, readArray, readBoolean,
   readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readString, readTimeout, readTransfer,
-  tooFew, wrongOption, wrongParameter,
+  tooFew, wrongOption, wrongParameter, wrongThis,
 });

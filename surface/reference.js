@@ -7,7 +7,7 @@ const { recordOf, stamp, typeNameOf } = require('./handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
 const { invalid } = require('./error.js');
 const { defineClass, instance, needsNew, privateConstructor } = require('./classes.js');
-const { illegalInvocation, optionsArgument, readBoolean, tooFew } = require('./options.js');
+const { illegalInvocation, optionsArgument, readBoolean, tooFew, wrongThis } = require('./options.js');
 const { checkLive, createAccess, ReferenceRecord } = require('./reference-access.js');
 
 /** What the return value of `derefInto()` hides: a Reference to use up. */
@@ -195,7 +195,10 @@ function createReference(core) {
       return applyTo(recordOfThis(this), receiver, list, options, OP.REF_APPLY_SYNC_PROMISE, MODE.SYNC, methods.applySyncPromise);
     },
     get typeof() {
-      const record = recordOfThis(this);
+      const record = recordOf(this, KIND.REFERENCE);
+      if (record === undefined) {
+        throw wrongThis();
+      }
       checkLive(record);
       return record.typeOf;
     },

@@ -210,3 +210,17 @@ test('what a released context made lives on', () => withContext(({ context }) =>
 test('globalReference() is the old name of `global`', ours, () => withContext(({ context }) => {
   assert.equal(context.globalReference(), context.global);
 }));
+
+test('an unhandled rejection does not hide the error of the call itself', () => withContext(async ({ context }) => {
+  const reject = 'Promise.reject(new RangeError("rejected"));';
+  assert.throws(() => context.evalSync(`${reject} 1`), failure(RangeError, 'rejected'));
+  assert.throws(() => context.evalSync(`${reject} throw new TypeError("thrown")`), failure(TypeError, 'thrown'));
+  await assert.rejects(context.eval(`${reject} throw new TypeError("thrown")`), failure(TypeError, 'thrown'));
+  assert.throws(() => context.evalSync('Promise.reject(new RangeError("r"))', { copy: true }), failure(TypeError, '#<Promise> could not be cloned.'));
+}));
+
+test('the global of a context outlives its isolate as a handle', () => withContext(({ isolate, context }) => {
+  isolate.dispose();
+  assert.equal(context.global.typeof, 'object');
+  assert.throws(() => context.global.getSync('x'), failure(Error, 'Isolated is disposed'));
+}));

@@ -2,7 +2,7 @@
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { failure, ours, withContext } from './ivm.mjs';
+import { failure, ivm, ours, withContext } from './ivm.mjs';
 
 const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.';
 const BOUNDARY = '    at (<isolated-vm boundary>)';
@@ -156,4 +156,36 @@ test('a guest\'s tampering does not reach the host', () => withContext(({ contex
 test('stacks that run out do not harm the host', () => withContext(({ context }) => {
   assert.throws(() => context.evalSync('(function f() { f() })()'), failure(RangeError, 'Maximum call stack size exceeded'));
   assert.equal(context.evalSync('1'), 1);
+}));
+
+test('every refusal has a code', ours, () => withContext(async ({ isolate, context }) => {
+  const held = (code) => context.evalSync(code, { reference: true });
+  const other = new ivm.Isolate();
+  const cases = [
+    ['ERR_INVALID_ARG', 'Property is getter', () => held('({ get a() {} })').getSync('a')],
+    ['ERR_INVALID_ARG', 'Object is or has proxy', () => held('new Proxy({}, {})').getSync('a')],
+    ['ERR_INVALID_ARG', 'Set failed', () => held('Object.freeze({ a: 1 })').setSync('a', 2)],
+    ['ERR_INVALID_ARG', 'Delete failed', () => held('Object.freeze({ a: 1 })').deleteSync('a')],
+    ['ERR_INVALID_ARG', 'Reference is not a function', () => held('({})').applySync()],
+    ['ERR_INVALID_ARG', 'Reference is not a function', () => new ivm.Reference({}).applySync()],
+    ['ERR_INVALID_ARG', 'Invalid context', () => other.compileScriptSync('1').runSync(context)],
+    ['ERR_ISOLATE_TRANSFER', '() => 1 could not be cloned.', () => new ivm.ExternalCopy(() => 1)],
+    ['ERR_ISOLATE_TRANSFER', '() => 1 could not be cloned.', () => context.evalSync('() => 1', { copy: true })],
+    ['ERR_ISOLATE_TRANSFER', '#<WeakMap> could not be cloned.', () => held('({ a: new WeakMap() })').copySync()],
+    ['ERR_ISOLATE_TRANSFER', 'Unsupported type', () => context.evalSync('Symbol()', { copy: true })],
+    ['ERR_ISOLATE_TRANSFER', 'A non-transferable value was passed', () => context.evalClosureSync('return {}')],
+    ['ERR_ISOLATE_TRANSFER', 'Cannot dereference this into target isolate', () => other.createContextSync().evalClosureSync('', [held('({})').derefInto()])],
+    ['ERR_ISOLATE_UNSUPPORTED', 'This function may not be called from the default thread', () => held('() => 1').applySyncPromise()],
+    ['ERR_ISOLATE_RELEASED', 'Array buffer is invalid', () => {
+      const copy = new ivm.ExternalCopy(new ArrayBuffer(1));
+      copy.copy({ transferIn: true });
+      copy.copy();
+    }],
+  ];
+  for (const [code, message, refused] of cases) assert.throws(refused, { code, message });
+  await assert.rejects(context.eval('() => 1', { copy: true }), { code: 'ERR_ISOLATE_TRANSFER' });
+  // A guest's own errors have none, whatever they say.
+  assert.throws(() => held('({ get a() { throw new TypeError("() => 1 could not be cloned.") } })').copySync(), (error) => error.name === 'TypeError' && !('code' in error));
+  other.dispose();
+  isolate.dispose();
 }));

@@ -148,3 +148,28 @@ test('totalExternalSize rises with strings and falls again', () => {
     ivm.ExternalCopy.totalExternalSize = 1;
   }, TypeError);
 });
+
+test('transferIn empties a copy of a buffer, or of a view, and leaves others alone', () => withContext(({ context }) => {
+  const empty = failure(Error, 'Array buffer is invalid');
+  for (const value of [new ArrayBuffer(3), new Uint8Array(3)]) {
+    const copy = new ivm.ExternalCopy(value);
+    assert.deepEqual(copy.copy({ transferIn: true }), value);
+    assert.throws(() => copy.copy(), empty);
+    const into = copy.copyInto();
+    assert.throws(() => context.global.setSync('x', into), empty);
+    copy.release();
+  }
+  for (const value of [{ a: 1 }, { b: new ArrayBuffer(2) }, 'x', 1, undefined, new Date(1)]) {
+    const copy = new ivm.ExternalCopy(value);
+    assert.deepEqual(copy.copy({ transferIn: true }), value);
+    assert.deepEqual(copy.copy({ transferIn: true }), value);
+  }
+}));
+
+test('a buffer that is listed is given away, whether the value refers to it or not', () => {
+  const inside = new ArrayBuffer(4);
+  const outside = new ArrayBuffer(5);
+  const copy = new ivm.ExternalCopy({ inside }, { transferList: [inside, outside] });
+  assert.deepEqual([inside.byteLength, outside.byteLength], [0, 0]);
+  assert.equal(copy.copy().inside.byteLength, 4);
+});

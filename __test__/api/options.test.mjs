@@ -185,3 +185,16 @@ test('AsyncLocalStorage survives an await', async () => {
     assert.equal(storage.getStore(), 'mine');
   }));
 });
+
+test('getters name their `this`, methods do not', () => {
+  const getters = [[ivm.Isolate, 'cpuTime'], [ivm.Isolate, 'isDisposed'], [ivm.Isolate, 'referenceCount'], [ivm.Context, 'global'], [ivm.Reference, 'typeof']];
+  for (const [{ prototype }, key] of getters) {
+    const { get } = Object.getOwnPropertyDescriptor(prototype, key);
+    for (const self of [{}, undefined]) assert.throws(() => get.call(self), failure(TypeError, '`undefined` requires `this` to be something else'));
+  }
+  assert.throws(() => ivm.Context.prototype.release.call({}), failure(TypeError, 'Illegal invocation'));
+});
+
+test('`memoryLimit` is finite', () => {
+  assert.throws(() => new ivm.Isolate({ memoryLimit: Infinity }), failure(Error, '`memoryLimit` must be at least 8'));
+});

@@ -355,3 +355,15 @@ test('applySyncPromise waits for the host', () => withContext(async ({ context }
     failure(Error, 'This function may not be called from the default thread'),
   );
 }));
+
+test('a property that is not there is undefined, handed over as asked', () => withContext(async ({ context }) => {
+  const held = context.evalSync('({})', { reference: true });
+  for (const reference of [held, new ivm.Reference({})]) {
+    assert.equal(reference.getSync('none'), undefined);
+    assert.equal(reference.getSync('none', { reference: true }).typeof, 'undefined');
+    assert.equal(reference.getSync('none', { externalCopy: true }).copy(), undefined);
+    const promise = reference.getSync('none', { promise: true });
+    assert.ok(promise instanceof Promise);
+    assert.equal(await promise, undefined);
+  }
+}));

@@ -82,3 +82,14 @@ test('the compilation cache is produced, accepted and rejected', () => withConte
   assert.equal(second.cachedDataRejected, false);
   assert.equal(second.runSync(context), 42);
 }));
+
+test('a script runs in contexts of its own isolate only', () => withContext(async ({ isolate }) => {
+  const script = isolate.compileScriptSync('1');
+  const other = new ivm.Isolate();
+  const context = other.createContextSync();
+  const refusal = failure(Error, 'Invalid context');
+  assert.throws(() => script.runSync(context), refusal);
+  await assert.rejects(script.run(context), refusal);
+  assert.throws(() => script.runIgnored(context), refusal);
+  other.dispose();
+}));

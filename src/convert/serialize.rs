@@ -1,6 +1,6 @@
 //! V8 values out of an isolate, by V8's own serializer.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::{Exchange, cap, fault_from_caught, primitive_from_v8, room, too_large};
@@ -17,12 +17,14 @@ pub fn clone_from_v8<'s>(
         return Ok(primitive);
     }
     if value.is_symbol() {
-        return Err(Fault::type_error("Unsupported type"));
+        return Err(Fault::refused("Unsupported type"));
     }
     v8::tc_scope!(let scope, scope);
     let context = scope.get_current_context();
     let table = RefCell::default();
-    let serializer = v8::ValueSerializer::new(scope, Box::new(Delegate { exchange, table: &table }));
+    let refused = Cell::new(false);
+    let delegate = Delegate { exchange, table: &table, refused: &refused };
+    let serializer = v8::ValueSerializer::new(scope, Box::new(delegate));
     if let Some(buffer) = whole_buffer(scope, value) {
         // Its contents go into the table, which saves copying them through the serializer's growing buffer.
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, 0, buffer);
@@ -35,7 +37,12 @@ pub fn clone_from_v8<'s>(
     });
     let Some(written) = written else { return Err(too_large(limit)) };
     if written != Some(true) {
-        return Err(fault_from_caught(scope).unwrap_or_else(|| Fault::type_error("The value could not be cloned.")));
+        return Err(match fault_from_caught(scope) {
+            // Not thrown by the guest, whose getters run here as well.
+            Some(Fault::Error(error)) if refused.get() => Fault::refused(&error.message.to_string()),
+            Some(fault) => fault,
+            None => Fault::refused("The value could not be cloned."),
+        });
     }
     let bytes = serializer.release();
     drop(serializer);
@@ -82,6 +89,8 @@ fn contents(buffer: &v8::ArrayBuffer, limit: usize) -> Result<Vec<u8>, Fault> {
 struct Delegate<'a> {
     exchange: &'a dyn Exchange,
     table: &'a RefCell<Vec<Entry>>,
+    /// What was thrown says that the value cannot be cloned.
+    refused: &'a Cell<bool>,
 }
 
 impl Delegate<'_> {
@@ -94,6 +103,7 @@ impl Delegate<'_> {
 
 impl v8::ValueSerializerImpl for Delegate<'_> {
     fn throw_data_clone_error<'s>(&self, scope: &mut v8::PinScope<'s, '_>, message: v8::Local<'s, v8::String>) {
+        self.refused.set(true);
         let error = v8::Exception::type_error(scope, message);
         scope.throw_exception(error);
     }
@@ -141,8 +151,7 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
         _module: v8::Local<v8::WasmModuleObject>,
     ) -> Option<u32> {
         let message = v8::String::new(scope, "#<Module> could not be cloned.")?;
-        let error = v8::Exception::type_error(scope, message);
-        scope.throw_exception(error);
+        self.throw_data_clone_error(scope, message);
         None
     }
 }

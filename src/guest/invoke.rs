@@ -6,7 +6,7 @@ use super::{carrier, member, outgoing, surface, tracker};
 use crate::convert::{self, cap};
 use crate::isolate::{Guest, Place};
 use crate::ops::{self, Prepared, Transfer, op};
-use crate::value::{Answer, Fault, Value};
+use crate::value::{Answer, Code, ErrorClass, Fault, Value};
 
 const SYNC: u32 = 0;
 const ASYNC: u32 = 1;
@@ -73,7 +73,11 @@ fn prepare<'s>(
 ) -> Result<(Prepared, usize), Fault> {
     at.guest.check_stopping()?;
     if op == op::REF_APPLY_SYNC_PROMISE && at.guest.chain().is_rooted() {
-        return Err(Fault::error("This function may not be called from the default thread"));
+        return Err(Fault::coded(
+            ErrorClass::Error,
+            "This function may not be called from the default thread",
+            Code::Unsupported,
+        ));
     }
     let target = at.guest.carried(number(scope, args, 3) as usize);
     let mut values = outgoing::Arguments::new(at);

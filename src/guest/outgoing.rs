@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::track;
 use crate::convert::{self, Exchange, cap};
-use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote};
+use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, behalf};
 use crate::ops::{self, Prepared, Transfer};
-use crate::value::{Answer, Callable, CallbackMode, Chain, Charge, Fault, Host, Nobody, Outcome, Owner, Value};
+use crate::value::{
+    Answer, Callable, CallbackMode, Chain, Charge, Code, ErrorClass, Fault, Host, Nobody, Outcome, Owner, Value,
+};
 
 /// A native function of this realm that calls `callable`. One that lives in this isolate is itself.
 pub fn function<'s>(
@@ -128,12 +130,14 @@ pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) ->
     }
     let reply = at.guest.reply();
     let answer = Arc::clone(&reply) as Arc<dyn Answer>;
-    let chain = at.guest.chain();
+    let chain = at.guest.chain().on_behalf_of(behalf::current(scope));
     match prepared {
         Prepared::Enter { remote, limits, work } if at.guest.owner_id() == Some(remote.id()) => {
             at.guest.run_nested(scope, Job::new(Kind::Call, answer, work).limited(limits).in_chain(chain))?;
         }
-        Prepared::Enter { .. } if !chain.is_rooted() => return Err(Fault::error(SYNC_IN_ASYNC)),
+        Prepared::Enter { .. } if !chain.is_rooted() => {
+            return Err(Fault::coded(ErrorClass::Error, SYNC_IN_ASYNC, Code::Unsupported));
+        }
         prepared => prepared.dispatch(Kind::Call, chain, Charge::default(), answer),
     }
     at.guest.wait(scope, &reply)
@@ -174,7 +178,7 @@ pub fn start(
     if let Prepared::Ask { host, .. } = &prepared {
         while !admit(scope, at, host, false)? {}
     }
-    prepared.dispatch(Kind::Task, Chain::default(), charge, answer);
+    prepared.dispatch(Kind::Task, Chain::of_request(behalf::current(scope)), charge, answer);
     Ok(())
 }
 
@@ -187,7 +191,7 @@ pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, by
         // Another isolate may never come to it.
         _ => Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?,
     };
-    prepared.dispatch(Kind::Task, Chain::default(), charge, Arc::new(Nobody));
+    prepared.dispatch(Kind::Task, Chain::of_request(behalf::current(scope)), charge, Arc::new(Nobody));
     Ok(())
 }
 

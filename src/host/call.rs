@@ -97,13 +97,17 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
         }
         ASYNC => {
             let answer = local.async_answer(js, request, prepared.remote());
-            prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), answer);
+            prepared.dispatch(Kind::Task, Chain::of_request(request), Charge::default(), answer);
             js.undefined()
         }
-        _ => {
-            prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), Arc::new(Nobody));
-            js.undefined()
-        }
+        // Nobody hears how it ends, except that it could not begin.
+        _ => match prepared {
+            Prepared::Done(Err(fault)) => carrier::write(js, local, Err(fault)),
+            prepared => {
+                prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), Arc::new(Nobody));
+                js.undefined()
+            }
+        },
     }
 }
 
@@ -159,7 +163,9 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
                 Err(_) => return Err(super::js::Refused),
             }
         }
-        let spec = execution(values, local.async_answer(js, request, Weak::new())).map_err(|_| super::js::Refused)?;
+        let answer = local.async_answer(js, request, Weak::new());
+        let mut spec = execution(values, answer).map_err(|_| super::js::Refused)?;
+        spec.request = request;
         let remote = sandbox::start(spec, &local.settings);
         let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
         js.number(id as f64)
@@ -205,6 +211,7 @@ fn execution(values: Vec<Value>, answer: Arc<dyn Answer>) -> Result<Spec, Fault>
         timers: flags & TIMERS != 0,
         globals,
         tools,
+        request: 0,
         answer,
     })
 }
@@ -250,15 +257,15 @@ pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `open(settle, serve, defer)`: opens this environment; the result has the functions above.
+/// `open(settle, serve, serveFor, defer)`: opens this environment; the result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, defer, ..] = call.args() else {
+        let [settle, serve, serve_for, defer, ..] = call.args() else {
             return Err(super::js::Refused);
         };
-        let local = Local::open(js, [*settle, *serve, *defer], crate::settings())?;
+        let local = Local::open(js, [*settle, *serve, *serve_for, *defer], crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
         js.object(&[
             (c"invoke", js.function("invoke", Some(invoke), data)?),

@@ -26,6 +26,7 @@ pub struct Local {
     pub settings: Settings,
     settle: sys::napi_ref,
     serve: sys::napi_ref,
+    serve_for: sys::napi_ref,
     defer: sys::napi_ref,
     /// Handles that the surface knows by number. 0 is the module itself.
     handles: RefCell<Slab<Value>>,
@@ -50,7 +51,11 @@ pub struct Local {
 
 impl Local {
     /// Opens the environment that `js` is in.
-    pub fn open(js: Js<'_>, [settle, serve, defer]: [JsValue; 3], settings: Settings) -> JsResult<&'static Local> {
+    pub fn open(
+        js: Js<'_>,
+        [settle, serve, serve_for, defer]: [JsValue; 4],
+        settings: Settings,
+    ) -> JsResult<&'static Local> {
         let shared = Shared::open();
         let mut handles = Slab::new();
         handles.insert(Value::Handle(Handle::Ivm));
@@ -60,6 +65,7 @@ impl Local {
             settings,
             settle: js.reference(settle)?,
             serve: js.reference(serve)?,
+            serve_for: js.reference(serve_for)?,
             defer: js.reference(defer)?,
             handles: RefCell::new(handles),
             asked: RefCell::default(),
@@ -310,8 +316,11 @@ impl Local {
         let Request { op, slot, args, answer, chain, charge } = request;
         // A slab's key fits.
         let number = self.asked.borrow_mut().insert(answer) as i64 + 1;
-        let outer = self.chain.replace(chain.waits_in(self.shared.id).then_some(chain));
-        let carried = self.call_serve(js, number, op, slot, args);
+        // While a sync call waits, what it asks for runs where it stands.
+        let waits = chain.waits_in(self.shared.id);
+        let caller = if waits { 0 } else { chain.request() };
+        let outer = self.chain.replace(waits.then_some(chain));
+        let carried = self.call_serve(js, caller, number, op, slot, args);
         *self.chain.borrow_mut() = outer;
         drop(charge);
         match carried {
@@ -335,15 +344,28 @@ impl Local {
         }
     }
 
-    fn call_serve(&self, js: Js<'_>, number: i64, op: u32, slot: u32, args: Vec<Value>) -> JsResult<Option<Outcome>> {
-        let mut values = Vec::with_capacity(args.len() + 3);
+    /// `caller` is the async call of this environment on whose behalf it is asked, or 0.
+    fn call_serve(
+        &self,
+        js: Js<'_>,
+        caller: i64,
+        number: i64,
+        op: u32,
+        slot: u32,
+        args: Vec<Value>,
+    ) -> JsResult<Option<Outcome>> {
+        let mut values = Vec::with_capacity(args.len() + 4);
+        if caller != 0 {
+            values.push(js.number(caller as f64)?);
+        }
         values.push(js.number(number as f64)?);
         values.push(js.number(f64::from(op))?);
         values.push(js.number(f64::from(slot))?);
         for arg in args {
             values.push(carrier::write(js, self, Ok(arg))?);
         }
-        let carrier = js.call(js.dereference(self.serve)?, &values)?;
+        let serve = if caller == 0 { self.serve } else { self.serve_for };
+        let carrier = js.call(js.dereference(serve)?, &values)?;
         Ok(match carrier::read(js, self, carrier)? {
             Ok(Value::Undefined) => None,
             outcome => Some(outcome),

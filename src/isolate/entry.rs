@@ -302,7 +302,10 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     };
     if outermost && !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
-        if let Some(rejection) = take_rejection(scope, guest) {
+        // An error of the call itself comes first, as in isolated-vm.
+        if let Some(rejection) = take_rejection(scope, guest)
+            && outcome.is_ok()
+        {
             outcome = Err(rejection);
         }
     }

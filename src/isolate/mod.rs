@@ -2,6 +2,7 @@
 //! [`Job`]s.
 
 mod author;
+pub mod behalf;
 pub mod clock;
 mod entry;
 mod guest;

@@ -18,10 +18,7 @@ fn context_of(target: Option<Value>) -> Result<(Arc<ContextHandle>, Arc<Remote>)
 }
 
 pub fn global(target: Option<Value>) -> Result<Prepared, Fault> {
-    let (context, remote) = context_of(target)?;
-    if remote.is_disposed() {
-        return Err(Fault::disposed(false));
-    }
+    let (context, _remote) = context_of(target)?;
     Ok(Prepared::Done(Ok(Value::Handle(Handle::Reference(Arc::clone(&context.global))))))
 }
 

@@ -18,7 +18,7 @@ pub fn call_function<'s>(
     transfer: Transfer,
 ) -> Outcome {
     let function =
-        v8::Local::<v8::Function>::try_from(function).map_err(|_| Fault::type_error("Reference is not a function"))?;
+        v8::Local::<v8::Function>::try_from(function).map_err(|_| Fault::invalid("Reference is not a function"))?;
     let receiver = convert::to_v8(scope, place, receiver)?;
     let mut values = Vec::with_capacity(arguments.len());
     for argument in arguments {

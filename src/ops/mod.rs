@@ -25,7 +25,7 @@ pub use module::{MOST_SPECIFIER, attributes_of, evaluate, stopped};
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{MOST_NAME, Transfer, transfer_out};
 
-use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work};
+use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work, behalf};
 use crate::value::{Answer, Chain, Charge, Fault, Host, Outcome, Request, Slot, Value};
 
 /// Numbers of the table. The surface has the same (`surface/protocol.js`); a test compares them.
@@ -187,7 +187,8 @@ fn work_on_value(
         let (realm, value) = held.ok_or_else(malformed)?;
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
-        work(scope, &Place { guest: Arc::clone(guest), realm }, value)
+        let place = Place { guest: Arc::clone(guest), realm };
+        behalf::within(scope, guest, |scope| work(scope, &place, value))
     })
 }
 
@@ -204,6 +205,7 @@ fn work_in_realm(
         let realm = realm.ok_or_else(malformed)?;
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
-        work(scope, &Place { guest: Arc::clone(guest), realm })
+        let place = Place { guest: Arc::clone(guest), realm };
+        behalf::within(scope, guest, |scope| work(scope, &place))
     })
 }

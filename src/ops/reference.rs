@@ -73,7 +73,7 @@ impl Key {
             Value::Number(number) if number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0 => {
                 Ok(Key::Index(number as u32))
             }
-            _ => Err(Fault::type_error("Invalid `key`")),
+            _ => Err(Fault::invalid("Invalid `key`")),
         }
     }
 
@@ -93,7 +93,7 @@ fn object_of<'s>(
     reference: &Reference,
     value: v8::Local<'s, v8::Value>,
 ) -> Result<v8::Local<'s, v8::Object>, Fault> {
-    let not_an_object = || Fault::type_error("Reference is not an object");
+    let not_an_object = || Fault::invalid("Reference is not an object");
     if reference.type_of != TypeOf::Object {
         return Err(not_an_object());
     }
@@ -101,7 +101,7 @@ fn object_of<'s>(
     let mut current = value;
     loop {
         if current.is_proxy() {
-            return Err(Fault::type_error("Object is or has proxy"));
+            return Err(Fault::invalid("Object is or has proxy"));
         }
         let Ok(holder) = v8::Local::<v8::Object>::try_from(current) else {
             return Ok(object);
@@ -140,7 +140,7 @@ fn get<'s>(
                 return Err(caught(scope));
             };
             if !accessors && (is_accessor(scope, descriptor) || is_computed(scope, current, name)) {
-                return Err(Fault::type_error("Property is getter"));
+                return Err(Fault::invalid("Property is getter"));
             }
             let Some(found) = object.get(scope, name.into()) else {
                 return Err(caught(scope));
@@ -155,7 +155,8 @@ fn get<'s>(
             None => break,
         }
     }
-    Ok(Value::Undefined)
+    let nothing = v8::undefined(scope).into();
+    transfer_out(scope, place, nothing, transfer)
 }
 
 fn is_accessor(scope: &mut v8::PinScope<'_, '_>, descriptor: v8::Local<'_, v8::Value>) -> bool {
@@ -201,7 +202,7 @@ fn set<'s>(
     let done = object.delete(scope, name.into()).and_then(|_| object.create_data_property(scope, name, new));
     match done {
         Some(true) => Ok(Value::Undefined),
-        Some(false) => Err(Fault::type_error("Set failed")),
+        Some(false) => Err(Fault::invalid("Set failed")),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
 }
@@ -217,7 +218,7 @@ fn delete<'s>(
     v8::tc_scope!(let scope, scope);
     match object.delete(scope, name.into()) {
         Some(true) => Ok(Value::Undefined),
-        Some(false) => Err(Fault::type_error("Delete failed")),
+        Some(false) => Err(Fault::invalid("Delete failed")),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
 }

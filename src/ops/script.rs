@@ -7,7 +7,7 @@ use super::args::malformed;
 use super::{Args, Prepared, Transfer, cache, work_in_realm};
 use crate::convert;
 use crate::isolate::{CompiledScript, Held, Limits, Place, Remote};
-use crate::value::{Fault, Handle, Outcome, Text, Value};
+use crate::value::{Code, ErrorClass, Fault, Handle, Outcome, Text, Value};
 
 /// Where code says it comes from.
 pub struct Origin {
@@ -172,7 +172,7 @@ pub fn run(script: Option<Value>, context: Option<Value>, mut args: Args) -> Res
         return Err(malformed());
     };
     if script.owner().id() != context.slot.owner().id() {
-        return Err(Fault::error("Invalid context"));
+        return Err(Fault::coded(ErrorClass::Error, "Invalid context", Code::InvalidArgument));
     }
     let transfer = Transfer::from_number(args.number()?);
     let limits = args.limits()?;

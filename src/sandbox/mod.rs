@@ -43,6 +43,8 @@ pub struct Spec {
     /// Functions of the host by their names inside.
     pub tools: Vec<Tool>,
     /// Gets `[ok, result or error message, log, log, …]` as a list.
+    /// The host's number for the execution.
+    pub request: i64,
     pub answer: Arc<dyn Answer>,
 }
 

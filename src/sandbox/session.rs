@@ -9,15 +9,16 @@ use super::timers::Timers;
 use super::{Body, Spec, console, timers, tools};
 use crate::convert;
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{Guest, IsolateScope, Job, Kind, Place, Realm, Remote, Settings, Stop};
+use crate::isolate::{Guest, IsolateScope, Job, Kind, Place, Realm, Remote, Settings, Stop, behalf};
 use crate::ops::{self, Transfer};
-use crate::value::{Answer, Code, ErrorFault, Fault, Outcome, Text, Value};
+use crate::value::{Answer, Chain, Code, ErrorFault, Fault, Outcome, Text, Value};
 
 pub struct Session {
     pub remote: Arc<Remote>,
     pub logs: Logs,
     pub timers: Timers,
     max_output: usize,
+    request: i64,
     answer: Arc<dyn Answer>,
     alarm: Mutex<Option<Alarm>>,
 }
@@ -32,6 +33,7 @@ pub fn start(spec: Spec, settings: &Settings) -> Arc<Remote> {
         logs: Logs::new(spec.log_style),
         timers: Timers::default(),
         max_output: spec.max_output,
+        request: spec.request,
         answer: Arc::clone(&spec.answer),
         alarm: Mutex::new(None),
     });
@@ -62,7 +64,8 @@ impl Session {
         self: &Arc<Self>,
         work: impl FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) -> Outcome + Send + 'static,
     ) {
-        self.remote.post(Job::new(Kind::Task, Arc::new(Step(Arc::clone(self))), Box::new(work)));
+        let job = Job::new(Kind::Task, Arc::new(Step(Arc::clone(self))), Box::new(work));
+        self.remote.post(job.in_chain(Chain::of_request(self.request)));
     }
 
     /// Ends the execution with this outcome, unless it has ended before.
@@ -131,6 +134,8 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     let realm = Realm::create(scope, guest);
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
+    // All that runs in this isolate is for the one call.
+    behalf::begin(scope, guest);
     // The realm must outlive this job: functions in it find their place through it.
     guest.keep_realm(Arc::clone(&realm));
     let at = Place { guest: Arc::clone(guest), realm };

@@ -3,9 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A call and everything called on its behalf, across isolates: which host thread, if any, waits at its root.
+/// A call and everything called on its behalf, across isolates: which host thread, if any, waits at its root, or which
+/// asynchronous call of a host it is.
 #[derive(Clone, Default)]
-pub struct Chain(Option<Arc<Root>>);
+pub struct Chain {
+    root: Option<Arc<Root>>,
+    /// The host's number for the asynchronous call that began it; 0 for none.
+    request: i64,
+}
 
 struct Root {
     environment: u64,
@@ -15,22 +20,36 @@ struct Root {
 impl Chain {
     /// A chain that starts with a sync call on a host thread.
     pub fn rooted(environment: u64) -> Self {
-        Self(Some(Arc::new(Root { environment, active: AtomicBool::new(true) })))
+        Self { root: Some(Arc::new(Root { environment, active: AtomicBool::new(true) })), request: 0 }
+    }
+
+    /// A chain that starts with an asynchronous call, which its host knows by `request`.
+    pub fn of_request(request: i64) -> Self {
+        Self { root: None, request }
+    }
+
+    /// The same chain, on behalf of another call of the host.
+    pub fn on_behalf_of(self, request: i64) -> Self {
+        Self { request, ..self }
+    }
+
+    pub fn request(&self) -> i64 {
+        self.request
     }
 
     /// A sync call on a host waits at the root of this chain.
     pub fn is_rooted(&self) -> bool {
-        self.0.is_some()
+        self.root.is_some()
     }
 
     /// The thread of `environment` waits at the root and can serve a request now.
     pub fn waits_in(&self, environment: u64) -> bool {
-        self.0.as_ref().is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
+        self.root.as_ref().is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
     }
 
     /// The sync call at the root has returned; nobody there serves requests of this chain any more.
     pub fn end(&self) {
-        if let Some(root) = &self.0 {
+        if let Some(root) = &self.root {
             root.active.store(false, Ordering::Release);
         }
     }

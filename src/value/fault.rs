@@ -129,6 +129,16 @@ impl Fault {
         Self::new(class, message, Some(code))
     }
 
+    /// What was given is not what the call takes.
+    pub fn invalid(message: &str) -> Self {
+        Self::coded(ErrorClass::TypeError, message, Code::InvalidArgument)
+    }
+
+    /// A value that cannot cross.
+    pub fn refused(message: &str) -> Self {
+        Self::coded(ErrorClass::TypeError, message, Code::Transfer)
+    }
+
     /// A promise could not be awaited: its isolate is being stopped, or calling its `then` has failed.
     pub fn not_awaited(stopped: bool) -> Self {
         if stopped { Fault::Stopped } else { Fault::range_error("The promise could not be awaited") }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{ModuleHandle, Owner, Slot, Text, Value};
+use super::{Code, ErrorClass, Fault, ModuleHandle, Owner, Slot, Text, Value};
 
 /// An `ivm` object on its way.
 #[derive(Clone, Debug)]
@@ -151,6 +151,16 @@ impl ExternalCopy {
     /// Bytes of the value, unless it was released.
     pub fn byte_size(&self) -> usize {
         self.value.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Value::byte_size)
+    }
+
+    /// The value for a realm that copies it in. With `transfer_in` a buffer, or the buffer of a view, is moved there, which
+    /// leaves the copy empty; of anything else there is always more.
+    pub fn open(&self, transfer_in: bool) -> Result<Value, Fault> {
+        let value = self.value();
+        if transfer_in && matches!(&value, Some(Value::Payload(payload)) if payload.is_buffer()) {
+            drop(self.take());
+        }
+        value.ok_or_else(|| Fault::coded(ErrorClass::Error, "Array buffer is invalid", Code::Released))
     }
 
     pub fn total_size() -> usize {

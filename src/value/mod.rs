@@ -165,6 +165,11 @@ impl Payload {
     pub const ONLY_BUFFER: [u8; 4] = [0xff, 16, b't', 0];
     pub const ONLY_SHARED: [u8; 4] = [0xff, 16, b'u', 0];
 
+    /// An `ArrayBuffer` in the table, or a view on one, and not merely something that contains some.
+    pub fn is_buffer(&self) -> bool {
+        self.bytes.get(2) == Some(&b't')
+    }
+
     /// An `ArrayBuffer`.
     pub fn buffer(bytes: Arc<Vec<u8>>) -> Self {
         Self { bytes: Arc::new(Self::ONLY_BUFFER.to_vec()), table: vec![Entry::Buffer(bytes)] }

@@ -5,6 +5,7 @@
 const { setImmediate } = require('node:timers');
 const { types } = require('node:util');
 const { Owned } = require('./owned.js');
+const { bind, Callers } = require('./callers.js');
 const { createLocal } = require('./local.js');
 const { createPack } = require('./pack.js');
 const { createServe } = require('./serve.js');
@@ -13,7 +14,7 @@ const { createUnpack } = require('./unpack.js');
 const { bigint: now } = process.hrtime;
 
 /**
- * @param {any} native the addon: `open(settle, serve, defer)`
+ * @param {any} native the addon: `open(settle, serve, serveFor, defer)`
  * @param {{ hostStacks?: boolean }} [options] `hostStacks` lets guests see the host's file paths in the stacks of errors that
  *   host functions throw
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
@@ -41,10 +42,17 @@ function createHostBinding(native, options) {
   });
   const { delegateTo, local } = createLocal({ native: bound, surface: theSurface, unpack });
 
+  const callers = new Callers(owned);
+  const serve = createServe({ owned, reply, pack, packThrown, answerWith, unpack });
   const environment = native.open(
     /** @param {number} request @param {any} carrier */
-    (request, carrier) => surface.settle(request, carrier),
-    createServe({ owned, reply, pack, packThrown, answerWith, unpack }),
+    (request, carrier) => {
+      callers.settled(request, carrier);
+      surface.settle(request, carrier);
+    },
+    serve,
+    /** @param {number} caller @param {[number, number, number, ...any[]]} args */
+    (caller, ...args) => callers.run(caller, serve, args),
     () => setImmediate(bound.drain),
   );
   Object.assign(bound, environment);
@@ -59,6 +67,8 @@ function createHostBinding(native, options) {
       unpack,
       idOf,
       release: bound.release,
+      begun: (request) => callers.begun(request),
+      bind,
       owned: (slot) => owned.value(slot),
       isArrayBuffer: types.isArrayBuffer,
       now,

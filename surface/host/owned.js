@@ -45,6 +45,11 @@ class Owned {
     }
   }
 
+  /** Nobody holds anything. */
+  get isEmpty() {
+    return this.#free.length === this.#values.length;
+  }
+
   /** @param {number} slot */
   value(slot) {
     return this.#values[slot];

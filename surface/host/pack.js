@@ -135,6 +135,11 @@ function createPack(owned, reply, leaveLater, showPaths) {
       return packCopy(value);
     }
     const { bytes, table } = serialize(value, { ...hooks, transfer });
+    // What is listed is given away, also when nothing in the value refers to it.
+    const loose = transfer.filter((buffer) => !table.some((/** @type {any} */ row) => row[0] === TAG.MOVE && row[1] === buffer));
+    if (loose.length > 0) {
+      structuredClone(undefined, { transfer: [...new Set(loose)] });
+    }
     return [TAG.WIRE, bytes, table];
   }
 

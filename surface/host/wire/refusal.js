@@ -4,7 +4,7 @@
 
 const { types } = require('node:util');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../primordials.js');
-const { refused } = require('../../error.js');
+const { CODE, coded, refused } = require('../../error.js');
 
 const { isProxy } = types;
 const objectToString = Object.prototype.toString;
@@ -62,13 +62,16 @@ const uncloneable = (value) => refused(`${describe(value)} could not be cloned.`
 
 const detached = () => refused('An ArrayBuffer is detached and could not be cloned.');
 
-/** @param {number} limit */
-const tooDeep = (limit) => new RangeError(`Value is nested too deeply: the limit is ${limit} levels`);
+/** @param {string} message */
+const beyond = (message) => coded(/** @type {ErrorConstructor} */ (RangeError), message, CODE.LIMIT);
 
 /** @param {number} limit */
-const tooLarge = (limit) => new RangeError(`Value is too large: the limit is ${limit} bytes`);
+const tooDeep = (limit) => beyond(`Value is nested too deeply: the limit is ${limit} levels`);
+
+/** @param {number} limit */
+const tooLarge = (limit) => beyond(`Value is too large: the limit is ${limit} bytes`);
 
 /** @param {string} reason */
-const malformed = (reason) => new Error(`Unable to deserialize cloned data: ${reason}`);
+const malformed = (reason) => coded(Error, `Unable to deserialize cloned data: ${reason}`, CODE.TRANSFER);
 
 module.exports = { detached, malformed, tooDeep, tooLarge, uncloneable };
