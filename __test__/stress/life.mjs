@@ -28,6 +28,24 @@ const COUNT = '{ let sum = 0; for (let i = 0; i <= 1000; i++) sum += i; sum }';
 const COUNTED = 500_500;
 const later = () => new Promise((resolve) => setImmediate(resolve));
 
+/**
+ * What guests call. Out here, where they see no context: a guest that keeps a function of the host that keeps the guest
+ * is a cycle through two heaps, which no collector sees.
+ */
+const hostFunctions = {
+  plusOne: (value) => value + 1,
+  twice: (value) => value * 2,
+  same: (value) => value,
+  nothing: () => {},
+  fails: () => {
+    throw new Error("host's own");
+  },
+  plusOneLater: async (value) => {
+    await later();
+    return value + 1;
+  },
+};
+
 /** Uses of a context; those that wait give a promise. `n` is a random whole number below 1000. */
 const uses = {
   evalSync: ({ context }, n) => strictEqual(context.evalSync(`${n} + 1`), n + 1),
@@ -59,31 +77,24 @@ const uses = {
     strictEqual(view.length + view[0], n + 8);
   },
   callback: ({ context }, n) => {
-    context.global.setSync('ask', (value) => value + 1);
+    context.global.setSync('ask', hostFunctions.plusOne);
     strictEqual(context.evalSync(`ask(ask(${n}))`), n + 2);
   },
   callbackInAsync: async ({ context }, n) => {
-    strictEqual(await context.evalClosure('return $0($1) + 1', [(value) => value * 2, n]), 2 * n + 1);
+    strictEqual(await context.evalClosure('return $0($1) + 1', [hostFunctions.twice, n]), 2 * n + 1);
   },
   callbackModes: ({ ivm, context }, n) => {
-    const heard = new ivm.Callback(() => {}, { ignored: true });
-    const answer = new ivm.Callback((value) => value, { async: true });
+    const heard = new ivm.Callback(hostFunctions.nothing, { ignored: true });
+    const answer = new ivm.Callback(hostFunctions.same, { async: true });
     return context.evalClosure('$0($2); return $1($2)', [heard, answer, n], { result: { promise: true } }).then((value) =>
       strictEqual(value, n),
     );
   },
   callbackThrows: ({ context }) => {
-    context.evalClosureSync('$0()', [
-      () => {
-        throw new Error("host's own");
-      },
-    ]);
+    context.evalClosureSync('$0()', [hostFunctions.fails]);
   },
   applySyncPromise: async ({ ivm, context }, n) => {
-    const answer = new ivm.Reference(async (value) => {
-      await later();
-      return value + 1;
-    });
+    const answer = new ivm.Reference(hostFunctions.plusOneLater);
     strictEqual(await context.evalClosure('return $0.applySyncPromise(undefined, [$1])', [answer, n]), n + 1);
   },
   references: async ({ context }, n) => {
@@ -97,7 +108,7 @@ const uses = {
     add.applyIgnored(undefined, [1, 2]);
   },
   hostReference: ({ ivm, context }, n) => {
-    const answer = new ivm.Reference((value) => value + 1);
+    const answer = new ivm.Reference(hostFunctions.plusOne);
     strictEqual(context.evalClosureSync('return $0.applySync(undefined, [$1])', [answer, n]), n + 1);
   },
   guestPromise: async ({ context }, n) => {
