@@ -79,10 +79,7 @@ impl Binding for GuestBinding {
                     .flatten();
                 value.ok_or_else(|| Fault::type_error("Cannot dereference this into target isolate"))
             }
-            Value::CopyInto { copy, transfer_in } => {
-                let value = if transfer_in { copy.take() } else { copy.value() };
-                convert::to_v8(scope, at, value.ok_or_else(|| Fault::error("Copy has been released"))?)
-            }
+            Value::CopyInto { copy, transfer_in } => convert::to_v8(scope, at, copy.deliver(transfer_in)?),
             _ => Err(ops::malformed()),
         }
     }

@@ -237,9 +237,9 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
             }
             write_fault(js, local, Fault::type_error("Cannot dereference this into target isolate"))
         }
-        Value::CopyInto { copy, transfer_in } => match if transfer_in { copy.take() } else { copy.value() } {
-            Some(value) => write_value(js, local, value),
-            None => write_fault(js, local, Fault::error("Copy has been released")),
+        Value::CopyInto { copy, transfer_in } => match copy.deliver(transfer_in) {
+            Ok(value) => write_value(js, local, value),
+            Err(fault) => write_fault(js, local, fault),
         },
     }
 }

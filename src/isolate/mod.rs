@@ -2,6 +2,7 @@
 //! [`Job`]s.
 
 pub mod clock;
+mod codegen;
 mod entry;
 mod guest;
 mod job;

@@ -20,6 +20,8 @@ impl Realm {
     /// A fresh context from the startup snapshot.
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
         let context = v8::Context::new(scope, v8::ContextOptions::default());
+        // Has V8 ask `codegen::on_code_generation`.
+        context.set_allow_generation_from_strings(false);
         let realm = Arc::new(Realm { context: v8::Global::new(scope, context) });
         let index = guest.add_realm(&realm);
         // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can

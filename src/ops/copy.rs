@@ -2,22 +2,19 @@
 
 use super::args::malformed;
 use super::{Args, Prepared};
-use crate::value::{Code, ErrorClass, ExternalCopy, Fault, Handle, Value};
+use crate::value::{ExternalCopy, Fault, Handle, Value};
 
 pub fn create(mut args: Args) -> Result<Prepared, Fault> {
     let copy = ExternalCopy::new(args.value());
     Ok(Prepared::Done(Ok(Value::Handle(Handle::ExternalCopy(copy)))))
 }
 
-/// The value itself, for the realm that asks. With `transferIn` its buffers move and the copy is spent.
+/// The value itself, for the realm that asks. With `transferIn` its buffers move.
 pub fn copy(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let Some(Value::Handle(Handle::ExternalCopy(copy))) = target else {
         return Err(malformed());
     };
-    let transfer_in = args.boolean();
-    let value = if transfer_in { copy.take() } else { copy.value() };
-    let value = value.ok_or_else(|| Fault::coded(ErrorClass::Error, "Copy has been released", Code::Released))?;
-    Ok(Prepared::Done(Ok(value)))
+    Ok(Prepared::Done(copy.deliver(args.boolean())))
 }
 
 pub fn total_size() -> Result<Prepared, Fault> {

@@ -1,13 +1,13 @@
 //! `Isolate`: making, asking, ending.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use super::{Args, Prepared, malformed};
 use crate::isolate::{HeapFigures, Held, Limits, Notify, Realm, Remote, Settings, Stop};
 use crate::value::{
-    BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Reference, Request,
-    Text, TypeOf, Value,
+    Answer, BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Outcome,
+    Owner, Reference, Request, Slot, Text, TypeOf, Value,
 };
 
 pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
@@ -47,9 +47,8 @@ fn remote_of(target: Option<Value>) -> Result<Arc<Remote>, Fault> {
 
 pub fn create_context(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
-    Ok(Prepared::Enter {
+    Ok(Prepared::MakeContext {
         remote,
-        limits: Limits::default(),
         work: Box::new(|scope, guest| {
             let realm = Realm::create(scope, guest);
             let context = v8::Local::new(scope, &realm.context);
@@ -65,6 +64,40 @@ pub fn create_context(target: Option<Value>) -> Result<Prepared, Fault> {
             Ok(Value::Handle(Handle::Context(Arc::new(ContextHandle { slot, global }))))
         }),
     })
+}
+
+/// Passes on what comes of a context that nobody waits for. Where the isolate is disposed before it is made, there is one all the
+/// same, of no more use than any other of that isolate: so it is in isolated-vm, and programs do not expect a rejection.
+pub fn outlast_disposal(remote: &Arc<Remote>, answer: Arc<dyn Answer>) -> Arc<dyn Answer> {
+    struct Outlasting(Weak<Remote>, Arc<dyn Answer>);
+    impl Answer for Outlasting {
+        fn answer(&self, outcome: Outcome) {
+            let remote = self.0.upgrade().filter(|remote| remote.stop_reason() == Stop::Disposed);
+            self.1.answer(match (outcome, remote) {
+                (Err(_), Some(remote)) => Ok(Value::Handle(Handle::Context(lifeless_context(&remote)))),
+                (outcome, _) => outcome,
+            });
+        }
+
+        fn is_answered(&self) -> bool {
+            self.1.is_answered()
+        }
+
+        fn recipient(&self) -> Option<Arc<dyn Owner>> {
+            self.1.recipient()
+        }
+    }
+    if remote.is_disposed() { answer } else { Arc::new(Outlasting(Arc::downgrade(remote), answer)) }
+}
+
+/// A context of a disposed isolate. Its slots hold nothing.
+fn lifeless_context(remote: &Arc<Remote>) -> Arc<ContextHandle> {
+    let slot = || {
+        remote.handles.fetch_add(1, Ordering::Relaxed);
+        Slot::new(Arc::clone(remote) as Arc<dyn Owner>, u32::MAX)
+    };
+    let global = Reference { slot: slot(), type_of: TypeOf::Object, accessors: false, inherit: false };
+    Arc::new(ContextHandle { slot: slot(), global: Arc::new(global) })
 }
 
 pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {

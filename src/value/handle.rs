@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Owner, Slot, Text, Value};
+use super::{Code, ErrorClass, Fault, Owner, Slot, Text, Value};
 
 /// An `ivm` object on its way.
 #[derive(Clone, Debug)]
@@ -128,18 +128,12 @@ impl ExternalCopy {
         Arc::new(Self { value: Mutex::new(Some(value)), size })
     }
 
-    /// The value, unless it was released. Cheap for all but strings: the contents are shared.
-    pub fn value(&self) -> Option<Value> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Takes the value out, which releases the copy; `None` when that was done before.
-    pub fn take(&self) -> Option<Value> {
-        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if value.is_some() {
-            TOTAL_EXTERNAL_SIZE.fetch_sub(self.size, Ordering::Relaxed);
-        }
-        value
+    /// The value to make somewhere. With `transfer_in` its buffers move there, which spends a copy that has any.
+    pub fn deliver(&self, transfer_in: bool) -> Result<Value, Fault> {
+        let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let delivered =
+            if transfer_in && value.as_ref().is_some_and(Value::has_buffers) { value.take() } else { value.clone() };
+        delivered.ok_or_else(|| Fault::coded(ErrorClass::Error, "Array buffer is invalid", Code::Released))
     }
 
     pub fn total_size() -> usize {
@@ -149,6 +143,6 @@ impl ExternalCopy {
 
 impl Drop for ExternalCopy {
     fn drop(&mut self) {
-        self.take();
+        TOTAL_EXTERNAL_SIZE.fetch_sub(self.size, Ordering::Relaxed);
     }
 }

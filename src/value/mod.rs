@@ -52,6 +52,13 @@ pub enum Value {
     List(Vec<Value>),
 }
 
+impl Value {
+    /// It has contents that can be moved instead of copied.
+    fn has_buffers(&self) -> bool {
+        matches!(self, Value::Payload(payload) if payload.table.iter().any(|entry| matches!(entry, Entry::Buffer(_))))
+    }
+}
+
 /// A BigInt of any size: sign and magnitude, least significant word first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BigInt {
