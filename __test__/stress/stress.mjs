@@ -10,6 +10,8 @@ import { collectorArguments, host, moduleEntry } from '../harness.mjs';
 import { createRandom, live } from './life.mjs';
 
 const SAMPLES = 60;
+/** How many isolates are made between two collections of the host's garbage: it does not know what forgotten ones take. */
+const COLLECT_EVERY = 100;
 const PROMISE_LIMIT_MS = 60_000;
 /** The child writes a line more often than that unless it hangs in a sync call. */
 const SILENCE_LIMIT_MS = 120_000;
@@ -68,6 +70,7 @@ async function stress() {
   const samples = [];
   let made = 0;
   let other;
+  let collectAt = COLLECT_EVERY;
 
   const Isolate = function Isolate(...args) {
     const isolate = new ivm.Isolate(...args);
@@ -103,6 +106,10 @@ async function stress() {
       }
       const late = watch.late();
       if (late.length > 0) watch.problems.push(`not settled after ${PROMISE_LIMIT_MS / 1000} s: ${late.join(', ')}`);
+      if (made >= collectAt) {
+        collectAt += COLLECT_EVERY;
+        collect();
+      }
       if (isDue()) {
         next += step ?? (minutes * 60_000) / SAMPLES;
         sample();
