@@ -215,7 +215,7 @@ export function sessions(session: ivm.InspectorSession) {
   is<object>(own);
 }
 
-export function options(transfer: ivm.TransferOptions, both: ivm.TransferOptionsBidirectional, run: ivm.RunOptions) {
+export function transferOptions(transfer: ivm.TransferOptions, both: ivm.TransferOptionsBidirectional, run: ivm.RunOptions) {
   is<boolean | undefined>(transfer.promise);
   is<true | undefined>(transfer.copy ?? transfer.externalCopy ?? transfer.reference);
   is<ivm.TransferOptions | undefined>(both.arguments);
