@@ -13,7 +13,9 @@ const SAMPLES = 60;
 /** How many isolates are made between two collections of the host's garbage: it does not know what forgotten ones take. */
 const COLLECT_EVERY = 100;
 const PROMISE_LIMIT_MS = 60_000;
-/** The child writes a line more often than that unless it hangs in a sync call. */
+/** The child writes a heartbeat, unless it hangs in a sync call. */
+const HEARTBEAT_MS = 5_000;
+const HEARTBEAT = '.\n';
 const SILENCE_LIMIT_MS = 120_000;
 const SETTLE_MS = 60_000;
 const NOISE_BYTES = 24 << 20;
@@ -118,14 +120,15 @@ async function stress() {
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  const hung = setInterval(() => {
+  const heart = setInterval(() => {
+    process.stdout.write(HEARTBEAT);
     const late = watch.late();
     if (late.length === 0) return;
     console.log(`FAIL not settled after ${PROMISE_LIMIT_MS / 1000} s: ${late.join(', ')}`);
     process.exit(1);
-  }, 5000);
+  }, HEARTBEAT_MS);
   await Promise.all(Array.from({ length: Number(values['at-a-time']) }, (_, lane) => worker(lane)));
-  clearInterval(hung);
+  clearInterval(heart);
   const seconds = (performance.now() - start) / 1000;
 
   // Back to nothing: the collector and the threads get some time for it.
@@ -174,7 +177,7 @@ function supervise() {
   heard();
   child.stdout.on('data', (chunk) => {
     heard();
-    process.stdout.write(chunk);
+    if (String(chunk) !== HEARTBEAT) process.stdout.write(chunk);
   });
   child.on('close', (code, signal) => {
     clearTimeout(timer);
