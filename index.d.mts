@@ -31,6 +31,7 @@ export type {
   ErrorCode,
   ExternalCopyCopyOptions,
   ExternalCopyOptions,
+  HeapDetails,
   HeapStatistics,
   InspectorSession,
   IsolatedVMExecutionResult,

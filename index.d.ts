@@ -135,9 +135,9 @@ declare namespace ivm {
     dispose(): void;
 
     /** Figures of the isolate's heap, in bytes. */
-    getHeapStatistics(): Promise<HeapStatistics>;
+    getHeapStatistics(): Promise<HeapStatistics & HeapDetails>;
     /** As `getHeapStatistics`; the calling thread waits. */
-    getHeapStatisticsSync(): HeapStatistics;
+    getHeapStatisticsSync(): HeapStatistics & HeapDetails;
 
     /**
      * From now on each run in this isolate (a call from outside, with its microtasks) gives a profile of its processor time,
@@ -145,7 +145,7 @@ declare namespace ivm {
      * kept. A profile of one long run of hostile code can take more while it is taken: give such runs a `timeout`.
      * @throws {Error} `ERR_ISOLATE_DISPOSED`; inside isolates `ERR_ISOLATE_UNSUPPORTED`
      */
-    startCpuProfiler(title: string): true;
+    startCpuProfiler(title: string): void;
     /**
      * The profiles of runs since `startCpuProfiler(title)`, after what was asked of the isolate before; none for a title that
      * was not started. Runs of one isolate may be on different threads.
@@ -153,34 +153,34 @@ declare namespace ivm {
     stopCpuProfiler(title: string): Promise<ThreadCpuProfile[]>;
   }
 
-  interface IsolateOptions {
+  type IsolateOptions = {
     /**
      * What the isolate may use, in MB (2^20 bytes); at least 8, fractions are cut off. Default 128. It bounds V8's heap: beyond
      * it the isolate is disposed and what runs fails with `ERR_ISOLATE_MEMORY`. `ArrayBuffer`s have a budget of the same
      * size beside it: beyond that the guest gets a `RangeError`. While it is being stopped a guest may use more for a moment.
      */
-    memoryLimit?: number | null;
+    memoryLimit?: number;
     /**
      * Lets inspector sessions be opened. For debugging: what guests print is kept for sessions to come, up to 1,000 messages,
      * outside the memory limit. Default false.
      */
-    inspector?: boolean | null;
+    inspector?: boolean;
     /** What contexts of the isolate start from, made by `createSnapshot`. Isolates share its bytes; it may be released. */
-    snapshot?: ExternalCopy<ArrayBuffer> | null;
+    snapshot?: ExternalCopy<ArrayBuffer>;
     /**
      * Called when the isolate had to be given up: it did not stop within a second of being told to, or V8 ran out of memory in
      * the middle of an operation. Its thread is lost until the process ends, and its memory with it.
      */
-    onCatastrophicError?: ((message: string) => void) | null;
-  }
+    onCatastrophicError?: (message: string) => void;
+  };
 
-  interface ContextOptions {
+  type ContextOptions = {
     /** Shows the context to inspector sessions; its isolate must have been made with the option too. Default false. */
-    inspector?: boolean | null;
-  }
+    inspector?: boolean;
+  };
 
   /** Bytes, unless the name says otherwise. */
-  interface HeapStatistics {
+  type HeapStatistics = {
     total_heap_size: number;
     total_heap_size_executable: number;
     total_physical_size: number;
@@ -193,22 +193,26 @@ declare namespace ivm {
     does_zap_garbage: number;
     /** Memory outside V8's heap that counts against the isolate's limit: buffers above all. */
     externally_allocated_size: number;
+  };
+
+  /** Figures that isolated-vm does not give. */
+  type HeapDetails = {
     total_global_handles_size: number;
     used_global_handles_size: number;
     /** A number of contexts. */
     number_of_native_contexts: number;
     /** A number of contexts. */
     number_of_detached_contexts: number;
-  }
+  };
 
   /** A global object of an isolate, and code that runs there. */
   class Context {
     private constructor();
 
     /** A Reference to the global object, always the same one; `undefined` once the context is released. */
-    readonly global: Reference<Record<number | string, any>>;
+    readonly global: Reference<Record<number | string | symbol, any>>;
     /** The name `global` had in older versions. */
-    globalReference(): Reference<Record<number | string, any>>;
+    globalReference(): Reference<Record<number | string | symbol, any>>;
 
     /**
      * Runs code as a script. The result is its last value if that is transferable, or as the transfer options say;
@@ -240,9 +244,9 @@ declare namespace ivm {
 
     /**
      * Lets go of this context, and of the Reference that `global` gave. What else refers to the context keeps it alive.
-     * @returns false when it was released before
+     * Repeating it does nothing.
      */
-    release(): boolean;
+    release(): void;
   }
 
   type ContextEvalOptions = RunOptions & ScriptOrigin & CachedDataOptions & TransferOptions;
@@ -337,7 +341,7 @@ declare namespace ivm {
      * Fills `import.meta`, an object without a prototype, when it is first read. Only for code inside an isolate that compiles
      * a module of the same isolate; elsewhere it throws.
      */
-    meta?: ((meta: any) => void) | null;
+    meta?: ((meta: any) => void);
   };
 
   /**
@@ -353,7 +357,7 @@ declare namespace ivm {
    * `deadline`, or use the asynchronous methods. When 10,000 messages or 64 MB wait for a listener, the guest waits, too; in a
    * sync call it goes on and further notifications are lost.
    */
-  interface InspectorSession {
+  type InspectorSession = {
     /**
      * Sends a message. What is wrong with it comes back as an error of the protocol.
      * @throws {Error} `Session is dead` (`ERR_ISOLATE_DISPOSED`)
@@ -366,17 +370,17 @@ declare namespace ivm {
     onNotification: (message: string) => void;
     /** Gets the answer to the message with the `id`. What it throws is ignored. */
     onResponse: (callId: number, message: string) => void;
-  }
+  };
 
   /** The profile of one run. */
-  interface ThreadCpuProfile {
+  type ThreadCpuProfile = {
     /** The number that the system gives the thread. */
     threadId: number;
     profile: CpuProfile;
-  }
+  };
 
   /** Times are in microseconds, of a clock that starts anywhere. */
-  interface CpuProfile {
+  type CpuProfile = {
     startTime: number;
     endTime: number;
     /** Ids of nodes. */
@@ -397,9 +401,11 @@ declare namespace ivm {
         /** From 1; 0 for what is in no script. */
         lineNumber: number;
         columnNumber: number;
+        /** Declared by isolated-vm; the node has it. */
+        bailoutReason?: string;
       };
     }[];
-  }
+  };
 
   /** Names a value where it lives. */
   class Reference<T = any> {
@@ -407,10 +413,10 @@ declare namespace ivm {
      * A Reference to a value of this realm. One made of a `Callback` applies the callback's function.
      * @param options `unsafeInherit`: `get` sees inherited properties too, here and in References that it gives. Default false
      */
-    constructor(value: T, options?: { unsafeInherit?: boolean | null });
+    constructor(value: T, options?: { unsafeInherit?: boolean });
 
     /** As `typeof` says, except that null is `"null"` and symbols and BigInts are `"object"`. */
-    readonly typeof: 'undefined' | 'null' | 'boolean' | 'number' | 'string' | 'object' | 'function';
+    readonly typeof: 'undefined' | 'null' | 'boolean' | 'number' | 'string' | 'object' | 'function' | (string & {});
 
     /** A structured clone of the value. */
     copy(): Promise<T>;
@@ -438,11 +444,11 @@ declare namespace ivm {
      * Deletes a property.
      * @throws {TypeError} `Delete failed`, `Object is or has proxy`, `Reference is not an object`
      */
-    delete(property: PropertyOf<T>): Promise<void>;
+    delete(property: keyof T): Promise<void>;
     /** As `delete`; nobody hears whether it worked. */
-    deleteIgnored(property: PropertyOf<T>): void;
+    deleteIgnored(property: keyof T): void;
     /** As `delete`; the calling thread waits. */
-    deleteSync(property: PropertyOf<T>): void;
+    deleteSync(property: keyof T): void;
 
     /**
      * Reads an own property. What is not transferable arrives as a Reference.
@@ -506,7 +512,7 @@ declare namespace ivm {
 
   type ReferenceGetOptions = TransferOptions & {
     /** Lets getters run. Default false. */
-    accessors?: boolean | null;
+    accessors?: boolean;
   };
   type ReferenceApplyOptions = RunOptions & TransferOptionsBidirectional;
 
@@ -543,16 +549,16 @@ declare namespace ivm {
     private readonly copied: T;
   }
 
-  interface ExternalCopyOptions {
+  type ExternalCopyOptions = {
     /** ArrayBuffers to move into the copy: they are empty afterwards. */
-    transferList?: ArrayBuffer[] | null;
+    transferList?: any[];
     /** Moves the value itself, an ArrayBuffer or a view, into the copy. Default false. */
-    transferOut?: boolean | null;
-  }
+    transferOut?: boolean;
+  };
 
   type ExternalCopyCopyOptions = ReleaseOptions & {
     /** Moves buffers out of the copy instead of copying them: it is of no use afterwards. Default false. */
-    transferIn?: boolean | null;
+    transferIn?: boolean;
   };
 
   /**
@@ -564,15 +570,19 @@ declare namespace ivm {
     private readonly called: T;
   }
 
-  /** At most one of them; `async` wins over `ignored`. */
-  interface CallbackOptions {
+  /** At most one of them. */
+  type CallbackOptions = {
     /** The guest gets a promise and goes on. */
-    async?: boolean | null;
+    async?: boolean;
     /** The guest gets `undefined` and goes on; nobody hears of the result. */
-    ignored?: boolean | null;
+    ignored?: boolean;
     /** The guest waits for the result. The default. */
-    sync?: boolean | null;
-  }
+    sync?: boolean;
+  } & (
+    | { async?: true; ignored?: never; sync?: never }
+    | { async?: never; ignored?: true; sync?: never }
+    | { async?: never; ignored?: never; sync?: true }
+  );
 
   /**
    * Native modules are compiled against the V8 of their host and cannot work here: the constructor always throws
@@ -721,48 +731,48 @@ declare namespace ivm {
     dispose(): void;
 
     /** Figures of the heap of the execution that started last, as of its last garbage collection; null when nothing runs. */
-    getHeapStatistics(): HeapStatistics | null;
+    getHeapStatistics(): (HeapStatistics & HeapDetails) | null;
   }
 
   /** The same as `new IsolatedVMSandbox(config)`. */
   function createIsolatedVMSandbox(config?: Partial<IsolatedVMSandboxConfig> | null): IsolatedVMSandbox;
 
-  interface CachedDataOptions {
+  type CachedDataOptions = {
     /** A compilation cache from an earlier `produceCachedData`. */
-    cachedData?: ExternalCopy<ArrayBuffer> | null;
+    cachedData?: ExternalCopy<ArrayBuffer>;
     /** Writes a compilation cache onto the script, as `cachedData`, unless a given one was accepted. Default false. */
-    produceCachedData?: boolean | null;
-  }
+    produceCachedData?: boolean;
+  };
 
-  interface ReleaseOptions {
+  type ReleaseOptions = {
     /** Calls `release()` as well. Default false. */
-    release?: boolean | null;
-  }
+    release?: boolean;
+  };
 
-  interface RunOptions {
+  type RunOptions = {
     /** Milliseconds that the code may run, a 32-bit integer. Waiting for the host does not count. Default 0: none. */
-    timeout?: number | null;
+    timeout?: number;
     /**
      * Milliseconds until the call ends, whatever it is waiting for, a 32-bit integer. Default 0: none.
      * Not part of isolated-vm.
      */
-    deadline?: number | null;
-  }
+    deadline?: number;
+  };
 
-  interface ScriptOrigin {
+  type ScriptOrigin = {
     /** What stacks call the code; best a URL. Default `<isolated-vm>`. */
-    filename?: string | null;
+    filename?: string;
     /** Added to columns of the first line. Default 0. */
-    columnOffset?: number | null;
+    columnOffset?: number;
     /** Added to line numbers. Default 0. */
-    lineOffset?: number | null;
-  }
+    lineOffset?: number;
+  };
 
   /** What produced or consumed a compilation cache. */
-  interface CachedDataResult {
+  type CachedDataResult = {
     cachedData?: ExternalCopy<ArrayBuffer>;
     producedCacheData?: boolean;
-  }
+  };
 
   type ScriptInfo = CachedDataOptions & ScriptOrigin;
   type SnapshotScriptInfo = ScriptOrigin & { code: string };
@@ -775,53 +785,64 @@ declare namespace ivm {
   }
 
   /** How a value crosses. At most one of `copy`, `externalCopy` and `reference`. */
-  interface TransferOptions {
+  type TransferOptions = {
     /** As a promise: of what the value, if it is a promise, resolves to. Goes with the others. Default false. */
-    promise?: boolean | null;
+    promise?: boolean;
     /** As a structured clone. Default false. */
-    copy?: boolean | null;
+    copy?: boolean;
     /** As an `ExternalCopy`. Default false. */
-    externalCopy?: boolean | null;
+    externalCopy?: boolean;
     /** As a `Reference`. Default false. */
-    reference?: boolean | null;
-  }
+    reference?: boolean;
+  } & (
+    | { copy?: true; externalCopy?: never; reference?: never }
+    | { copy?: never; externalCopy?: true; reference?: never }
+    | { copy?: never; externalCopy?: never; reference?: true }
+  );
 
-  interface TransferOptionsBidirectional {
+  type TransferOptionsBidirectional = {
     /** For values that go in. */
-    arguments?: TransferOptions | null;
+    arguments?: TransferOptions;
     /** For the value that comes out. */
-    result?: TransferOptions | null;
-  }
+    result?: TransferOptions;
+  };
 
-  type PropertyOf<T> = keyof T & (string | number);
+  // What follows makes results and arguments of the above; programs may name it to type what they wrap around.
+  type WithPromise = { promise: true };
+  type AsCopy = { copy: true };
+  type AsExternal = { externalCopy: true };
+  type AsReference = { reference: true };
+  type WithTransfer = AsCopy | AsExternal | AsReference;
+  type ApplyAsReference = { result: AsReference };
   type FallbackReference = { _reference: true };
-  type CheckPromise<Options, Result> = Options extends { promise: true } ? Promise<Result> : Result;
-  type ResultOf<Options, Result> =
-    Options extends { copy: true } ? Result
-    : Options extends { externalCopy: true } ? ExternalCopy<Result>
-    : Options extends { reference: true } ? Reference<Result>
+  type CheckPromise<Options, Result> = Options extends WithPromise ? Promise<Result> : Result;
+  type ResultTypeBase<Options, Result> =
+    Options extends AsCopy ? Result
+    : Options extends AsExternal ? ExternalCopy<Result>
+    : Options extends AsReference ? Reference<Result>
     : unknown extends Result ? any
     : Result extends Transferable ? Result
     : Result extends void ? void
     : Options extends FallbackReference ? Reference<Result>
     : Transferable;
-  type ResultTypeAsync<Options, Result = any> = Promise<ResultOf<Options, Result>>;
-  type ResultTypeSync<Options, Result = any> = CheckPromise<Options, ResultOf<Options, Result>>;
+  type ResultTypeAsync<Options, Result = any> = Promise<ResultTypeBase<Options, Result>>;
+  type ResultTypeSync<Options, Result = any> = CheckPromise<Options, ResultTypeBase<Options, Result>>;
   type ResultOptions<Options> =
     (Options extends { result: infer Of extends object } ? Of : {})
     & (Options extends FallbackReference ? FallbackReference : {});
+  type ResultTypeBidirectionalBase<Options, Result> = ResultTypeBase<ResultOptions<Options>, Result>;
+  type ResultTypeBidirectionalAsync<Options, Result = any> = Promise<ResultTypeBidirectionalBase<Options, Result>>;
   type ResultTypeBidirectionalSync<Options, Result = any> = ResultTypeSync<ResultOptions<Options>, Result>;
   type ArgumentType<Options, Type> =
-    | (Options extends { copy: true } | { externalCopy: true } | { reference: true } ? Type
-      : Type extends Transferable ? Type
-      : Transferable)
-    | (Options extends { promise: true } ? Promise<Type> : never)
+    | (Options extends WithTransfer ? Type : Type extends Transferable ? Type : Transferable)
+    | (Options extends WithPromise ? Promise<Type> : never)
     | Copy<Type>
     | Dereference<Type>;
   type ArgumentsTypeBidirectional<Options, Args extends any[] = any[]> = {
     [Key in keyof Args]: ArgumentType<Options extends { arguments: infer Of extends object } ? Of : {}, Args[Key]>;
   };
   type ApplyArguments<Value> = Value extends (...args: infer Args) => unknown ? Args : any[];
+  type ApplyArgumentThis<Value> = Value extends (this: infer This, ...args: any) => unknown ? This : undefined | null;
   type ApplyReceiver<Value> = Value extends (this: infer This, ...args: any) => unknown
     ? (unknown extends This ? Transferable : This | Dereference<This>)
     : Transferable;

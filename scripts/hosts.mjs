@@ -9,7 +9,8 @@ export const hostsFolder = join(root, '__test__/hosts');
 
 const binary = (...path) => join(hostsFolder, 'node_modules', ...path);
 
-// How each runtime runs one file of tests, with results for people on its output and for us in `report`.
+// How each runtime runs one file of tests, with results for people on its output and for us in `report`; and how one file as a
+// program, with flags for its engine as Node takes them.
 const node = (name) => ({
   name,
   executable: binary(name, 'bin/node'),
@@ -20,6 +21,7 @@ const node = (name) => ({
     `--test-reporter-destination=${report}`,
     file,
   ],
+  program: (flags, file) => [...flags, file],
 });
 
 const bun = {
@@ -33,6 +35,7 @@ const bun = {
     `--reporter-outfile=${report}`,
     `./${file}`,
   ],
+  program: (flags, file) => [...flags, `./${file}`],
 };
 
 const deno = {
@@ -48,6 +51,16 @@ const deno = {
     `--junit-path=${report}`,
     file,
   ],
+  program: (flags, file) => [
+    'run',
+    '--quiet',
+    '--allow-all',
+    '--no-check',
+    '--no-lock',
+    '--node-modules-dir=manual',
+    ...(flags.length > 0 ? [`--v8-flags=${flags.join(',')}`] : []),
+    file,
+  ],
   // `deno test` passes over errors that nobody catches, and over a test that ends the process.
   trouble: /^uncaught outside any test: |^The following tests were pending:/m,
 };
@@ -55,3 +68,17 @@ const deno = {
 export const hosts = [node('node20'), node('node22'), node('node24'), node('node25'), node('node26'), bun, deno];
 
 export const missingHosts = () => hosts.filter((host) => !existsSync(host.executable)).map((host) => host.name);
+
+/**
+ * The hosts that a list such as `node24,bun` names, or all of them.
+ * @param {string} [list]
+ */
+export function selectHosts(list) {
+  const wanted = list?.split(',');
+  const unknown = wanted?.find((name) => !hosts.some((host) => host.name === name));
+  if (unknown) throw new Error(`no such host: ${unknown} (there are: ${hosts.map(({ name }) => name).join(', ')})`);
+  const chosen = hosts.filter(({ name }) => !wanted || wanted.includes(name));
+  const missing = missingHosts().filter((name) => chosen.some((host) => host.name === name));
+  if (missing.length > 0) throw new Error(`these test hosts are not installed: ${missing.join(', ')}`);
+  return chosen;
+}

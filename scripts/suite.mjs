@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { hosts as allHosts, missingHosts } from './hosts.mjs';
+import { selectHosts } from './hosts.mjs';
 import { capture, root } from './process.mjs';
 
 const DEFAULT_LIMIT_SECONDS = 240;
@@ -95,12 +95,7 @@ function print(host, file, result) {
 
 /** Runs the suite; resolves with the counts of tests. */
 export async function runSuite({ host, file, limit = DEFAULT_LIMIT_SECONDS } = {}) {
-  const wanted = host?.split(',');
-  const hosts = allHosts.filter(({ name }) => !wanted || wanted.some((part) => name === part));
-  const unknown = wanted?.find((part) => !allHosts.some(({ name }) => name === part));
-  if (unknown) throw new Error(`no such host: ${unknown} (there are: ${allHosts.map(({ name }) => name).join(', ')})`);
-  const missing = missingHosts().filter((name) => hosts.some((one) => one.name === name));
-  if (missing.length > 0) throw new Error(`these test hosts are not installed: ${missing.join(', ')}`);
+  const hosts = selectHosts(host);
   const files = testFiles().filter((name) => !file || file.split(',').some((part) => name.includes(part)));
   if (files.length === 0) throw new Error(file ? `no test file matches ${file}` : 'there is no test file');
 

@@ -224,3 +224,16 @@ test('the global of a context outlives its isolate as a handle', () => withConte
   assert.equal(context.global.typeof, 'object');
   assert.throws(() => context.global.getSync('x'), failure(Error, 'Isolated is disposed'));
 }));
+
+test('guests generate code from strings of up to an eighth of their memory limit', () => {
+  const isolate = new ivm.Isolate({ memoryLimit: 8 });
+  const context = isolate.createContextSync();
+  const size = 2 ** 20;
+  assert.equal(context.evalSync(`eval('1' + ' '.repeat(${size - 1}))`), 1);
+  assert.equal(context.evalSync('new Function("return 2")() + (0, eval)("1")'), 3);
+  for (const code of ['eval(text)', '(0, eval)(text)', 'new Function(text)', '(async () => {}).constructor(text)']) {
+    assert.throws(() => context.evalSync(`text = ' '.repeat(${size + 1}); ${code}`), { name: 'EvalError' }, code);
+  }
+  assert.equal(context.evalSync('eval({ toString() { return "1" } }) instanceof Object'), true);
+  isolate.dispose();
+});

@@ -126,8 +126,28 @@ test('transferList moves buffers inside', () => {
 test('transferIn empties the copy', () => {
   const copy = new ivm.ExternalCopy(new ArrayBuffer(8));
   assert.equal(copy.copy({ transferIn: true }).byteLength, 8);
-  assert.throws(() => copy.copy(), Error);
+  assert.throws(() => copy.copy(), failure(Error, 'Array buffer is invalid'));
+  assert.throws(() => copy.copyInto({ transferIn: true }) && copy.copy(), failure(Error, 'Array buffer is invalid'));
+  copy.release();
 });
+
+test('transferIn of what has no buffers changes nothing', () => {
+  for (const value of ['text', 1, { a: [1] }]) {
+    const copy = new ivm.ExternalCopy(value);
+    assert.deepEqual(copy.copy({ transferIn: true }), value);
+    assert.deepEqual(copy.copy(), value);
+    copy.release();
+  }
+});
+
+test('a view that its buffer has shrunk away from arrives empty', () => withContext(({ context }) => {
+  for (const view of ['new Uint8Array(buffer, 4, 4)', 'new BigInt64Array(buffer, 8)', 'new DataView(buffer, 4, 4)']) {
+    const code = `const buffer = new ArrayBuffer(16, { maxByteLength: 32 }); const view = ${view}; buffer.resize(2); return view`;
+    const copy = context.evalClosureSync(code, [], { result: { copy: true } });
+    assert.equal(copy.constructor.name, /new (\w+)/.exec(view)[1]);
+    assert.deepEqual([copy.byteLength, copy.byteOffset, copy.buffer.byteLength], [0, 0, 2]);
+  }
+}));
 
 test('shared buffers stay shared', () => {
   const shared = new SharedArrayBuffer(8);

@@ -34,7 +34,7 @@ export async function results() {
   const both: ivm.TransferOptionsBidirectional = { arguments: { copy: true }, result: { copy: true, promise: true } };
   expectType<any>()(await context.evalClosure('return $0', [{}], both));
   expectType<any>()(await script.run(context, { release: true }));
-  expectType<boolean>()(context.release());
+  expectType<void>()(context.release());
 }
 
 export async function references() {

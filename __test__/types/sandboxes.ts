@@ -2,6 +2,7 @@
 
 import { createIsolatedVMSandbox, createSandbox, IsolatedVMSandbox, normalizeCode } from 'isolated-v8';
 import type {
+  HeapDetails,
   HeapStatistics,
   IsolatedVMExecutionResult,
   IsolatedVMSandboxConfig,
@@ -46,7 +47,7 @@ export async function agent() {
   expectType<string | undefined>()(outcome.error);
   expectType<string[]>()(outcome.logs);
   expectType<number>()(outcome.duration);
-  expectType<HeapStatistics | null>()(sandbox.getHeapStatistics());
+  expectType<(HeapStatistics & HeapDetails) | null>()(sandbox.getHeapStatistics());
   expectType<boolean>()(IsolatedVMSandbox.isAvailable());
   expectType<void>()(sandbox.dispose());
   // @ts-expect-error -- a tool has a description

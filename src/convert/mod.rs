@@ -1,5 +1,6 @@
 //! Between V8 values and neutral values. Knows V8, but neither isolates' life nor any host.
 
+mod bounds;
 pub mod cap;
 mod deserialize;
 mod fault;

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use super::{Exchange, cap, fault_from_caught, primitive_from_v8, room, too_large};
+use super::{Exchange, bounds, cap, fault_from_caught, primitive_from_v8, room, too_large};
 use crate::value::{Entry, Fault, Payload, Value};
 
 /// Clones a value out of its isolate, as `structuredClone` would.
@@ -19,6 +19,7 @@ pub fn clone_from_v8<'s>(
     if value.is_symbol() {
         return Err(Fault::refused("Unsupported type"));
     }
+    let value = bounds::within(scope, value);
     v8::tc_scope!(let scope, scope);
     let context = scope.get_current_context();
     let table = RefCell::default();

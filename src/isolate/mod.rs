@@ -4,6 +4,7 @@
 mod author;
 pub mod behalf;
 pub mod clock;
+mod codegen;
 mod entry;
 mod guest;
 mod inspector;

@@ -31,6 +31,8 @@ impl Realm {
             }
             _ => create(),
         };
+        // Has V8 ask `codegen::on_code_generation`.
+        context.set_allow_generation_from_strings(false);
         let realm = Arc::new(Realm { context: v8::Global::new(scope, context), loaders: Loaders::default() });
         let index = guest.add_realm(&realm);
         // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::codegen::on_code_generation;
 use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
 use super::remote::{Remote, Stop, Whereabouts};
@@ -161,6 +162,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     let mut isolate = if snapshot.is_some() { engine::contain_fatal_errors(make) } else { make() };
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_promise_reject_callback(on_promise_reject);
+    isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
     settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);

@@ -20,7 +20,7 @@ pub fn open(sealed: &[u8]) -> Option<&[u8]> {
 /// The bytes of an `ArrayBuffer` that the surface passed, perhaps as an `ExternalCopy`.
 pub fn buffer_of(value: Value) -> Option<Arc<Vec<u8>>> {
     let value = match value {
-        Value::Handle(Handle::ExternalCopy(copy)) => copy.value()?,
+        Value::Handle(Handle::ExternalCopy(copy)) => copy.open(false).ok()?,
         value => value,
     };
     let Value::Payload(payload) = value else { return None };

@@ -1,13 +1,13 @@
 //! `Isolate`: making, asking, ending.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use super::{Args, Prepared, malformed, snapshot};
 use crate::isolate::{HeapFigures, Held, Limits, Notify, Realm, Remote, Settings, Stop};
 use crate::value::{
-    BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Reference, Request,
-    Text, TypeOf, Value,
+    Answer, BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Outcome,
+    Owner, Reference, Request, Slot, Text, TypeOf, Value,
 };
 
 pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
@@ -53,9 +53,8 @@ pub fn create_context(target: Option<Value>, mut args: Args) -> Result<Prepared,
     if inspect && !remote.settings.inspector {
         return Err(not_inspectable());
     }
-    Ok(Prepared::Enter {
+    Ok(Prepared::MakeContext {
         remote,
-        limits: Limits::default(),
         work: Box::new(move |scope, guest| {
             let remote = guest.remote()?;
             make_room(scope, &remote)?;
@@ -100,6 +99,40 @@ fn make_room(scope: &mut v8::Isolate, remote: &Remote) -> Result<(), Fault> {
 /// The isolate was made without the option.
 pub fn not_inspectable() -> Fault {
     Fault::coded(ErrorClass::Error, "Inspector is not enabled for this isolate", Code::Unsupported)
+}
+
+/// Passes on what comes of a context that nobody waits for. Where the isolate is disposed before it is made, there is one all the
+/// same, of no more use than any other of that isolate: so it is in isolated-vm, and programs do not expect a rejection.
+pub fn outlast_disposal(remote: &Arc<Remote>, answer: Arc<dyn Answer>) -> Arc<dyn Answer> {
+    struct Outlasting(Weak<Remote>, Arc<dyn Answer>);
+    impl Answer for Outlasting {
+        fn answer(&self, outcome: Outcome) {
+            let remote = self.0.upgrade().filter(|remote| remote.stop_reason() == Stop::Disposed);
+            self.1.answer(match (outcome, remote) {
+                (Err(_), Some(remote)) => Ok(Value::Handle(Handle::Context(lifeless_context(&remote)))),
+                (outcome, _) => outcome,
+            });
+        }
+
+        fn is_answered(&self) -> bool {
+            self.1.is_answered()
+        }
+
+        fn recipient(&self) -> Option<Arc<dyn Owner>> {
+            self.1.recipient()
+        }
+    }
+    if remote.is_disposed() { answer } else { Arc::new(Outlasting(Arc::downgrade(remote), answer)) }
+}
+
+/// A context of a disposed isolate. Its slots hold nothing.
+fn lifeless_context(remote: &Arc<Remote>) -> Arc<ContextHandle> {
+    let slot = || {
+        remote.handles.fetch_add(1, Ordering::Relaxed);
+        Slot::new(Arc::clone(remote) as Arc<dyn Owner>, u32::MAX)
+    };
+    let global = Reference { slot: slot(), type_of: TypeOf::Object, accessors: false, inherit: false };
+    Arc::new(ContextHandle { slot: slot(), global: Arc::new(global) })
 }
 
 pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {

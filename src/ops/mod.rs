@@ -80,6 +80,8 @@ pub enum Prepared {
     Done(Outcome),
     /// Work in an isolate.
     Enter { remote: Arc<Remote>, limits: Limits, work: Work },
+    /// The making of a context.
+    MakeContext { remote: Arc<Remote>, work: Work },
     /// A question to a host about one of its own values.
     Ask { host: Arc<dyn Host>, op: u32, slot: Arc<Slot>, args: Vec<Value> },
 }
@@ -92,6 +94,10 @@ impl Prepared {
             Prepared::Enter { remote, limits, work } => {
                 remote.post(Job::new(kind, answer, work).limited(limits).in_chain(chain).charged(charge));
             }
+            Prepared::MakeContext { remote, work } => {
+                let answer = if kind == Kind::Call { answer } else { isolate::outlast_disposal(&remote, answer) };
+                remote.post(Job::new(kind, answer, work).in_chain(chain).charged(charge));
+            }
             Prepared::Ask { host, op, slot, args } => {
                 host.ask(Request { op, slot: slot.index(), args, chain, answer, charge });
                 // The slot must not be given back before the request is on its way.
@@ -103,7 +109,7 @@ impl Prepared {
     /// The isolate that has the work to do, if one has.
     pub fn remote(&self) -> Weak<Remote> {
         match self {
-            Prepared::Enter { remote, .. } => Arc::downgrade(remote),
+            Prepared::Enter { remote, .. } | Prepared::MakeContext { remote, .. } => Arc::downgrade(remote),
             Prepared::Done(_) | Prepared::Ask { .. } => Weak::new(),
         }
     }

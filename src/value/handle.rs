@@ -134,33 +134,18 @@ impl ExternalCopy {
         Arc::new(Self { value: Mutex::new(Some(value)), size })
     }
 
-    /// The value, unless it was released. Cheap for all but strings: the contents are shared.
-    pub fn value(&self) -> Option<Value> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Takes the value out, which releases the copy; `None` when that was done before.
-    pub fn take(&self) -> Option<Value> {
-        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if value.is_some() {
-            TOTAL_EXTERNAL_SIZE.fetch_sub(self.size, Ordering::Relaxed);
-        }
-        value
+    /// The value for a realm that copies it in. With `transfer_in` a buffer, or the buffer of a view, is moved there, which
+    /// leaves the copy empty; of anything else there is always more.
+    pub fn open(&self, transfer_in: bool) -> Result<Value, Fault> {
+        let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let moves = transfer_in && matches!(&*value, Some(Value::Payload(payload)) if payload.is_buffer());
+        let opened = if moves { value.take() } else { value.clone() };
+        opened.ok_or_else(|| Fault::coded(ErrorClass::Error, "Array buffer is invalid", Code::Released))
     }
 
     /// Bytes of the value, unless it was released.
     pub fn byte_size(&self) -> usize {
         self.value.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Value::byte_size)
-    }
-
-    /// The value for a realm that copies it in. With `transfer_in` a buffer, or the buffer of a view, is moved there, which
-    /// leaves the copy empty; of anything else there is always more.
-    pub fn open(&self, transfer_in: bool) -> Result<Value, Fault> {
-        let value = self.value();
-        if transfer_in && matches!(&value, Some(Value::Payload(payload)) if payload.is_buffer()) {
-            drop(self.take());
-        }
-        value.ok_or_else(|| Fault::coded(ErrorClass::Error, "Array buffer is invalid", Code::Released))
     }
 
     pub fn total_size() -> usize {
@@ -170,6 +155,6 @@ impl ExternalCopy {
 
 impl Drop for ExternalCopy {
     fn drop(&mut self) {
-        self.take();
+        TOTAL_EXTERNAL_SIZE.fetch_sub(self.size, Ordering::Relaxed);
     }
 }
