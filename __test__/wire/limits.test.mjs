@@ -90,7 +90,7 @@ test('buffers go into the table uncopied and come out as they are', () => {
 });
 
 test('a view gives away nothing but itself', () => {
-  const pool = new Uint8Array(64).fill(7);
+  const pool = new Uint8Array(8192).fill(7);
   const part = new Uint8Array(pool.buffer, 8, 4);
   const { bytes, table } = write([part, new Uint16Array(pool.buffer, 16, 2), new DataView(pool.buffer, 0, 1), part]);
   assert.deepStrictEqual(table.map(([tag, , offset, length]) => [tag, offset, length]), [[CARRIER.BUFFER, 8, 4], [CARRIER.BUFFER, 16, 4], [CARRIER.BUFFER, 0, 1]]);
@@ -102,8 +102,16 @@ test('a view gives away nothing but itself', () => {
   assert.strictEqual(cloned(new Uint8Array(pool.buffer, 10, 0)).buffer.byteLength, 0);
 });
 
+test('a view of a buffer too small to be a pool brings all of it, as in isolated-vm', () => {
+  const [view, other] = cloned((() => { const { buffer } = new Uint8Array([1, 2, 3, 4]); return [new Uint8Array(buffer, 2), new DataView(buffer, 1)]; })());
+  assert.deepStrictEqual([...new Uint8Array(view.buffer)], [1, 2, 3, 4]);
+  assert.ok(view.byteOffset === 2 && view.buffer === other.buffer);
+  const largest = new Uint8Array(new ArrayBuffer(8191), 1, 1);
+  assert.strictEqual(cloned(largest).buffer.byteLength, 8191);
+});
+
 test('a view shares its buffer once that travels as a whole', () => {
-  const whole = new Uint8Array([1, 2, 3, 4]);
+  const whole = new Uint8Array(8192);
   const part = new Uint8Array(whole.buffer, 1, 2);
   const after = cloned([whole, part]);
   assert.ok(after[0].buffer === after[1].buffer && after[1].byteOffset === 1);

@@ -13,7 +13,7 @@ pub fn payload_to_v8<'s>(
     exchange: &dyn Exchange,
     payload: Payload,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    let Payload { bytes, table } = payload;
+    let Payload { bytes, table, .. } = payload;
     let context = scope.get_current_context();
     let mut buffers = Vec::new();
     let mut others = Vec::with_capacity(table.len());
@@ -52,12 +52,8 @@ fn adopt_buffer<'s>(
     if length == 0 {
         return Ok(v8::ArrayBuffer::new(scope, 0));
     }
-    if !budget.take(length) {
-        // Buffers that nobody refers to any more are still charged.
-        scope.low_memory_notification();
-        if !budget.take(length) {
-            return Err(Fault::range_error("Array buffer allocation failed"));
-        }
+    if !super::take_or_collect(scope, &budget, length) {
+        return Err(Fault::range_error("Array buffer allocation failed"));
     }
     // Moved when this is the last that needs them, else copied: the guest may write to its own.
     let mut bytes = Arc::unwrap_or_clone(bytes);

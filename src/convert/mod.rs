@@ -3,12 +3,14 @@
 mod bounds;
 pub mod cap;
 mod deserialize;
+mod external;
 mod fault;
 mod serialize;
 
 use std::sync::Arc;
 
 pub use deserialize::payload_to_v8;
+pub use external::external_text_to_v8;
 pub use fault::{
     current_frames, exception_from_fault, fault_from_caught, fault_from_compilation, fault_from_exception,
 };
@@ -72,6 +74,15 @@ fn room<T>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
 pub fn too_large(limit: usize) -> Fault {
     let message = format!("The value is larger than the {limit} bytes that may be transferred");
     Fault::coded(ErrorClass::RangeError, &message, Code::Limit)
+}
+
+/// Charges `bytes` to a budget of the isolate's, perhaps after a collection: what nobody refers to any more is still charged.
+fn take_or_collect(scope: &mut v8::Isolate, budget: &Budget, bytes: usize) -> bool {
+    if budget.take(bytes) {
+        return true;
+    }
+    scope.low_memory_notification();
+    budget.take(bytes)
 }
 
 /// The beginning of a string, for people to read.

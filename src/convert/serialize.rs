@@ -47,7 +47,7 @@ pub fn clone_from_v8<'s>(
     }
     let bytes = serializer.release();
     drop(serializer);
-    let payload = Payload { bytes: Arc::new(bytes), table: table.into_inner() };
+    let payload = Payload { bytes: Arc::new(bytes), table: table.into_inner(), moved: false };
     if payload.byte_size() > limit {
         return Err(too_large(limit));
     }

@@ -9,6 +9,7 @@ mod pool;
 mod seal;
 mod snapshot;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::value::Budget;
@@ -35,6 +36,14 @@ const FLAGS: &str = concat!(
     "--wasm-max-mem-pages=1024 ",
 );
 
+/// Guests have `gc()`. Only counts before the engine starts.
+static EXPOSE_GC: AtomicBool = AtomicBool::new(false);
+
+/// Gives guests a `gc` function, as V8's flag `--expose-gc` does. Without effect once the engine has started.
+pub fn expose_gc() {
+    EXPOSE_GC.store(true, Ordering::Relaxed);
+}
+
 /// Room above a guest's limit: the young generation, and what a collection moves about.
 const HEADROOM: usize = 64 << 20;
 
@@ -57,6 +66,9 @@ impl Engine {
     pub fn start(recipe: &Recipe, park: abort::Park) -> &'static Engine {
         ENGINE.get_or_init(|| {
             v8::V8::set_flags_from_string(FLAGS);
+            if EXPOSE_GC.load(Ordering::Relaxed) {
+                v8::V8::set_flags_from_string("--expose-gc");
+            }
             v8::V8::set_entropy_source(entropy);
             // Without its data V8's ICU aborts at the first use of `Intl`. An error here means a second call.
             let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);

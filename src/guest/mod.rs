@@ -8,7 +8,7 @@ pub mod outgoing;
 
 use std::sync::Arc;
 
-use crate::convert;
+use crate::convert::{self, Exchange};
 use crate::engine::{BOOTSTRAP, Recipe};
 use crate::isolate::{Binding, Guest, Held, Place};
 use crate::ops;
@@ -92,10 +92,10 @@ impl Binding for GuestBinding {
                     .flatten();
                 value.ok_or_else(|| Fault::refused("Cannot dereference this into target isolate"))
             }
-            Value::CopyInto { copy, transfer_in } => {
-                let value = copy.open(transfer_in)?;
-                convert::to_v8(scope, at, value)
-            }
+            Value::CopyInto { copy, transfer_in } => match copy.open(transfer_in)? {
+                Value::String(text) => Ok(convert::external_text_to_v8(scope, &text, &Exchange::budget(at))?.into()),
+                value => convert::to_v8(scope, at, value),
+            },
             _ => Err(ops::malformed()),
         }
     }

@@ -11,6 +11,7 @@ use napi::sys;
 use super::carrier;
 use super::environment::Local;
 use super::js::{CallInfo, Js, JsResult, JsValue};
+use crate::engine;
 use crate::isolate::{Kind, Remote};
 use crate::ops::{self, Args, Prepared};
 use crate::sandbox::{self, Body, FunctionForm, LogStyle, Spec, Tool};
@@ -257,14 +258,17 @@ pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `open(settle, serve, serveFor, defer)`: opens this environment; the result has the functions above.
+/// `open(settle, serve, serveFor, defer, exposesGc)`: opens this environment; the result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, serve_for, defer, ..] = call.args() else {
+        let [settle, serve, serve_for, defer, exposes_gc, ..] = call.args() else {
             return Err(super::js::Refused);
         };
+        if js.read_boolean(*exposes_gc)? {
+            engine::expose_gc();
+        }
         let local = Local::open(js, [*settle, *serve, *serve_for, *defer], crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
         js.object(&[

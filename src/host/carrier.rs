@@ -116,7 +116,7 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
 }
 
 fn only(bytes: &[u8], entry: Entry) -> Value {
-    Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry] }))
+    Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry], moved: false }))
 }
 
 fn callback_mode(mode: u32) -> CallbackMode {
@@ -131,13 +131,15 @@ fn callback_mode(mode: u32) -> CallbackMode {
 fn read_payload(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Value> {
     let bytes = js.read_bytes(js.element(array, 1)?)?;
     let rows = js.element(array, 2)?;
-    let mut table = Vec::new();
+    let (mut table, mut moved) = (Vec::new(), false);
     if js.type_of(rows)? == JsType::Object {
         for index in 0..js.length(rows)? {
-            table.push(read_entry(js, local, js.element(rows, index)?)?);
+            let row = js.element(rows, index)?;
+            moved |= js.type_of(row)? == JsType::Object && js.read_number(js.element(row, 0)?)? as u32 == tag::MOVE;
+            table.push(read_entry(js, local, row)?);
         }
     }
-    Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table })))
+    Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table, moved })))
 }
 
 fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {

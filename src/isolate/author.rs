@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::codegen::on_code_generation;
 use super::remote::{Remote, Stop, Whereabouts};
 use super::{Guest, Job, entry, memory, run};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
@@ -57,6 +58,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let (origin, params) = engine.author_params(remote.settings.memory_limit, &remote.budget);
     let mut isolate = engine::make_author(origin, params);
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
+    isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
     engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
     // Fails only if it was set before: each isolate is made once.

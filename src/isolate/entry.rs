@@ -56,8 +56,11 @@ struct Entry {
     charge: Charge,
 }
 
-/// Entries whose timeouts stand still, by serial.
-pub struct Paused(Vec<u64>);
+/// What stands still while a guest waits: timeouts, by the serials of their entries, and whether its clock had run.
+pub struct Paused {
+    timeouts: Vec<u64>,
+    ran: bool,
+}
 
 #[derive(Default)]
 struct Stack {
@@ -96,13 +99,13 @@ impl Entries {
         }
     }
 
-    /// Stops the timeouts that run: the guest waits for a host. The result is for [`Entries::resume`].
-    pub fn pause(&self) -> Paused {
-        let mut paused = Paused(Vec::new());
+    /// Stops the timeouts that run.
+    fn pause(&self) -> Vec<u64> {
+        let mut paused = Vec::new();
         if self.timed.load(Ordering::Acquire) {
             for entry in &mut self.lock().entries {
                 if entry.timeout.as_mut().is_some_and(Timer::pause) {
-                    paused.0.push(entry.serial);
+                    paused.push(entry.serial);
                 }
             }
         }
@@ -110,12 +113,12 @@ impl Entries {
     }
 
     /// Lets the timeouts run that [`Entries::pause`] has stopped, and no others: what began meanwhile has its own.
-    pub fn resume(&self, remote: &Weak<Remote>, paused: Paused) {
-        if paused.0.is_empty() {
+    fn resume(&self, remote: &Weak<Remote>, paused: &[u64]) {
+        if paused.is_empty() {
             return;
         }
         for entry in &mut self.lock().entries {
-            if paused.0.contains(&entry.serial)
+            if paused.contains(&entry.serial)
                 && let Some(timer) = &mut entry.timeout
             {
                 timer.resume(remote, entry.serial);
@@ -166,6 +169,16 @@ fn expire_at(time: Instant, remote: &Weak<Remote>, serial: u64, expired: Expired
 impl Remote {
     fn weak(self: &Arc<Self>) -> Weak<Self> {
         Arc::downgrade(self)
+    }
+
+    /// The guest waits from now on. The result is for [`Remote::resume`].
+    pub(super) fn pause(&self) -> Paused {
+        Paused { timeouts: self.entries.pause(), ran: self.meter.set_running(false) }
+    }
+
+    pub(super) fn resume(self: &Arc<Self>, paused: &Paused) {
+        self.meter.set_running(paused.ran);
+        self.entries.resume(&self.weak(), &paused.timeouts);
     }
 
     fn enter(self: &Arc<Self>, limits: Limits, answer: &Arc<dyn Answer>, charge: Charge) -> u64 {
@@ -294,6 +307,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         return answer.answer(remote.leave(serial, Err(Fault::Stopped)));
     }
     let outermost = guest.push_chain(chain, limits);
+    let ran = remote.meter.set_running(true);
     let time = outermost.then(Instant::now);
     let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
@@ -317,6 +331,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     if let Some(profiling) = profiling {
         profiling.finish(remote);
     }
+    remote.meter.set_running(ran);
     if let Some(since) = time {
         remote.meter.worked(since);
     }

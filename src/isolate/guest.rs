@@ -431,7 +431,7 @@ impl Guest {
     /// Waits on this thread until `reply` is there. Serves sync calls to this isolate meanwhile; timeouts stand still.
     pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply<Remote>) -> Outcome {
         let remote = self.remote()?;
-        let paused = remote.entries.pause();
+        let paused = remote.pause();
         let outcome = loop {
             let version = remote.version.load(Ordering::Acquire);
             // First of all: an answer may have come, and the guest must not go on with it.
@@ -453,7 +453,7 @@ impl Guest {
                 }
             }
         };
-        remote.entries.resume(&self.remote, paused);
+        remote.resume(&paused);
         outcome
     }
 }

@@ -1,44 +1,42 @@
-//! How much time an isolate's guest has taken. Asking the kernel for a thread's processor time costs as much as a short
-//! call, so that is done when a thread is borrowed and given back, and when somebody wants to know.
+//! How much time an isolate's guest has taken, by a clock that everybody can read: the time for which it ran, as in
+//! isolated-vm. A thread's processor time is less where threads compete, and asking the kernel for it costs as much as a
+//! short call.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Default)]
 pub struct Meter {
-    /// Nanoseconds of threads that were given back.
+    /// Nanoseconds for which the guest has run, up to the last time it stopped.
     cpu: AtomicU64,
     wall: AtomicU64,
-    /// A thread is borrowed: its clock, that clock's time at the start, and how long it has waited since.
+    /// When it began to run, by [`now`]; 0 while it does not.
+    since: AtomicU64,
     borrowed: AtomicBool,
-    clock: AtomicI32,
     thread: AtomicI32,
-    start: AtomicU64,
-    idle: AtomicU64,
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Nanoseconds since some moment before; never 0.
+fn now() -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    nanoseconds(START.elapsed()).max(1)
+}
+
 impl Meter {
     /// This thread now works for the isolate.
     pub fn borrow_thread(&self) {
-        let mut clock = libc::CLOCK_THREAD_CPUTIME_ID;
-        // SAFETY: asks for the clock of the calling thread, into a local. On failure the clock of whoever asks is read.
-        unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
-        self.clock.store(clock, Ordering::Relaxed);
         self.thread.store(current_thread(), Ordering::Relaxed);
-        self.start.store(read(clock).unwrap_or(0), Ordering::Relaxed);
-        self.idle.store(0, Ordering::Relaxed);
         self.borrowed.store(true, Ordering::Release);
     }
 
     /// This thread has done its work for the isolate.
     pub fn give_back_thread(&self) {
-        let taken = self.since_borrowed();
         self.borrowed.store(false, Ordering::Release);
-        self.cpu.fetch_add(taken, Ordering::Relaxed);
     }
 
     /// The thread is lost to its guest: it runs when nobody else wants to.
@@ -53,42 +51,34 @@ impl Meter {
         u64::try_from(self.thread.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// The thread has waited actively, which is no time of the guest's.
-    pub fn waited(&self, time: Duration) {
-        self.idle.fetch_add(nanoseconds(time), Ordering::Relaxed);
+    /// The guest runs from now on, or waits. Whether it ran before. On the isolate's thread.
+    pub fn set_running(&self, running: bool) -> bool {
+        let since = self.since.load(Ordering::Relaxed);
+        let ran = since != 0;
+        if running && !ran {
+            self.since.store(now(), Ordering::Relaxed);
+        } else if ran && !running {
+            self.cpu.fetch_add(now().saturating_sub(since), Ordering::Relaxed);
+            self.since.store(0, Ordering::Relaxed);
+        }
+        ran
     }
 
     pub fn worked(&self, since: Instant) {
         self.wall.fetch_add(nanoseconds(since.elapsed()), Ordering::Relaxed);
     }
 
-    fn since_borrowed(&self) -> u64 {
-        if !self.borrowed.load(Ordering::Acquire) {
-            return 0;
-        }
-        let now = read(self.clock.load(Ordering::Relaxed)).unwrap_or(0);
-        let start = self.start.load(Ordering::Relaxed);
-        now.saturating_sub(start).saturating_sub(self.idle.load(Ordering::Relaxed))
-    }
-
-    /// Nanoseconds of processor time, up to now.
+    /// Nanoseconds for which the guest has run, up to now.
     pub fn cpu_time(&self) -> u64 {
-        self.cpu.load(Ordering::Relaxed) + self.since_borrowed()
+        let since = self.since.load(Ordering::Relaxed);
+        let running = if since == 0 { 0 } else { now().saturating_sub(since) };
+        self.cpu.load(Ordering::Relaxed) + running
     }
 
     /// Nanoseconds of wall-clock time, up to the end of the last job.
     pub fn wall_time(&self) -> u64 {
         self.wall.load(Ordering::Relaxed)
     }
-}
-
-/// A clock's time in nanoseconds; nothing for the clock of a thread that is gone.
-fn read(clock: libc::clockid_t) -> Option<u64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to the timespec above.
-    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let whole = u64::try_from(time.tv_sec).ok()?.checked_mul(1_000_000_000)?;
-    (status == 0).then_some(whole.checked_add(u64::try_from(time.tv_nsec).ok()?)?)
 }
 
 /// What the kernel calls this thread.

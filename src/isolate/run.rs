@@ -26,7 +26,7 @@ pub struct Body {
 const SPIN: Duration = Duration::from_micros(30);
 
 /// A thread without work is kept this long; then it goes back to the pool.
-const LINGER: Duration = Duration::from_millis(10);
+const LINGER: Duration = Duration::from_millis(2);
 
 /// Threads that spin at this moment. At most one: on few cores more would take time from those that work.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
@@ -265,9 +265,7 @@ impl Remote {
     pub(super) fn spin(&self, version: u32) -> bool {
         let changed = || self.version.load(Ordering::Acquire) != version;
         let others = SPINNING.fetch_add(1, Ordering::Relaxed);
-        let start = Instant::now();
         let result = if others > 0 { changed() } else { spin(SPIN, changed) };
-        self.meter.waited(start.elapsed());
         SPINNING.fetch_sub(1, Ordering::Relaxed);
         result
     }

@@ -12,9 +12,25 @@ pub fn seal(contents: &[u8]) -> Vec<u8> {
     engine::seal(MAGIC, [], contents)
 }
 
-/// The contents, if this build made them and they are whole.
-pub fn open(sealed: &[u8]) -> Option<&[u8]> {
-    engine::open::<0>(MAGIC, sealed).map(|(_, contents)| contents)
+/// A compilation cache that somebody has passed.
+pub struct Cache {
+    sealed: Arc<Vec<u8>>,
+    /// Where the contents begin, if this build made them and they are whole.
+    start: Option<usize>,
+}
+
+impl Cache {
+    /// Reads through all of it.
+    pub fn open(value: Value) -> Option<Self> {
+        let sealed = buffer_of(value)?;
+        let start = engine::open::<0>(MAGIC, &sealed).map(|(_, contents)| sealed.len() - contents.len());
+        Some(Self { sealed, start })
+    }
+
+    /// What V8 has made; `None` if that cannot be trusted.
+    pub fn contents(&self) -> Option<&[u8]> {
+        self.sealed.get(self.start?..)
+    }
 }
 
 /// The bytes of an `ArrayBuffer` that the surface passed, perhaps as an `ExternalCopy`.

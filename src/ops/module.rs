@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use super::args::malformed;
 use super::script::Origin;
-use super::{Args, Prepared, Transfer, cache, transfer_out};
+use super::{
+    Args, Prepared, Transfer,
+    cache::{self, Cache},
+    transfer_out,
+};
 use crate::convert;
 use crate::isolate::{CompiledModule, Guest, Held, Limits, Place, Remote};
 use crate::value::{
@@ -35,7 +39,7 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
     let remote = Remote::from_owner(&isolate.0).ok_or_else(malformed)?;
     let code = args.text()?;
     let origin = Origin::from_args(&mut args)?;
-    let sealed = cache::buffer_of(args.value());
+    let cached = Cache::open(args.value());
     let produce = args.boolean();
     let meta = args.optional_function()?;
     Ok(Prepared::Enter {
@@ -48,7 +52,7 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
             let imports = calls_import(&code);
             let number = guest.modules.next_number();
             let options = imports.then(|| numbered(scope, number));
-            let (module, cache_rejected) = compile_source(scope, &code, &origin, options, sealed.as_deref())?;
+            let (module, cache_rejected) = compile_source(scope, &code, &origin, options, cached.as_ref())?;
             let fresh = produce && cache_rejected != Some(false);
             let cache = fresh.then(|| module.get_unbound_module_script(scope).create_code_cache()).flatten();
             let cache = cache.map(|cache| Arc::new(cache::seal(&cache)));
@@ -87,12 +91,12 @@ fn compile_source<'s>(
     code: &Text,
     origin: &Origin,
     options: Option<v8::Local<'s, v8::Data>>,
-    sealed: Option<&Vec<u8>>,
+    cached: Option<&Cache>,
 ) -> Result<(v8::Local<'s, v8::Module>, Option<bool>), Fault> {
     use v8::script_compiler::{CachedData, CompileOptions, NoCacheReason, Source, compile_module2};
     let code = convert::text_to_v8(scope, code)?;
     let origin = origin.to_v8_module(scope, options)?;
-    let (mut source, how) = match sealed.and_then(|sealed| cache::open(sealed)) {
+    let (mut source, how) = match cached.and_then(Cache::contents) {
         Some(contents) => (
             Source::new_with_cached_data(code, Some(&origin), CachedData::new(contents)),
             CompileOptions::ConsumeCodeCache,
@@ -102,7 +106,7 @@ fn compile_source<'s>(
     v8::tc_scope!(let scope, scope);
     let module = compile_module2(scope, &mut source, how, NoCacheReason::NoReason)
         .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))?;
-    let rejected = sealed.map(|_| source.get_cached_data().is_none_or(CachedData::rejected));
+    let rejected = cached.map(|_| source.get_cached_data().is_none_or(CachedData::rejected));
     Ok((module, rejected))
 }
 

@@ -4,7 +4,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::args::malformed;
-use super::{Args, Prepared, Transfer, cache, work_in_realm};
+use super::{
+    Args, Prepared, Transfer,
+    cache::{self, Cache},
+    work_in_realm,
+};
 use crate::convert;
 use crate::isolate::{CompiledScript, Held, Limits, Place, Remote};
 use crate::value::{Code, ErrorClass, Fault, Handle, Outcome, Text, Value};
@@ -63,9 +67,9 @@ fn compile_cached<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     code: &Text,
     origin: &Origin,
-    sealed: &[u8],
+    cache: &Cache,
 ) -> Result<(v8::Local<'s, v8::UnboundScript>, bool), Fault> {
-    let Some(contents) = cache::open(sealed) else {
+    let Some(contents) = cache.contents() else {
         return Ok((compile(scope, code, origin)?, true));
     };
     let code = convert::text_to_v8(scope, code)?;
@@ -114,7 +118,8 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
     let remote = Remote::from_owner(&isolate.0).ok_or_else(malformed)?;
     let code = args.text()?;
     let origin = Origin::from_args(&mut args)?;
-    let sealed = cache::buffer_of(args.value());
+    // Here and not in the isolate, whose thread may be busy, or still at making it.
+    let cached = Cache::open(args.value());
     let produce = args.boolean();
     Ok(Prepared::Enter {
         remote,
@@ -123,9 +128,9 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let realm = guest.spare_realm(scope);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
-            let (script, cache_rejected) = match &sealed {
-                Some(sealed) => {
-                    let (script, rejected) = compile_cached(scope, &code, &origin, sealed)?;
+            let (script, cache_rejected) = match &cached {
+                Some(cached) => {
+                    let (script, rejected) = compile_cached(scope, &code, &origin, cached)?;
                     (script, Some(rejected))
                 }
                 None => (compile(scope, &code, &origin)?, None),

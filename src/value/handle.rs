@@ -134,11 +134,11 @@ impl ExternalCopy {
         Arc::new(Self { value: Mutex::new(Some(value)), size })
     }
 
-    /// The value for a realm that copies it in. With `transfer_in` a buffer, or the buffer of a view, is moved there, which
-    /// leaves the copy empty; of anything else there is always more.
+    /// The value for a realm that copies it in. With `transfer_in` its buffers are moved there, which leaves the copy empty; of
+    /// what has none there is always more.
     pub fn open(&self, transfer_in: bool) -> Result<Value, Fault> {
         let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
-        let moves = transfer_in && matches!(&*value, Some(Value::Payload(payload)) if payload.is_buffer());
+        let moves = transfer_in && matches!(&*value, Some(Value::Payload(payload)) if payload.can_move());
         let opened = if moves { value.take() } else { value.clone() };
         opened.ok_or_else(|| Fault::coded(ErrorClass::Error, "Array buffer is invalid", Code::Released))
     }

@@ -68,6 +68,8 @@ pub struct BigInt {
 pub struct Payload {
     pub bytes: Arc<Vec<u8>>,
     pub table: Vec<Entry>,
+    /// Buffers were moved into it, and can be moved on.
+    pub moved: bool,
 }
 
 /// One row of a [`Payload`]'s table.
@@ -167,14 +169,14 @@ impl Payload {
     pub const ONLY_BUFFER: [u8; 4] = [0xff, 16, b't', 0];
     pub const ONLY_SHARED: [u8; 4] = [0xff, 16, b'u', 0];
 
-    /// An `ArrayBuffer` in the table, or a view on one, and not merely something that contains some.
-    pub fn is_buffer(&self) -> bool {
-        self.bytes.get(2) == Some(&b't')
+    /// What is moved out of it leaves nothing: it is an `ArrayBuffer` or a view on one, or such were moved into it.
+    pub fn can_move(&self) -> bool {
+        self.moved || self.bytes.get(2) == Some(&b't')
     }
 
     /// An `ArrayBuffer`.
     pub fn buffer(bytes: Arc<Vec<u8>>) -> Self {
-        Self { bytes: Arc::new(Self::ONLY_BUFFER.to_vec()), table: vec![Entry::Buffer(bytes)] }
+        Self { bytes: Arc::new(Self::ONLY_BUFFER.to_vec()), table: vec![Entry::Buffer(bytes)], moved: false }
     }
 
     pub fn byte_size(&self) -> usize {

@@ -14,7 +14,7 @@ const { createUnpack } = require('./unpack.js');
 const { bigint: now } = process.hrtime;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveFor, defer)`
+ * @param {any} native the addon: `open(settle, serve, serveFor, defer, exposesGc)`
  * @param {{ hostStacks?: boolean }} [options] `hostStacks` lets guests see the host's file paths in the stacks of errors that
  *   host functions throw
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
@@ -54,6 +54,8 @@ function createHostBinding(native, options) {
     /** @param {number} caller @param {[number, number, number, ...any[]]} args */
     (caller, ...args) => callers.run(caller, serve, args),
     () => setImmediate(bound.drain),
+    // A host that was started with `--expose-gc` shares that with its guests, as in isolated-vm.
+    typeof (/** @type {any} */ (globalThis).gc) === 'function',
   );
   Object.assign(bound, environment);
 

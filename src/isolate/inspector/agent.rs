@@ -196,9 +196,9 @@ impl V8InspectorClientImpl for Client {
                 entry::run(scope, &guest, &remote, job);
                 continue;
             }
-            let paused = remote.entries.pause();
+            let paused = remote.pause();
             remote.park(version, None);
-            remote.entries.resume(&self.remote, paused);
+            remote.resume(&paused);
         }
     }
 

@@ -106,7 +106,7 @@ impl Channel {
     /// Waits until there is room. False where that cannot come: a host's thread waits for this very guest.
     fn wait_for_room(&self) -> bool {
         let (Some(remote), Some(guest)) = (self.remote.upgrade(), self.guest.upgrade()) else { return false };
-        let paused = remote.entries.pause();
+        let paused = remote.pause();
         let found = loop {
             let version = remote.version.load(Ordering::Acquire);
             if !self.backlog.is_full() {
@@ -117,7 +117,7 @@ impl Channel {
             }
             remote.park(version, None);
         };
-        remote.entries.resume(&self.remote, paused);
+        remote.resume(&paused);
         found
     }
 }

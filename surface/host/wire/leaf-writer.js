@@ -3,9 +3,11 @@
 // what travels as a carrier in the table.
 //
 // Buffers travel beside the bytes, except resizable ones, whose kind only the bytes can tell. A view takes its whole buffer
-// along only where that gives away nothing else: when it covers all of it, when the buffer itself was written before, is moved
-// or is shared. Any other view gets a buffer of its own with just the view's bytes, and shares it with no other view.
+// along, as in isolated-vm, where that gives away nothing of others: when it covers all of it, when the buffer itself was
+// written before, is moved or is shared, and when the buffer is too small to be a host's pool. Any other view gets a buffer of
+// its own with just the view's bytes, and shares it with no other view.
 
+const { Buffer } = require('node:buffer');
 const { TAG: CARRIER } = require('../../protocol.js');
 const { uncurryThis, getOwnPropertyDescriptor, isArray } = require('../../primordials.js');
 const { BRAND, isSharedArrayBuffer } = require('./brand.js');
@@ -195,7 +197,7 @@ class LeafWriter extends Sink {
       // What the view shows has travelled, unless a getter made the buffer longer since.
       const written = this.lengths?.get(buffer);
       if (written !== undefined && offset + length > written) throw uncloneable(view);
-    } else if (shared || this.moved?.has(buffer) || length === byteLengthOf(buffer)) {
+    } else if (shared || this.moved?.has(buffer) || length === byteLengthOf(buffer) || isPrivate(view, buffer)) {
       this.register(buffer);
       this.leaf(shared ? BRAND.SHARED_ARRAY_BUFFER : BRAND.ARRAY_BUFFER, buffer);
     } else {
@@ -212,5 +214,15 @@ class LeafWriter extends Sink {
     this.varint(flags);
   }
 }
+
+/** Bytes. Hosts cut Buffers and chunks of streams out of pools of 8 KB and more. */
+const LEAST_POOL = 8_192;
+
+/**
+ * Whether nobody else has anything in the view's buffer.
+ * @param {ArrayBufferView} view
+ * @param {ArrayBuffer} buffer
+ */
+const isPrivate = (view, buffer) => byteLengthOf(buffer) < LEAST_POOL && !isResizable(buffer) && !Buffer.isBuffer(view);
 
 module.exports = { LeafWriter };
