@@ -26,7 +26,7 @@ const LOCK_POLL_MS = 500;
 export const locked = process.env.CI ? ['--locked'] : [];
 
 /** What the addon is made of; `surface` is embedded. */
-const sources = ['Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml', 'src', 'surface', 'launcher', 'vendor/v8'];
+const sources = ['Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml', 'src', 'surface', 'vendor/v8'];
 
 const libraries = {
   linux: (name) => `lib${name}.so`,

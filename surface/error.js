@@ -294,4 +294,4 @@ function hidePaths(stack) {
   return stringSlice(stack, 0, stack.length - frames.length) + withoutPaths(frames);
 }
 
-module.exports = freeze({ BOUNDARY, CODE, callSite, coded, errorOf, faultOf, framesOf, hidePaths, invalid, refused, released, unsupported });
+module.exports = freeze({ BOUNDARY, CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, refused, released, unsupported });

@@ -299,5 +299,5 @@ function readCopyOfBuffer(options, key) {
 module.exports = freeze({
   arrayArgument, FILENAME, handleArgument, illegalInvocation, isObject, optionsArgument, Origin, readArray, readBoolean,
   readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readString, readTimeout, readTransfer,
-  tooFew, wrongOption, wrongParameter, wrongThis,
+  tooFew, wrongParameter, wrongThis,
 });

@@ -9,9 +9,6 @@ const { default: ivm } = await import('../../index.mjs');
 
 const MAX_WAIT = 20_000;
 
-/** `Atomics.notify` of a host does not wake a guest's `Atomics.wait` yet: the host's engine has a list of waiters of its own. */
-const UNHEARD = { skip: 'a notify of the host does not wake a guest yet' };
-
 /** Runs `code` in a fresh isolate with `globals`, whose functions may return promises, and everything in one object. */
 async function execute(code, globals, { timeout = 30_000, memoryLimit = 32 } = {}) {
   const start = Date.now();
@@ -68,7 +65,7 @@ const later = (value, ms = 5) => new Promise((resolve) => {
 });
 
 describe('a host function bridged by shared memory', () => {
-  test('gives its result at once, to the guest', UNHEARD, async () => {
+  test('gives its result at once, to the guest', async () => {
     const { result, error, logs } = await execute(`
       const user = fetchUser(7);
       console.log('got', user);
@@ -79,7 +76,7 @@ describe('a host function bridged by shared memory', () => {
     assert.deepEqual(logs, ['got {"id":7,"name":"user 7"}']);
   });
 
-  test('wakes the guest soon, call after call', UNHEARD, async () => {
+  test('wakes the guest soon, call after call', async () => {
     const { result, error, durationMs } = await execute(`
       let sum = 0;
       for (let i = 0; i < 100; i += 1) sum += add(sum, i);
@@ -90,7 +87,7 @@ describe('a host function bridged by shared memory', () => {
     assert.ok(durationMs < 10_000, `${durationMs} ms`);
   });
 
-  test('throws what the host function throws', UNHEARD, async () => {
+  test('throws what the host function throws', async () => {
     const { result } = await execute(`
       try { fail(); } catch (error) { return error.message; }
     `, { fail: async () => {
@@ -100,7 +97,7 @@ describe('a host function bridged by shared memory', () => {
     assert.equal(result, 'no such user');
   });
 
-  test('never blocks the host meanwhile', UNHEARD, async () => {
+  test('never blocks the host meanwhile', async () => {
     let turns = 0;
     const ticking = setInterval(() => {
       turns += 1;
@@ -117,7 +114,7 @@ describe('a host function bridged by shared memory', () => {
     assert.equal((await execute('return 5', {})).result, 5);
   });
 
-  test('in twelve isolates at once', UNHEARD, async () => {
+  test('in twelve isolates at once', async () => {
     const all = Array.from({ length: 12 }, (_, n) => execute('let all = ""; for (let i = 0; i < 5; i += 1) all += echo(i); return all;', { echo: (i) => later(`${n}${i}`, 1) }));
     assert.deepEqual((await Promise.all(all)).map(({ result, error }) => error ?? result), Array.from({ length: 12 }, (_, n) => [0, 1, 2, 3, 4].map((i) => `${n}${i}`).join('')));
   });

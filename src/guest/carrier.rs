@@ -3,22 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{kind, outgoing};
+use super::outgoing;
 use crate::convert::{self, Exchange};
 use crate::isolate::{Held, Place};
+use crate::ops::protocol::{callback_mode, kind, tag};
 use crate::ops::{self, Transfer};
-use crate::value::{Callable, CallbackMode, ErrorFault, Fault, Handle, Outcome, Value};
-
-mod tag {
-    pub const HANDLE: u32 = 1;
-    pub const FUNCTION: u32 = 3;
-    pub const FAULT: u32 = 7;
-    pub const THROWN: u32 = 8;
-    pub const DEREF: u32 = 9;
-    pub const COPY_INTO: u32 = 10;
-    pub const LIST: u32 = 14;
-    pub const VALUE: u32 = 15;
-}
+use crate::value::{Callable, ErrorFault, Fault, Handle, Outcome, Value};
 
 /// The neutral value that a carrier of the surface stands for.
 pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local<'s, v8::Value>) -> Outcome {
@@ -43,12 +33,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
         },
         tag::FUNCTION => {
             let target = element(scope, array, 1)?;
-            let mode = match number(scope, array, 2)? as u32 {
-                1 => CallbackMode::Async,
-                2 => CallbackMode::Ignored,
-                3 => CallbackMode::Awaited,
-                _ => CallbackMode::Sync,
-            };
+            let mode = callback_mode(number(scope, array, 2)? as u32);
             let name = element(scope, array, 3)?;
             let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
             let name = convert::beginning(scope, name, ops::MOST_NAME);

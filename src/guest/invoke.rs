@@ -5,11 +5,9 @@ use std::sync::Arc;
 use super::{carrier, member, outgoing, surface, tracker};
 use crate::convert::{self, cap};
 use crate::isolate::{Guest, Place};
+use crate::ops::protocol::mode;
 use crate::ops::{self, Prepared, Transfer, op};
 use crate::value::{Answer, Code, ErrorClass, Fault, Value};
-
-const SYNC: u32 = 0;
-const ASYNC: u32 = 1;
 
 /// `{ invoke, release, track, owned, cross, isArrayBuffer, now }`.
 pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>, guest: &Guest) -> Option<v8::Local<'s, v8::Object>> {
@@ -47,12 +45,12 @@ fn invoke<'s>(
     let _lifted = cap::lift();
     let Ok(at) = Place::current(scope) else { return };
     let op = number(scope, &args, 0) as u32;
-    let mode = number(scope, &args, 1) as u32;
+    let waiting = number(scope, &args, 1) as u32;
     let request = number(scope, &args, 2);
-    let outcome = prepare(scope, &at, op, &args).and_then(|(prepared, bytes)| match mode {
-        SYNC if op == op::REF_APPLY_SYNC_PROMISE => outgoing::wait_settled(scope, &at, prepared),
-        SYNC => outgoing::wait(scope, &at, prepared),
-        ASYNC => {
+    let outcome = prepare(scope, &at, op, &args).and_then(|(prepared, bytes)| match waiting {
+        mode::SYNC if op == op::REF_APPLY_SYNC_PROMISE => outgoing::wait_settled(scope, &at, prepared),
+        mode::SYNC => outgoing::wait(scope, &at, prepared),
+        mode::ASYNC => {
             let answer = settlement(&at, request, outgoing::answered_by_guest(&prepared))?;
             outgoing::start(scope, &at, prepared, bytes, answer).map(|()| Value::Undefined)
         }

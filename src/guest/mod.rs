@@ -12,6 +12,7 @@ use crate::convert::{self, Exchange};
 use crate::engine::{BOOTSTRAP, Recipe};
 use crate::isolate::{Binding, Guest, Held, Place};
 use crate::ops;
+use crate::ops::protocol::kind;
 use crate::value::{Fault, Handle, Settlement, Value};
 
 /// The sources of every realm's surface; the host runs the same files.
@@ -49,18 +50,6 @@ const SOURCES: &[(&str, &str)] = sources![
     "session.js",
     "snapshot.js",
 ];
-
-/// What handles are, as the surface numbers them.
-mod kind {
-    pub const ISOLATE: u32 = 0;
-    pub const CONTEXT: u32 = 1;
-    pub const SCRIPT: u32 = 2;
-    pub const MODULE: u32 = 3;
-    pub const REFERENCE: u32 = 4;
-    pub const EXTERNAL_COPY: u32 = 5;
-    pub const IVM: u32 = 7;
-    pub const LINKER: u32 = 11;
-}
 
 pub struct GuestBinding;
 

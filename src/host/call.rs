@@ -13,12 +13,10 @@ use super::environment::Local;
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use crate::engine;
 use crate::isolate::{Kind, Remote};
+use crate::ops::protocol::mode;
 use crate::ops::{self, Args, Prepared};
 use crate::sandbox::{self, Body, FunctionForm, LogStyle, Spec, Tool};
 use crate::value::{Answer, Chain, Charge, Fault, Handle, IsolateHandle, Nobody, Outcome, Reply, Value, spin};
-
-const SYNC: u32 = 0;
-const ASYNC: u32 = 1;
 
 /// Most calls are answered within this time; sleeping and being woken takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -88,7 +86,7 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
 
 fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue> {
     match mode {
-        SYNC => {
+        mode::SYNC => {
             let origin = prepared.remote();
             let outcome = wait(js, local, prepared);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
@@ -96,7 +94,7 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             local.returned(js, promise.then_some(&origin));
             carrier
         }
-        ASYNC => {
+        mode::ASYNC => {
             let answer = local.async_answer(js, request, prepared.remote());
             prepared.dispatch(Kind::Task, Chain::of_request(request), Charge::default(), answer);
             js.undefined()

@@ -5,45 +5,12 @@ use std::sync::Arc;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue};
+use crate::ops::Transfer;
+use crate::ops::protocol::{callback_mode, kind, tag};
 use crate::value::{
-    Answer, Callable, CallbackMode, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload,
-    Reference, Settlement, Text, TypeOf, Value,
+    Answer, Callable, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload, Reference,
+    Settlement, Text, TypeOf, Value,
 };
-
-/// First elements of carriers. The surface has the same numbers (`surface/protocol.js`); a test compares them.
-pub mod tag {
-    pub const HANDLE: u32 = 1;
-    pub const WIRE: u32 = 2;
-    pub const FUNCTION: u32 = 3;
-    pub const REFERENCE: u32 = 4;
-    pub const COPY: u32 = 5;
-    pub const PROMISE: u32 = 6;
-    pub const FAULT: u32 = 7;
-    pub const THROWN: u32 = 8;
-    pub const DEREF: u32 = 9;
-    pub const COPY_INTO: u32 = 10;
-    pub const BUFFER: u32 = 11;
-    pub const MOVE: u32 = 12;
-    pub const SHARED: u32 = 13;
-    pub const LIST: u32 = 14;
-}
-
-/// What handles are, as the surface numbers them.
-pub mod kind {
-    pub const ISOLATE: u32 = 0;
-    pub const CONTEXT: u32 = 1;
-    pub const SCRIPT: u32 = 2;
-    pub const MODULE: u32 = 3;
-    pub const REFERENCE: u32 = 4;
-    pub const EXTERNAL_COPY: u32 = 5;
-    pub const IVM: u32 = 7;
-    pub const LINKER: u32 = 11;
-    pub const SESSION: u32 = 12;
-}
-
-/// Bits of a REFERENCE carrier.
-const ACCESSORS: u32 = 32;
-const UNSAFE_INHERIT: u32 = 64;
 
 fn malformed() -> Fault {
     Fault::type_error("Malformed carrier")
@@ -80,8 +47,8 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
             Some(Value::Handle(Handle::Reference(Arc::new(Reference {
                 slot: local.own_slot(number(1)? as u32),
                 type_of: TypeOf::named(&js.read_text(js.element(array, 2)?)?.to_string()),
-                accessors: flags & ACCESSORS != 0,
-                inherit: flags & UNSAFE_INHERIT != 0,
+                accessors: flags & Transfer::ACCESSORS != 0,
+                inherit: flags & Transfer::UNSAFE_INHERIT != 0,
             }))))
         }
         tag::COPY => match read(js, local, js.element(array, 1)?)? {
@@ -117,15 +84,6 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
 
 fn only(bytes: &[u8], entry: Entry) -> Value {
     Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry], moved: false }))
-}
-
-fn callback_mode(mode: u32) -> CallbackMode {
-    match mode {
-        1 => CallbackMode::Async,
-        2 => CallbackMode::Ignored,
-        3 => CallbackMode::Awaited,
-        _ => CallbackMode::Sync,
-    }
 }
 
 fn read_payload(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Value> {
@@ -271,8 +229,8 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
         Handle::Session(_) => (kind::SESSION, None, None, 0),
         Handle::Ivm => (kind::IVM, None, None, 0),
         Handle::Reference(reference) => {
-            let accessors = if reference.accessors { ACCESSORS } else { 0 };
-            let inherit = if reference.inherit { UNSAFE_INHERIT } else { 0 };
+            let accessors = if reference.accessors { Transfer::ACCESSORS } else { 0 };
+            let inherit = if reference.inherit { Transfer::UNSAFE_INHERIT } else { 0 };
             let own = local.owns(&reference.slot).then(|| reference.slot.index());
             (kind::REFERENCE, own, Some(reference.type_of), accessors | inherit)
         }

@@ -4,8 +4,6 @@ mod call;
 mod carrier;
 mod environment;
 mod js;
-#[cfg(test)]
-mod protocol;
 mod shared;
 mod signal;
 

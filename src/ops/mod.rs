@@ -11,6 +11,7 @@ mod inspector;
 mod isolate;
 mod link;
 mod module;
+pub mod protocol;
 mod reference;
 mod script;
 mod snapshot;
@@ -22,57 +23,12 @@ pub use args::{Args, malformed};
 pub use function::{call_callable, call_function};
 pub use link::check_attributes;
 pub use module::{MOST_SPECIFIER, attributes_of, evaluate, stopped};
+pub use protocol::op;
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{MOST_NAME, Transfer, transfer_out};
 
 use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work, behalf};
 use crate::value::{Answer, Chain, Charge, Fault, Host, Outcome, Request, Slot, Value};
-
-/// Numbers of the table. The surface has the same (`surface/protocol.js`); a test compares them.
-pub mod op {
-    pub const CREATE_ISOLATE: u32 = 1;
-    pub const CREATE_CONTEXT: u32 = 2;
-    pub const COMPILE_SCRIPT: u32 = 3;
-    pub const COMPILE_MODULE: u32 = 4;
-    pub const DISPOSE: u32 = 5;
-    pub const HEAP_STATISTICS: u32 = 6;
-    pub const CPU_TIME: u32 = 7;
-    pub const WALL_TIME: u32 = 8;
-    pub const IS_DISPOSED: u32 = 9;
-    pub const REFERENCE_COUNT: u32 = 10;
-    pub const HEAP_FIGURES: u32 = 11;
-    pub const SCRIPT_CACHED_DATA: u32 = 12;
-    pub const EVAL: u32 = 13;
-    pub const EVAL_CLOSURE: u32 = 14;
-    pub const GLOBAL: u32 = 15;
-    pub const RUN: u32 = 17;
-    pub const CREATE_SNAPSHOT: u32 = 19;
-    pub const REF_COPY: u32 = 20;
-    pub const REF_GET: u32 = 22;
-    pub const REF_SET: u32 = 23;
-    pub const REF_DELETE: u32 = 24;
-    pub const REF_APPLY: u32 = 25;
-    pub const REF_APPLY_SYNC_PROMISE: u32 = 26;
-    pub const REF_RELEASE: u32 = 27;
-    pub const COPY_NEW: u32 = 30;
-    pub const COPY_COPY: u32 = 31;
-    pub const COPY_TOTAL_SIZE: u32 = 33;
-    pub const CALL: u32 = 35;
-    pub const MODULE_REQUESTS: u32 = 40;
-    pub const MODULE_EVALUATE: u32 = 41;
-    pub const MODULE_NAMESPACE: u32 = 42;
-    pub const LINK_BEGIN: u32 = 43;
-    pub const LINK_WATCH: u32 = 44;
-    pub const LINK: u32 = 45;
-    pub const INSTANTIATE: u32 = 46;
-    /// Served only: as CALL, and the promise it returns is awaited.
-    pub const CALL_AWAITED: u32 = 36;
-    pub const OPEN_SESSION: u32 = 50;
-    pub const SESSION_SEND: u32 = 51;
-    pub const SESSION_RUN: u32 = 52;
-    pub const START_PROFILER: u32 = 53;
-    pub const STOP_PROFILER: u32 = 54;
-}
 
 /// What a call comes to.
 pub enum Prepared {

@@ -1,0 +1,167 @@
+//! Numbers that the surface and the native side exchange. The surface has the same (`surface/protocol.js`); a test compares
+//! them.
+
+use crate::value::CallbackMode;
+
+macro_rules! numbers {
+    ($(#[$about:meta])* $module:ident is $group:literal { $($(#[$note:meta])* $name:ident = $number:literal,)* }) => {
+        $(#[$about])*
+        pub mod $module {
+            $($(#[$note])* pub const $name: u32 = $number;)*
+
+            #[cfg(test)]
+            pub const ALL: (&str, &[(&str, u32)]) = ($group, &[$((stringify!($name), $name)),*]);
+        }
+    };
+}
+
+numbers! {
+    /// How a call waits; any other number: nobody hears of the result.
+    mode is "MODE" {
+        SYNC = 0,
+        ASYNC = 1,
+    }
+}
+
+numbers! {
+    /// What handles are.
+    kind is "KIND" {
+        ISOLATE = 0,
+        CONTEXT = 1,
+        SCRIPT = 2,
+        MODULE = 3,
+        REFERENCE = 4,
+        EXTERNAL_COPY = 5,
+        IVM = 7,
+        LINKER = 11,
+        SESSION = 12,
+    }
+}
+
+numbers! {
+    /// First elements of carriers.
+    tag is "TAG" {
+        HANDLE = 1,
+        WIRE = 2,
+        FUNCTION = 3,
+        REFERENCE = 4,
+        COPY = 5,
+        PROMISE = 6,
+        FAULT = 7,
+        THROWN = 8,
+        DEREF = 9,
+        COPY_INTO = 10,
+        BUFFER = 11,
+        MOVE = 12,
+        SHARED = 13,
+        LIST = 14,
+        VALUE = 15,
+    }
+}
+
+numbers! {
+    /// How a function that lives elsewhere is called.
+    callback is "CALLBACK" {
+        ASYNC = 1,
+        IGNORED = 2,
+        AWAITED = 3,
+    }
+}
+
+/// `Sync` for a number that is none of the surface's.
+pub fn callback_mode(number: u32) -> CallbackMode {
+    match number {
+        callback::ASYNC => CallbackMode::Async,
+        callback::IGNORED => CallbackMode::Ignored,
+        callback::AWAITED => CallbackMode::Awaited,
+        _ => CallbackMode::Sync,
+    }
+}
+
+numbers! {
+    /// Operations.
+    op is "OP" {
+        CREATE_ISOLATE = 1,
+        CREATE_CONTEXT = 2,
+        COMPILE_SCRIPT = 3,
+        COMPILE_MODULE = 4,
+        DISPOSE = 5,
+        HEAP_STATISTICS = 6,
+        CPU_TIME = 7,
+        WALL_TIME = 8,
+        IS_DISPOSED = 9,
+        REFERENCE_COUNT = 10,
+        HEAP_FIGURES = 11,
+        SCRIPT_CACHED_DATA = 12,
+        EVAL = 13,
+        EVAL_CLOSURE = 14,
+        GLOBAL = 15,
+        RUN = 17,
+        CREATE_SNAPSHOT = 19,
+        REF_COPY = 20,
+        REF_GET = 22,
+        REF_SET = 23,
+        REF_DELETE = 24,
+        REF_APPLY = 25,
+        REF_APPLY_SYNC_PROMISE = 26,
+        REF_RELEASE = 27,
+        COPY_NEW = 30,
+        COPY_COPY = 31,
+        COPY_TOTAL_SIZE = 33,
+        CALL = 35,
+        /// Served only: as CALL, and the promise it returns is awaited.
+        CALL_AWAITED = 36,
+        MODULE_REQUESTS = 40,
+        MODULE_EVALUATE = 41,
+        MODULE_NAMESPACE = 42,
+        LINK_BEGIN = 43,
+        LINK_WATCH = 44,
+        LINK = 45,
+        INSTANTIATE = 46,
+        OPEN_SESSION = 50,
+        SESSION_SEND = 51,
+        SESSION_RUN = 52,
+        START_PROFILER = 53,
+        STOP_PROFILER = 54,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{callback, kind, mode, op, tag};
+    use crate::ops::Transfer;
+
+    const SOURCE: &str = include_str!("../../surface/protocol.js");
+
+    /// The number of `name` in the frozen object called `group`.
+    fn number(group: &str, name: &str) -> Option<u32> {
+        let start = SOURCE.find(&format!("const {group} = freeze({{"))?;
+        let body = &SOURCE[start..start + SOURCE[start..].find("});")?];
+        let line = body.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().split(',').next()?.trim().parse().ok()
+    }
+
+    #[test]
+    fn both_sides_have_the_same_numbers() {
+        macro_rules! transfer {
+            ($($name:ident),*) => { &[$((stringify!($name), Transfer::$name)),*] };
+        }
+        let transfer = transfer![
+            COPY,
+            EXTERNAL_COPY,
+            REFERENCE,
+            PROMISE,
+            OR_UNDEFINED,
+            OR_REFERENCE,
+            OR_COPY,
+            ACCESSORS,
+            UNSAFE_INHERIT
+        ];
+        for (group, names) in [mode::ALL, kind::ALL, tag::ALL, callback::ALL, op::ALL, ("TRANSFER", transfer)] {
+            assert!(!names.is_empty());
+            for (name, here) in names {
+                assert_eq!(number(group, name), Some(*here), "{group}.{name}");
+            }
+        }
+    }
+}
