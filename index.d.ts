@@ -658,7 +658,7 @@ declare namespace ivm {
    * Globals are copied in. Functions in them, at any depth of plain objects and arrays, become functions that look synchronous
    * to the guest: it waits until what the host's function returns has settled, and gets a structured clone of the result or an
    * `Error` with the message. The host's event loop is free meanwhile. The code sees ECMAScript's built-ins, `console`,
-   * `WebAssembly` and the globals given; `globalThis` is undefined, and there is no `require`, `process` or `fetch`.
+   * `WebAssembly` and the globals given; `globalThis` is shadowed (undefined in the code itself), and there is no `require`, `process` or `fetch`.
    * @throws {TypeError} `ERR_INVALID_ARG` where `globals` is no object, or an option is of a wrong type or too small
    */
   function createSandbox(globals: Record<string, unknown>, options?: SandboxOptions): Sandbox;

@@ -28,7 +28,7 @@ pub struct Spec {
     pub code: Body,
     /// Run instead where the user's code is one function as a whole: gives that function, whose result is the result.
     pub function: Option<FunctionForm>,
-    /// `globalThis` is undefined for the code.
+    /// `globalThis` is shadowed: undefined in the code itself.
     pub shadow_global: bool,
     /// Bytes of heap, and again as many of buffers.
     pub memory_limit: usize,
