@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::codegen::on_code_generation;
-use super::remote::{Remote, Stop, Whereabouts};
+use super::ending::Stop;
+use super::remote::{Remote, Whereabouts};
 use super::{Guest, Job, entry, memory, run};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
 use crate::value::{Answer, Budget, Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};

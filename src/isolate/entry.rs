@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::clock::{self, Alarm};
+use super::ending::Stop;
 use super::inspector::Profiling;
 use super::job::Kind;
-use super::remote::{Remote, Stop, TERMINATION_GRACE};
+use super::remote::{Remote, TERMINATION_GRACE};
 use super::{Deadline, Guest, Job, Limits};
 use crate::convert;
 use crate::value::{Answer, Chain, Charge, Fault, Nobody, Outcome, Text};

@@ -5,7 +5,8 @@ use std::ffi::{c_char, c_void};
 
 use std::sync::PoisonError;
 
-use super::remote::{Remote, Stop};
+use super::ending::Stop;
+use super::remote::Remote;
 use super::{author, run};
 
 /// The largest single allocation V8 makes for one object (128 Mi slots), and room to unwind.
@@ -122,8 +123,13 @@ pub fn park(refused: bool) {
     if refused {
         author::refuse();
     }
-    remote.stop(Stop::Memory);
-    remote.give_up("Catastrophic out-of-memory error");
+    if std::thread::panicking() {
+        // Rust does not let a panic through V8. It is a bug of ours, and the guest's memory is not at its end.
+        remote.give_up("Internal error");
+    } else {
+        remote.stop(Stop::Memory);
+        remote.give_up("Catastrophic out-of-memory error");
+    }
     // V8's heap is in the middle of an operation; returning would let it abort the process.
     loop {
         std::thread::park();

@@ -5,6 +5,7 @@ mod author;
 pub mod behalf;
 pub mod clock;
 mod codegen;
+mod ending;
 mod entry;
 mod guest;
 mod inspector;
@@ -18,10 +19,11 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use ending::Stop;
 pub use guest::{CompiledScript, Guest, Held};
 pub use inspector::{Sink, drain};
 pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};
 pub use memory::{HeapFigures, park};
 pub use modules::{CompiledModule, Loader, Resolutions, meta_of};
 pub use realm::{Binding, Place, Realm};
-pub use remote::{Notify, Remote, Settings, Stop, next_owner_id};
+pub use remote::{Notify, Remote, Settings, next_owner_id};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use slab::Slab;
 
+use super::ending::{Departures, Stop};
 use super::entry::Entries;
 use super::inspector::{Port, Profiles};
 use super::job::Kind;
@@ -15,7 +16,7 @@ use super::meter::Meter;
 use super::run::{self, Body};
 use super::{Binding, Deadline, HeapFigures, Job, clock};
 use crate::engine::{Engine, Snapshot, TaskSink};
-use crate::value::{Answer, Budget, Fault, Outcome, Owner, Value, Wake};
+use crate::value::{Answer, Budget, Fault, Owner, Wake};
 
 /// How long a guest that was told to stop may take before it is given up.
 pub const TERMINATION_GRACE: Duration = Duration::from_millis(1_000);
@@ -40,41 +41,6 @@ pub struct Settings {
     pub on_catastrophe: Option<Notify>,
 }
 
-/// Why an isolate is at its end. The first reason stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Stop {
-    None = 0,
-    Disposed = 1,
-    Memory = 2,
-    Environment = 3,
-    /// Its thread did not come back.
-    Lost = 4,
-}
-
-impl Stop {
-    fn from_u8(value: u8) -> Self {
-        match value {
-            0 => Stop::None,
-            1 => Stop::Disposed,
-            2 => Stop::Memory,
-            3 => Stop::Environment,
-            _ => Stop::Lost,
-        }
-    }
-
-    /// What a call that was running gets; `None` for an isolate that goes on.
-    pub fn fault(self) -> Option<Fault> {
-        match self {
-            Stop::None => None,
-            Stop::Disposed => Some(Fault::disposed_during_execution()),
-            Stop::Memory => Some(Fault::out_of_memory()),
-            Stop::Environment => Some(Fault::environment_gone()),
-            Stop::Lost => Some(Fault::unresponsive()),
-        }
-    }
-}
-
 /// Who has the V8 side of the isolate.
 pub(super) enum Whereabouts {
     /// Made by the first thread that borrows it.
@@ -93,12 +59,6 @@ pub(super) struct Inbox {
     pub(super) parked: bool,
 }
 
-#[derive(Default)]
-struct Departures {
-    gone: bool,
-    waiting: Vec<Arc<dyn Answer>>,
-}
-
 impl Inbox {
     fn take_call(&mut self, waiting: &AtomicU32) -> Option<Job> {
         let job = self.calls.pop_front()?;
@@ -109,15 +69,15 @@ impl Inbox {
 
 pub struct Remote {
     id: u64,
-    me: Weak<Remote>,
+    pub(super) me: Weak<Remote>,
     pub settings: Settings,
     pub(super) inbox: Mutex<Inbox>,
     pub(super) ready: Condvar,
     /// Counts changes that a waiting thread must look at.
     pub(super) version: AtomicU32,
-    stop: AtomicU8,
+    pub(super) stop: AtomicU8,
     /// Its thread does not come back.
-    lost: AtomicBool,
+    pub(super) lost: AtomicBool,
     pub(super) entries: Entries,
     pub(super) v8: OnceLock<v8::IsolateHandle>,
     /// Slots whose last handle is gone; emptied by the thread that borrows the isolate.
@@ -125,18 +85,18 @@ pub struct Remote {
     pub(super) has_released: AtomicBool,
     pub budget: Arc<Budget>,
     /// Hears of the isolate's end, for whoever waits for more than a call.
-    ending: Mutex<Option<Arc<dyn Answer>>>,
+    pub(super) ending: Mutex<Option<Arc<dyn Answer>>>,
     /// Hear when nothing of the isolate can run any more.
-    departures: Mutex<Departures>,
+    pub(super) departures: Mutex<Departures>,
     pub(super) figures: Mutex<Option<HeapFigures>>,
     pub meter: Meter,
     /// What inspector sessions have sent.
     pub port: Port,
     pub profiles: Profiles,
     /// Sync calls that are queued.
-    waiting_calls: AtomicU32,
+    pub(super) waiting_calls: AtomicU32,
     /// Who hears of the outcome of a guest's promise, and how the value is to be transferred.
-    awaited: Mutex<Slab<(Arc<dyn Answer>, u32)>>,
+    pub(super) awaited: Mutex<Slab<(Arc<dyn Answer>, u32)>>,
     /// What the guest's calls that it does not wait for take outside its heap, from question to answer.
     pub outstanding: Arc<Budget>,
     /// The same for calls whose answer it ignores.
@@ -289,13 +249,6 @@ impl Remote {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id)
     }
 
-    pub(super) fn abandon_promises(&self) {
-        let awaited = std::mem::take(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner));
-        for (_, (answer, _)) in awaited {
-            answer.answer(Err(Fault::promise_abandoned()));
-        }
-    }
-
     /// The next job: sync calls first.
     pub(super) fn take_job(&self) -> Option<Job> {
         let mut inbox = self.lock();
@@ -348,121 +301,6 @@ impl Remote {
             _ => None,
         };
         run::start(me, body);
-    }
-
-    /// Ends the isolate: whatever runs is terminated, every call gets the reason. False when it had ended before.
-    pub fn stop(&self, reason: Stop) -> bool {
-        if self.stop.compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-            return false;
-        }
-        if let Some(v8) = self.v8.get() {
-            v8.terminate_execution();
-        }
-        let fault = reason.fault().unwrap_or(Fault::Stopped);
-        self.answer_end(&fault);
-        if self.entries.is_running() {
-            self.give_up_after(TERMINATION_GRACE);
-        }
-        self.signal(self.lock());
-        true
-    }
-
-    /// `answer` hears of the isolate's end, at once if that has come.
-    pub fn when_ended(&self, answer: Arc<dyn Answer>) {
-        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-        if let Some(fault) = self.stop_reason().fault() {
-            self.answer_end(&fault);
-        }
-    }
-
-    /// `answer` hears when the isolate's V8 side is gone or given up, at once if that has come.
-    pub fn when_gone(&self, answer: Arc<dyn Answer>) {
-        let mut departures = self.departures.lock().unwrap_or_else(PoisonError::into_inner);
-        if departures.gone {
-            drop(departures);
-            return answer.answer(Ok(Value::Undefined));
-        }
-        departures.waiting.push(answer);
-    }
-
-    /// Waits until the isolate's V8 side is gone or given up. Not on a thread of an isolate.
-    pub fn await_gone(&self) {
-        struct Gone(Mutex<bool>, Condvar);
-        impl Answer for Gone {
-            fn answer(&self, _outcome: Outcome) {
-                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-                self.1.notify_all();
-            }
-        }
-        let answer = Arc::new(Gone(Mutex::new(false), Condvar::new()));
-        self.when_gone(Arc::clone(&answer) as Arc<dyn Answer>);
-        let mut gone = answer.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*gone {
-            gone = answer.1.wait(gone).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    pub(super) fn announce_gone(&self) {
-        let mut departures = self.departures.lock().unwrap_or_else(PoisonError::into_inner);
-        departures.gone = true;
-        let waiting = std::mem::take(&mut departures.waiting);
-        drop(departures);
-        for answer in waiting {
-            answer.answer(Ok(Value::Undefined));
-        }
-    }
-
-    fn answer_end(&self, fault: &Fault) {
-        self.entries.answer_all(fault);
-        let ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(ending) = ending {
-            ending.answer(Err(fault.clone()));
-        }
-    }
-
-    /// Unless the thread has come back by then, the isolate counts as lost.
-    fn give_up_after(&self, grace: Duration) {
-        let remote = self.me.clone();
-        clock::after(grace, move || {
-            if let Some(remote) = remote.upgrade().filter(|remote| remote.entries.is_running()) {
-                remote.give_up("Script failed to terminate");
-            }
-        });
-    }
-
-    /// The thread is not expected back: answers every call, queued ones too, and leaves the thread alone. Also called by
-    /// V8's out-of-memory handler, on the thread itself.
-    pub fn give_up(&self, problem: &str) {
-        let first = !self.lost.swap(true, Ordering::AcqRel);
-        // An earlier reason stays.
-        let _ = self.stop.compare_exchange(0, Stop::Lost as u8, Ordering::AcqRel, Ordering::Acquire);
-        self.meter.lower_priority();
-        let fault = self.stop_reason().fault().unwrap_or(Fault::Stopped);
-        // Before the calls: a host stays alive for those, not for promises.
-        self.abandon_promises();
-        self.answer_end(&fault);
-        self.fail_queued(&fault);
-        self.announce_gone();
-        if first && let Some(callback) = &self.settings.on_catastrophe {
-            callback(problem);
-        }
-    }
-
-    /// Answers everything that has not started.
-    pub(super) fn fail_queued(&self, fault: &Fault) {
-        let mut inbox = self.lock();
-        let jobs: Vec<Job> = {
-            self.waiting_calls.store(0, Ordering::Release);
-            let inbox = &mut *inbox;
-            inbox.calls.drain(..).chain(inbox.tasks.drain(..)).collect()
-        };
-        drop(inbox);
-        for job in jobs {
-            job.answer.answer(Err(fault.clone()));
-            if job.kind == Kind::Loose {
-                self.finish_loose();
-            }
-        }
     }
 
     /// The isolate behind an owner of slots, if it is one.

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::codegen::on_code_generation;
+use super::ending::Stop;
 use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
-use super::remote::{Remote, Stop, Whereabouts};
+use super::remote::{Remote, Whereabouts};
 use super::{Job, author, clock, entry, memory};
 use crate::engine::{self, Snapshot, TaskSink};
 use crate::value::{Fault, Nobody, Value, spin};
