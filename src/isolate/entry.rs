@@ -57,11 +57,8 @@ struct Entry {
     charge: Charge,
 }
 
-/// What stands still while a guest waits: timeouts, by the serials of their entries, and whether its clock had run.
-pub struct Paused {
-    timeouts: Vec<u64>,
-    ran: bool,
-}
+/// Entries whose timeouts stand still, by serial.
+pub struct Paused(Vec<u64>);
 
 #[derive(Default)]
 struct Stack {
@@ -172,14 +169,13 @@ impl Remote {
         Arc::downgrade(self)
     }
 
-    /// The guest waits from now on. The result is for [`Remote::resume`].
+    /// The guest waits from now on: its timeouts stand still. The result is for [`Remote::resume`].
     pub(super) fn pause(&self) -> Paused {
-        Paused { timeouts: self.entries.pause(), ran: self.meter.set_running(false) }
+        Paused(self.entries.pause())
     }
 
     pub(super) fn resume(self: &Arc<Self>, paused: &Paused) {
-        self.meter.set_running(paused.ran);
-        self.entries.resume(&self.weak(), &paused.timeouts);
+        self.entries.resume(&self.weak(), &paused.0);
     }
 
     fn enter(self: &Arc<Self>, limits: Limits, answer: &Arc<dyn Answer>, charge: Charge) -> u64 {

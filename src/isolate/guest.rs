@@ -449,7 +449,7 @@ impl Guest {
                 None => {
                     // The thread is about to sleep: there is time.
                     remote.check_memory(scope);
-                    remote.park(version, None);
+                    remote.sleep(version);
                 }
             }
         };

@@ -235,8 +235,15 @@ impl Remote {
         }
     }
 
+    /// A guest waits until something has changed since `version`. That is no time of its own.
+    pub(super) fn sleep(&self, version: u32) {
+        let ran = self.meter.set_running(false);
+        self.park(version, None);
+        self.meter.set_running(ran);
+    }
+
     /// Waits until something has changed since `version`, at most for `limit`. False when nothing has.
-    pub(super) fn park(&self, version: u32, limit: Option<Duration>) -> bool {
+    fn park(&self, version: u32, limit: Option<Duration>) -> bool {
         let until = limit.map(|limit| Instant::now() + limit);
         let mut inbox = self.lock();
         inbox.parked = true;

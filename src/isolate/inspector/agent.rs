@@ -197,7 +197,7 @@ impl V8InspectorClientImpl for Client {
                 continue;
             }
             let paused = remote.pause();
-            remote.park(version, None);
+            remote.sleep(version);
             remote.resume(&paused);
         }
     }

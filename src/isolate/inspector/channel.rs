@@ -115,7 +115,7 @@ impl Channel {
             if remote.is_stopping() || remote.has_waiting_call() || guest.serves_waiting_host() {
                 break false;
             }
-            remote.park(version, None);
+            remote.sleep(version);
         };
         remote.resume(&paused);
         found
