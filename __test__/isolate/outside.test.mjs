@@ -188,6 +188,22 @@ describe('what is let go', () => {
     // 4 MB of each isolate, if it stays.
     assert.ok(growth < 200, growth + ' MB');`, { timeout: 60_000, collects: true }));
 
+  test('isolates with a promise that never settles', () => passes(`${MEASURE}
+    const make = async (count) => {
+      for (let i = 0; i < count; i++) {
+        const own = new ivm.Isolate({ memoryLimit: 8 });
+        const error = await errorOf(() => own.createContextSync().eval('new Promise(() => {})', { promise: true, deadline: 2 }));
+        assert.equal(error.code, 'ERR_ISOLATE_DEADLINE');
+        if (i % 20 === 0) { gc(); await sleep(5); }
+      }
+    };
+    await make(60);
+    const before = resident();
+    await make(240);
+    const growth = resident() - before;
+    // 1.5 MB of each isolate, if it stays.
+    assert.ok(growth < 180, growth + ' MB');`, { timeout: 60_000, collects: true }));
+
   test('alarms of deadlines that were not needed', () => passes(`${MEASURE}
     const calls = (count) => { for (let i = 0; i < count; i++) context.evalSync('1', { deadline: 600_000 }); };
     calls(100_000);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::convert::{self, Exchange};
-use crate::isolate::{Deadline, Held, Place, Realm, Remote, clock};
+use crate::isolate::{Deadline, Held, Place, Realm, clock};
 use crate::value::{
-    Answer, Callable, CallbackMode, Charge, ExternalCopy, Fault, Handle, Outcome, Owner, Reference, Settlement, Text,
-    Value,
+    Answer, Budget, Callable, CallbackMode, Charge, ExternalCopy, Fault, Handle, Outcome, Owner, Reference, Settlement,
+    Text, Value,
 };
 
 /// Transfer options as bits. The surface has the same numbers (`surface/protocol.js`); a test compares them.
@@ -152,7 +152,8 @@ fn promise_out<'s>(
             }
         }));
     }
-    let answer = Arc::new(Guarded { settlement: Arc::clone(&settlement), remote: place.guest.remote()? });
+    let outstanding = Arc::clone(&place.guest.remote()?.outstanding);
+    let answer = Arc::new(Guarded { settlement: Arc::clone(&settlement), outstanding });
     await_promise(scope, place, promise, answer, transfer)?;
     Ok(settlement)
 }
@@ -160,7 +161,8 @@ fn promise_out<'s>(
 /// Charges a guest for the outcomes that nobody has asked for yet.
 struct Guarded {
     settlement: Arc<Settlement>,
-    remote: Arc<Remote>,
+    /// Not the isolate, which keeps this: it would keep itself alive.
+    outstanding: Arc<Budget>,
 }
 
 impl Answer for Guarded {
@@ -169,7 +171,7 @@ impl Answer for Guarded {
             return self.settlement.answer(outcome);
         }
         let bytes = outcome.as_ref().map_or_else(Fault::byte_size, Value::byte_size);
-        match Charge::take(&self.remote.outstanding, bytes) {
+        match Charge::take(&self.outstanding, bytes) {
             Some(charge) => {
                 self.settlement.charge(charge);
                 self.settlement.answer(outcome);
