@@ -520,7 +520,7 @@ declare namespace ivm {
   class ExternalCopy<T = any> {
     /**
      * Copies the value by the rules of structured clone; objects of this module may be anywhere inside. SharedArrayBuffers
-     * are shared, not copied. A `Buffer`, and any view of a buffer of 8 KB or more, takes only its own bytes along: the rest may
+     * are shared, not copied, unless they can grow. A `Buffer`, and any view of a buffer of 8 KB or more, takes only its own bytes along: the rest may
      * belong to others. Other views bring their whole buffer.
      * @throws {TypeError} `ERR_ISOLATE_TRANSFER`: `… could not be cloned.`, `Unsupported type`
      */
