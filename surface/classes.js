@@ -70,4 +70,4 @@ function instance(Constructor, kind, record) {
   return freeze(stamp(create(Constructor.prototype), kind, record));
 }
 
-module.exports = freeze({ addMembers, defineClass, instance, needsNew, privateConstructor, Transferable });
+module.exports = freeze({ addMembers, defineClass, instance, needsNew, privateConstructor });

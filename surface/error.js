@@ -15,9 +15,11 @@ const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm
 
 /** Stable codes of the errors that this library raises itself. */
 const CODE = freeze({
+  DEADLINE: 'ERR_ISOLATE_DEADLINE',
   DISPOSED: 'ERR_ISOLATE_DISPOSED',
   INVALID_ARG: 'ERR_INVALID_ARG',
   LIMIT: 'ERR_ISOLATE_LIMIT',
+  MEMORY: 'ERR_ISOLATE_MEMORY',
   RELEASED: 'ERR_ISOLATE_RELEASED',
   TRANSFER: 'ERR_ISOLATE_TRANSFER',
   UNSUPPORTED: 'ERR_ISOLATE_UNSUPPORTED',
@@ -294,4 +296,4 @@ function hidePaths(stack) {
   return stringSlice(stack, 0, stack.length - frames.length) + withoutPaths(frames);
 }
 
-module.exports = freeze({ BOUNDARY, CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, refused, released, unsupported });
+module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, refused, released, unsupported });

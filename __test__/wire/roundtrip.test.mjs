@@ -283,10 +283,11 @@ group('host → guest → host', () => {
   test('a guest that waits sees what the host writes meanwhile', async () => {
     const shared = new SharedArrayBuffer(8);
     const here = new Int32Array(shared);
-    const pending = context.evalClosure('const there = new Int32Array($0); Atomics.store(there, 1, 1); return Atomics.wait(there, 0, 0, 100) + there[0]', [shared], { arguments: { copy: true } });
+    const pending = context.evalClosure('const there = new Int32Array($0); Atomics.store(there, 1, 1); return Atomics.wait(there, 0, 0, 20000) + there[0]', [shared], { arguments: { copy: true } });
     while (Atomics.load(here, 1) === 0) await new Promise((resolve) => { setImmediate(resolve); });
-    // The host's engine cannot wake waiters of another engine by `notify`; what it has written is seen at the latest after the wait.
     Atomics.store(here, 0, 42);
-    assert.match(await pending, /^(ok|not-equal|timed-out)42$/);
+    Atomics.notify(here, 0);
+    // The guest may have been late for its wait, but it does not wait to the end.
+    assert.match(await pending, /^(ok|not-equal)42$/);
   });
 });

@@ -5,7 +5,7 @@ const { performance } = require('node:perf_hooks');
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
-const { unsupported } = require('../../error.js');
+const { CODE, unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
 const { FLAG } = require('./execution.js');
 const { checkOptions, readBoolean, readEnvironment, readMemory, readNumber, wrong } = require('./options.js');
@@ -13,9 +13,7 @@ const { checkOptions, readBoolean, readEnvironment, readMemory, readNumber, wron
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
 const PREFIX = 'return (async () => { ';
 const UNBOUNDED = Number.MAX_SAFE_INTEGER;
-const DEADLINE = 'ERR_ISOLATE_DEADLINE';
-const MEMORY = 'ERR_ISOLATE_MEMORY';
-const DISPOSED = 'ERR_ISOLATE_DISPOSED';
+const { DEADLINE, DISPOSED, MEMORY } = CODE;
 
 /** @typedef {{ name: string, description: string, inputSchema?: Record<string, unknown> }} Tool */
 /** @typedef {(toolName: string, params: any) => Promise<unknown>} ToolExecutor */

@@ -2,6 +2,7 @@
 // `createSandbox`: AI-written code with host functions that look synchronous to it.
 
 const { performance } = require('node:perf_hooks');
+const { CODE } = require('../../error.js');
 const { bridgeGlobals } = require('./globals.js');
 const { FLAG } = require('./execution.js');
 const { functionForm, normalBody } = require('./normalize.js');
@@ -9,7 +10,6 @@ const { sizeOf } = require('./size.js');
 const { checkOptions, readBoolean, readEnvironment, readMemory, readNumber, wrong } = require('./options.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, maxOutputSize: 1_048_576, maxApiCalls: 50, memoryLimit: 32 });
-const DEADLINE = 'ERR_ISOLATE_DEADLINE';
 
 /**
  * The default of `memoryLimit` in megabytes, which the environment may change.
@@ -73,7 +73,7 @@ function createSandboxFactory(execute) {
       if (outcome.ok) {
         return { result: outcome.value, logs: outcome.logs, durationMs, ...counted };
       }
-      const error = outcome.code === DEADLINE ? `Execution timed out after ${timeout}ms` : String(outcome.value);
+      const error = outcome.code === CODE.DEADLINE ? `Execution timed out after ${timeout}ms` : String(outcome.value);
       return { result: null, error, logs: outcome.logs, durationMs, ...counted };
     }
 
