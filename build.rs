@@ -25,8 +25,14 @@ fn main() {
         process::exit(1);
     }
     if target.contains("linux") {
-        // Calls of `abort` anywhere in the addon arrive in `engine/abort.rs`.
-        println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap=abort");
+        // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap.rs`, those of the allocator
+        // in `native/malloc.rs`.
+        let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
+        let heap = ["_ZN2v88internal4Heap29NotifyDeserializationCompleteEv"];
+        let allocator = ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"];
+        for function in endings.into_iter().chain(heap).chain(allocator) {
+            println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
+        }
     }
     if let Err(problem) = write_hidden_symbols() {
         println!("cargo::error={problem}");

@@ -13,7 +13,7 @@
  * has none; of an error only class, message, stack and name survive.
  *
  * The classes are those of isolated-vm 7, with its names, defaults and messages. Beside them are ready-made sandboxes:
- * `createSandbox` and `IsolatedVMSandbox`.
+ * `createSandbox`, `IsolatedVMSandbox`, `IsolatedVmSandbox` and `SubprocessSandbox`.
  */
 declare namespace ivm {
   /** What crosses without any option. */
@@ -49,6 +49,12 @@ declare namespace ivm {
     | 'ERR_ISOLATE_TRANSFER'
     | 'ERR_ISOLATE_ENVIRONMENT'
     | 'ERR_ISOLATE_LIMIT'
+    | 'ERR_ISOLATE_NOT_FOUND'
+    | 'ERR_ISOLATE_PERMISSION'
+    | 'ERR_ISOLATE_PLUGIN'
+    | 'ERR_ISOLATE_CRASH'
+    | 'ERR_ISOLATE_SYSTEM_CALL'
+    | 'ERR_ISOLATE_PROTOCOL'
     | 'ERR_ISOLATE_UNSUPPORTED';
 
   /**
@@ -60,7 +66,9 @@ declare namespace ivm {
      * @throws {TypeError} `ERR_INVALID_ARG` for options of wrong types
      * @throws {TypeError} `ERR_INVALID_ARG` for a `snapshot` that this version has not made, or that is damaged
      * @throws {Error} `ERR_INVALID_ARG` when `memoryLimit` is less than 8; `ERR_ISOLATE_MEMORY` when `snapshot` takes more than
-     *   that
+     *   that; inside isolates `ERR_ISOLATE_UNSUPPORTED` for `snapshot` and `inspector`
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` inside isolates: there are 16 at most for each isolate that a host has made, with
+     *   at most four times its memory together. They end with the isolate they were made in
      */
     constructor(options?: IsolateOptions);
 
@@ -102,7 +110,7 @@ declare namespace ivm {
      * Compiles a script that can run in any context of this isolate.
      * @throws {SyntaxError} whose message ends in ` [file:line:column]`
      */
-    compileScript(code: string, options?: ScriptInfo): Promise<Script>;
+    compileScript(code: string, options?: ScriptInfo & SignalOptions): Promise<Script>;
     /** As `compileScript`; the calling thread waits. */
     compileScriptSync(code: string, options?: ScriptInfo): Script;
 
@@ -110,12 +118,12 @@ declare namespace ivm {
      * Compiles an ES module.
      * @throws {SyntaxError} whose message ends in ` [file:line:column]`
      */
-    compileModule(code: string, options?: CompileModuleOptions): Promise<Module>;
+    compileModule(code: string, options?: CompileModuleOptions & SignalOptions): Promise<Module>;
     /** As `compileModule`; the calling thread waits. */
     compileModuleSync(code: string, options?: CompileModuleOptions): Module;
 
     /** Makes a context: a global object with its own built-ins. */
-    createContext(options?: ContextOptions): Promise<Context>;
+    createContext(options?: ContextOptions & SignalOptions): Promise<Context>;
     /** As `createContext`; the calling thread waits. */
     createContextSync(options?: ContextOptions): Context;
 
@@ -133,9 +141,12 @@ declare namespace ivm {
      * @throws {Error} `Isolate is already disposed` the second time
      */
     dispose(): void;
+    /** As `dispose()`, for `using` and `await using`. Repeating it does nothing. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
 
     /** Figures of the isolate's heap, in bytes. */
-    getHeapStatistics(): Promise<HeapStatistics & HeapDetails>;
+    getHeapStatistics(options?: SignalOptions): Promise<HeapStatistics & HeapDetails>;
     /** As `getHeapStatistics`; the calling thread waits. */
     getHeapStatisticsSync(): HeapStatistics & HeapDetails;
 
@@ -150,30 +161,50 @@ declare namespace ivm {
      * The profiles of runs since `startCpuProfiler(title)`, after what was asked of the isolate before; none for a title that
      * was not started. Runs of one isolate may be on different threads.
      */
-    stopCpuProfiler(title: string): Promise<ThreadCpuProfile[]>;
+    stopCpuProfiler(title: string, options?: SignalOptions): Promise<ThreadCpuProfile[]>;
   }
 
+  /** What `new Isolate` takes. */
   type IsolateOptions = {
     /**
      * What the isolate may use, in MB (2^20 bytes); at least 8, fractions are cut off. Default 128. It bounds V8's heap: beyond
-     * it the isolate is disposed and what runs fails with `ERR_ISOLATE_MEMORY`. `ArrayBuffer`s have a budget of the same
-     * size beside it: beyond that the guest gets a `RangeError`. While it is being stopped a guest may use more for a moment.
+     * it the isolate is disposed and what runs fails with `ERR_ISOLATE_MEMORY`. Buffers, those that can grow and those of
+     * `WebAssembly.Memory` included, have a budget of the same size beside it: beyond that the guest gets a `RangeError`. What
+     * V8 takes elsewhere, such as for `Intl` or JSON, has one of 32 MB more; beyond it the isolate is disposed as well. While it
+     * is being stopped a guest may use more for a moment.
+     *
+     * Inside an isolate it must not be more than that isolate's own (`ERR_ISOLATE_LIMIT`), and is no more by default.
      */
     memoryLimit?: number;
     /**
      * Lets inspector sessions be opened. For debugging: what guests print is kept for sessions to come, up to 1,000 messages,
-     * outside the memory limit. Default false.
+     * outside the memory limit. Default false. Hosts only.
      */
     inspector?: boolean;
-    /** What contexts of the isolate start from, made by `createSnapshot`. Isolates share its bytes; it may be released. */
+    /** What contexts of the isolate start from, made by `createSnapshot`. Isolates share its bytes; it may be released. Hosts only. */
     snapshot?: ExternalCopy<ArrayBuffer>;
     /**
-     * Called when the isolate had to be given up: it did not stop within a second of being told to, or V8 ran out of memory in
-     * the middle of an operation. Its thread is lost until the process ends, and its memory with it.
+     * Called when the isolate had to be given up: it did not stop within a second of being told to (up to four where its thread
+     * got no processor), or V8 ran out of memory in the middle of an operation. Its memory is lost until the process ends.
      */
     onCatastrophicError?: (message: string) => void;
+    /**
+     * Guests see where the host's code lies: what host functions throw, or return as errors, keeps files and lines in its stack. So
+     * does then what comes back to the host through a guest. Without it, guests see the functions' names and `<host>`. Isolates
+     * that guests make have it only where their maker has it. Default false. Not part of isolated-vm, whose guests always see
+     * files.
+     */
+    hostStacks?: boolean;
+    /**
+     * How many isolates like this one are kept ready, with a context, for the next calls of the constructor: they are made in the
+     * background after one has ended, and each becomes one isolate, whose first `createContext` gets that context. Those with a
+     * `snapshot`, `inspector` or `hostStacks` are always made anew, as are those that guests make. What nobody asks for in a
+     * minute goes; {@link engineStats} counts it as `spare`. At most 64 wait in a host thread. Default 1; 0 for none. Not part of isolated-vm.
+     */
+    warm?: number;
   };
 
+  /** What `Isolate.createContext` takes. */
   type ContextOptions = {
     /** Shows the context to inspector sessions; its isolate must have been made with the option too. Default false. */
     inspector?: boolean;
@@ -247,9 +278,14 @@ declare namespace ivm {
      * Repeating it does nothing.
      */
     release(): void;
+    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
   }
 
+  /** What `Context.eval` takes. */
   type ContextEvalOptions = RunOptions & ScriptOrigin & CachedDataOptions & TransferOptions;
+  /** What `Context.evalClosure` takes. */
   type ContextEvalClosureOptions = RunOptions & ScriptOrigin & CachedDataOptions & TransferOptionsBidirectional;
 
   /** Compiled code that can run in any context of its isolate. Instances are not frozen. */
@@ -258,11 +294,14 @@ declare namespace ivm {
 
     /** With `produceCachedData`: the compilation cache of this script. */
     cachedData?: ExternalCopy<ArrayBuffer>;
-    /** With `cachedData`: whether V8 refused the cache. */
+    /** With `cachedData`: whether the cache was refused. */
     cachedDataRejected?: boolean;
 
     /** Lets go of the compiled code. Repeating it does nothing. */
     release(): void;
+    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
 
     /**
      * Runs the script in a context. The result is its last value if that is transferable, or as the transfer options say;
@@ -276,6 +315,7 @@ declare namespace ivm {
     runSync<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeSync<Options>;
   }
 
+  /** What `Script.run` takes. */
   type ScriptRunOptions = RunOptions & ReleaseOptions & TransferOptions;
 
   /**
@@ -297,7 +337,7 @@ declare namespace ivm {
   interface Module {
     /** With `produceCachedData`: the compilation cache of this module. */
     cachedData?: ExternalCopy<ArrayBuffer>;
-    /** With `cachedData`: whether V8 refused the cache. */
+    /** With `cachedData`: whether the cache was refused. */
     cachedDataRejected?: boolean;
 
     /** What the module imports, in order, each once. A fresh array each time. */
@@ -318,7 +358,7 @@ declare namespace ivm {
      * waits for it; a resolver that itself refers to such things keeps them until the isolate is disposed. Other code's
      * `import()` is rejected: `Not supported`.
      */
-    instantiate(context: Context, resolveCallback: ModuleResolver): Promise<void>;
+    instantiate(context: Context, resolveCallback: ModuleResolver, options?: SignalOptions): Promise<void>;
     /** As `instantiate`; the calling thread waits, and the resolver returns modules, not promises. */
     instantiateSync(context: Context, resolveCallback: ModuleResolver<Module>): void;
 
@@ -334,8 +374,12 @@ declare namespace ivm {
 
     /** Lets go of the module. What imports it keeps it. Repeating it does nothing. */
     release(): void;
+    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
   }
 
+  /** What `Isolate.compileModule` takes. */
   type CompileModuleOptions = ScriptInfo & {
     /**
      * Fills `import.meta`, an object without a prototype, when it is first read. Only for code inside an isolate that compiles
@@ -366,6 +410,9 @@ declare namespace ivm {
     dispatchProtocolMessage(message: string): void;
     /** Ends the session, and a pause with it. */
     dispose(): void;
+    /** As `dispose()`, for `using` and `await using`. Repeating it does nothing. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
     /** Gets what the inspector says of itself. What it throws is ignored. */
     onNotification: (message: string) => void;
     /** Gets the answer to the message with the `id`. What it throws is ignored. */
@@ -419,9 +466,9 @@ declare namespace ivm {
     readonly typeof: 'undefined' | 'null' | 'boolean' | 'number' | 'string' | 'object' | 'function' | (string & {});
 
     /** A structured clone of the value. */
-    copy(): Promise<T>;
+    copy(options?: RunOptions): Promise<T>;
     /** As `copy`; the calling thread waits. */
-    copySync(): T;
+    copySync(options?: RunOptions): T;
 
     /**
      * The value itself, in the realm that owns it.
@@ -439,16 +486,19 @@ declare namespace ivm {
     release(): void;
     /** The name `release` had in older versions. */
     dispose(): void;
+    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
 
     /**
      * Deletes a property.
      * @throws {TypeError} `Delete failed`, `Object is or has proxy`, `Reference is not an object`
      */
-    delete(property: keyof T): Promise<void>;
+    delete(property: keyof T, options?: RunOptions): Promise<void>;
     /** As `delete`; nobody hears whether it worked. */
-    deleteIgnored(property: keyof T): void;
+    deleteIgnored(property: keyof T, options?: RunOptions): void;
     /** As `delete`; the calling thread waits. */
-    deleteSync(property: keyof T): void;
+    deleteSync(property: keyof T, options?: RunOptions): void;
 
     /**
      * Reads an own property. What is not transferable arrives as a Reference.
@@ -466,15 +516,15 @@ declare namespace ivm {
      * Defines a property, after deleting the one that is there: no setter runs.
      * @throws {TypeError} `Set failed`, `Object is or has proxy`, `Reference is not an object`, and `ERR_ISOLATE_TRANSFER`
      */
-    set<Options extends TransferOptions = {}, Key extends keyof T = keyof T>(
+    set<Options extends ReferenceSetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): Promise<void>;
     /** As `set`; nobody hears whether it worked. */
-    setIgnored<Options extends TransferOptions = {}, Key extends keyof T = keyof T>(
+    setIgnored<Options extends ReferenceSetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): void;
     /** As `set`; the calling thread waits. */
-    setSync<Options extends TransferOptions = {}, Key extends keyof T = keyof T>(
+    setSync<Options extends ReferenceSetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): void;
 
@@ -510,19 +560,26 @@ declare namespace ivm {
     private readonly dereferenced: T;
   }
 
-  type ReferenceGetOptions = TransferOptions & {
+  /** What `Reference.set` takes. */
+  type ReferenceSetOptions = RunOptions & TransferOptions;
+  /** What `Reference.get` takes. */
+  type ReferenceGetOptions = RunOptions & TransferOptions & {
     /** Lets getters run. Default false. */
     accessors?: boolean;
   };
+  /** What `Reference.apply` takes. */
   type ReferenceApplyOptions = RunOptions & TransferOptionsBidirectional;
 
   /** A copy of a value outside any heap, to be copied into any isolate any number of times. */
   class ExternalCopy<T = any> {
     /**
      * Copies the value by the rules of structured clone; objects of this module may be anywhere inside. SharedArrayBuffers
-     * are shared, not copied, unless they can grow. A `Buffer`, and any view of a buffer of 8 KB or more, takes only its own bytes along: the rest may
-     * belong to others. Other views bring their whole buffer.
-     * @throws {TypeError} `ERR_ISOLATE_TRANSFER`: `… could not be cloned.`, `Unsupported type`
+     * are shared, not copied; those that can grow or belong to a `WebAssembly.Memory` are refused. One that a guest has made
+     * arrives on Node 22, 24, 26 and Bun; elsewhere `copy()` throws `ERR_ISOLATE_UNSUPPORTED`. A `Buffer`, and any view of a
+     * buffer of 8 KB or more, takes only its own bytes along: the rest may belong to others. Other views bring their whole
+     * buffer.
+     * @throws {TypeError} `ERR_ISOLATE_TRANSFER`: `… could not be cloned.`, `A growable SharedArrayBuffer could not be shared.`,
+     *   `Unsupported type`
      */
     constructor(value: T, options?: ExternalCopyOptions);
 
@@ -542,6 +599,9 @@ declare namespace ivm {
     release(): void;
     /** The name `release` had in older versions. */
     dispose(): void;
+    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
   }
 
   /** What `ExternalCopy.copyInto()` returns. */
@@ -550,6 +610,7 @@ declare namespace ivm {
     private readonly copied: T;
   }
 
+  /** What `new ExternalCopy` takes. */
   type ExternalCopyOptions = {
     /** ArrayBuffers to move into the copy: they are empty afterwards. */
     transferList?: any[];
@@ -557,6 +618,7 @@ declare namespace ivm {
     transferOut?: boolean;
   };
 
+  /** What `ExternalCopy.copy` takes. */
   type ExternalCopyCopyOptions = ReleaseOptions & {
     /** Moves buffers out of the copy instead of copying them: it is of no use afterwards. Default false. */
     transferIn?: boolean;
@@ -612,7 +674,10 @@ declare namespace ivm {
   interface SandboxOptions {
     /** Milliseconds until an execution ends, at least 1. Everything counts, waiting for host functions too. Default 30,000. */
     timeout?: number;
-    /** Bytes of UTF-8 that the result may take as JSON. A larger one is an error that names both sizes. Default 1,048,576. */
+    /**
+     * Bytes of UTF-8 that the result may take as JSON. A larger one is a `RangeError` of code `ERR_ISOLATE_LIMIT` that names both sizes.
+     * Default 1,048,576.
+     */
     maxOutputSize?: number;
     /** How often one execution may call `api.request`; a further call throws in the guest. Default 50. */
     maxApiCalls?: number;
@@ -621,8 +686,101 @@ declare namespace ivm {
      * `SANDBOX_MEMORY_MB` where it is at least 8, else 32.
      */
     memoryLimit?: number;
-    /** Gives the code `setTimeout`, `setInterval`, `setImmediate`, what clears them, and `queueMicrotask`. Default false. */
+    /** Console calls that are kept in `logs`; further ones are counted. Default 100. */
+    maxLogEntries?: number;
+    /** Characters that are kept of each, then `...`. Default 1,000. */
+    maxLogLength?: number;
+    /** Hears of each console call that is kept, as it happens. What it throws is ignored. A guest that writes faster has to wait. */
+    onLog?: (entry: SandboxLogEntry) => void;
+    /**
+     * Gives the code `setTimeout`, `setInterval`, `setImmediate`, what clears them, and `queueMicrotask`. At most 1,000 may be
+     * pending (`RangeError`), delays are of at least 1 ms, and what a callback throws ends the execution. Default false.
+     */
     timers?: boolean;
+    /**
+     * Gives the code what is named of the web, or with `true` all of it. `DOMException` comes with what throws it; `crypto` has
+     * `getRandomValues` and `randomUUID`, and `performance` has `now`, in whole milliseconds from when the execution was asked for.
+     * URLs are of at most 2 MB, a `TextDecoder` in the middle of a stream counts for 1 KB of memory, and long texts that these make
+     * count like buffers. Default false.
+     */
+    web?: boolean | readonly WebName[];
+    /**
+     * Code may have TypeScript's types, which are replaced by blanks. What is more than types (`enum`, `namespace`, parameter properties,
+     * `<T>x`) is a `SyntaxError`. Some 40 ms more for each execution. Code in a Markdown fence `ts` or `typescript` may without it.
+     * Default false.
+     */
+    typescript?: boolean;
+    /**
+     * ES modules that the code can import: sources by name, read once. Names are URLs, or paths from a common root: `lib/a.js` and
+     * `./lib/a.js` are one. A specifier that starts with `./`, `../` or `/` is resolved against the module that imports, any other one
+     * is a name. Unknown ones are an error that names them. The modules run under the same limits as the code, anew for each execution,
+     * and `import()` works everywhere.
+     *
+     * Code that is no body of a function, but a module (it has `import … from` or `export` at its top), is run as one. The result is its
+     * default export, or what that gives where it is a function.
+     *
+     * With `typescript` the modules may have types, too, except those whose names end in `.js` or `.mjs`.
+     *
+     * Modules whose names end in `.json` are JSON: imports of such, and of no other, say `with { type: 'json' }`, and get what it stands for
+     * as the default export. Other import attributes are an error of code `ERR_ISOLATE_UNSUPPORTED`. Default: none, and `import()` rejects.
+     */
+    modules?: Readonly<Record<string, string>>;
+    /**
+     * Isolates that wait for the next execution, ready to run its code, at most 64; 0 for none. Each serves one execution and ends with it.
+     * They are made once there has been an execution, when it is over or waits for something, are shared by sandboxes of the same
+     * settings on one thread, and end after a minute of waiting. They do not keep the program running. Each takes some 1.4 MB, and
+     * what a `snapshot` holds. Default 1.
+     */
+    warm?: number;
+    /**
+     * A heap that executions start from, made by `Isolate.createSnapshot`: what its scripts have left on the global object is there
+     * for the code, in each execution anew. What the sandbox itself has (`console`, and what the options and tools name) takes the place of
+     * what a script has put or declared with `var` under the same name. What a script has declared with `const`, `let` or `class` cannot
+     * be replaced: then executions fail with a `TypeError` `ERR_INVALID_ARG` that names it. The snapshot is read when the sandbox is
+     * made, and the copy may be released then: `TypeError` `ERR_INVALID_ARG` where it is none that this version has made, and
+     * `ERR_ISOLATE_MEMORY` where it takes more than `memoryLimit`.
+     */
+    snapshot?: ExternalCopy<ArrayBuffer>;
+  }
+
+  /** What guests of sandboxes can have of the web, beside ECMAScript's built-ins. */
+  type WebName = 'TextEncoder' | 'TextDecoder' | 'URL' | 'URLSearchParams' | 'atob' | 'btoa' | 'structuredClone' | 'crypto' | 'performance';
+
+  /** A console call of a guest, as `onLog` hears of it. */
+  interface SandboxLogEntry {
+    level: 'log' | 'info' | 'warn' | 'error' | 'debug';
+    message: string;
+  }
+
+  /** What an execution has taken. */
+  interface SandboxUsage {
+    /** Milliseconds for which the guest ran. */
+    cpuMs: number;
+    /** Milliseconds from the beginning of the guest's isolate to the outcome; taking types off comes before. */
+    wallMs: number;
+    /** The most bytes of heap that were in use, as seen before each garbage collection and at the end. */
+    heapPeak: number;
+    /** Calls of host functions, also those that were refused there. */
+    hostCalls: number;
+  }
+
+  /** Why an execution failed. */
+  interface SandboxFailure {
+    /** Of the error; `Error` where something else was thrown. */
+    name: string;
+    /** The same as `error`; of a plugin what the error itself says. */
+    message: string;
+    /** Where a limit or this library is the reason: `ERR_ISOLATE_DEADLINE`, `_MEMORY`, `_LIMIT`, `_ABORTED`, `_DISPOSED`, … */
+    code?: string;
+    /** Name, message and the guest's frames, in lines and columns of the code as it was passed. Paths of the host are hidden. */
+    stack: string;
+    /** The name of the module where it arose; absent where that is the code itself, or not known. */
+    module?: string;
+    /** Where it arose in the code as it was passed, or in that module, from 1; absent where that is not known. */
+    line?: number;
+    column?: number;
+    /** The lines around, the place marked, for people. */
+    frame?: string;
   }
 
   /** What `Sandbox.execute` resolves with. */
@@ -631,25 +789,37 @@ declare namespace ivm {
     result: unknown;
     /** Why it failed; absent where it did not. */
     error?: string;
+    /** The same with more of it; present where `error` is. */
+    failure?: SandboxFailure;
     /**
      * What the code wrote with `console.log`, `info`, `warn`, `error` and `debug`: strings as they are, others as JSON, joined
-     * by a space. At most 100 entries; of each 1,000 characters, then `...`.
+     * by a space. See `maxLogEntries` and `maxLogLength`; at most 8 MB in all.
      */
     logs: string[];
+    /** Console calls that were not kept; absent where all were. */
+    lostLogs?: number;
+    /** Absent where nothing could begin. */
+    usage?: SandboxUsage;
     /** Milliseconds, rounded. */
     durationMs: number;
     /** Calls of `api.request`; absent where the globals have no such function. */
     apiCallCount?: number;
   }
 
+  /** What `createSandbox` makes. */
   interface Sandbox {
     /**
-     * Runs code in an isolate of its own, made for it and disposed after it.
+     * Runs code in an isolate that nobody has used before and that is disposed after it.
      *
      * Code that as a whole is one function expression is called. Everything else runs as `normalizeCode` wraps it. A result
-     * that is a promise is awaited. Failures do not reject: they are in `error`.
+     * that is a promise is awaited. Failures do not reject: they are in `error`, also when `signal` has ended it.
      */
-    execute(code: string): Promise<SandboxResult>;
+    execute(code: string, options?: SignalOptions): Promise<SandboxResult>;
+
+    /** Ends what runs. Its executions resolve with the error `Sandbox has been disposed`, and so do later ones. */
+    [Symbol.dispose](): void;
+    /** The same, and waits until they have. */
+    [Symbol.asyncDispose](): Promise<void>;
   }
 
   /**
@@ -687,25 +857,52 @@ declare namespace ivm {
     result: unknown;
     /**
      * What the code wrote with `console`: strings as they are, others as JSON, joined by a space; `[ERROR] ` and `[WARN] ` come
-     * before errors and warnings. At most 10,000 entries; of each 10,000 characters, then `...`.
+     * before errors and warnings. See `maxLogEntries` and `maxLogLength`; at most 8 MB in all.
      */
     logs: string[];
+    /** Console calls that were not kept; absent where all were. */
+    lostLogs?: number;
     /** Why it failed; absent where it did not. */
     error?: string;
+    /** The same with more of it; present where `error` is. */
+    failure?: SandboxFailure;
+    /** Absent where nothing could begin. */
+    usage?: SandboxUsage;
     /** Milliseconds, rounded. */
     duration: number;
   }
 
+  /** What `new IsolatedVMSandbox` takes. */
   interface IsolatedVMSandboxConfig {
     /** Milliseconds until an execution ends, at least 1. Everything counts, pending tools too. Default 30,000. */
     timeout: number;
     /** MB that an execution may use, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
     memoryLimit: number;
+    /** As `SandboxOptions.maxOutputSize`. Default: no limit but that of memory. */
+    maxOutputSize?: number;
+    /** How often one execution may call tools; a further call rejects in the guest. Default: no limit. */
+    maxApiCalls?: number;
+    /** Console calls that are kept in `logs`; further ones are counted. Default 10,000. */
+    maxLogEntries?: number;
+    /** Characters that are kept of each, then `...`. Default 10,000. */
+    maxLogLength?: number;
+    /** Hears of each console call that is kept, as it happens, without its mark. What it throws is ignored. */
+    onLog?: (entry: SandboxLogEntry) => void;
+    /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
+    web?: boolean | readonly WebName[];
+    /** Code may have TypeScript's types; see `SandboxOptions.typescript`. Default false. */
+    typescript?: boolean;
+    /** ES modules that the code can import; see `SandboxOptions.modules`. */
+    modules?: Readonly<Record<string, string>>;
+    /** Isolates that wait for the next execution; see `SandboxOptions.warm`. Default 1. */
+    warm?: number;
+    /** A heap that executions start from; see `SandboxOptions.snapshot`. */
+    snapshot?: ExternalCopy<ArrayBuffer>;
     /** Not available yet: `true` throws `ERR_ISOLATE_UNSUPPORTED`. Default false. */
     inspector: boolean;
   }
 
-  /** A sandbox for an agent's code, which calls tools. */
+  /** A sandbox for an agent's code, which calls tools. The code has timers, as with `SandboxOptions.timers`. */
   class IsolatedVMSandbox {
     /**
      * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type or too small
@@ -717,7 +914,7 @@ declare namespace ivm {
     static isAvailable(): boolean;
 
     /**
-     * Runs code as the body of an async function, in an isolate of its own, made for it and disposed after it. Failures of the
+     * Runs code as the body of an async function, in an isolate that nobody has used before and that is disposed after it. Failures of the
      * code, of its tools and of its limits do not reject: they are in `error`. Executions may overlap.
      * @param toolExecutor called with the tool's `name` and with params that went through JSON, `{}` where there are none. The
      *   call in the guest resolves with a structured clone of its result (or what JSON makes of it where it cannot be cloned)
@@ -726,10 +923,14 @@ declare namespace ivm {
      */
     execute(
       code: string, tools: IsolatedVMTool[], toolExecutor: (toolName: string, params: any) => Promise<unknown>,
+      options?: SignalOptions,
     ): Promise<IsolatedVMExecutionResult>;
 
     /** Ends what runs. Its executions resolve with the error `Sandbox has been disposed`, and so do later ones. */
     dispose(): void;
+    [Symbol.dispose](): void;
+    /** As `dispose()`, and waits until the executions have resolved. */
+    [Symbol.asyncDispose](): Promise<void>;
 
     /** Figures of the heap of the execution that started last, as of its last garbage collection; null when nothing runs. */
     getHeapStatistics(): (HeapStatistics & HeapDetails) | null;
@@ -738,28 +939,562 @@ declare namespace ivm {
   /** The same as `new IsolatedVMSandbox(config)`. */
   function createIsolatedVMSandbox(config?: Partial<IsolatedVMSandboxConfig> | null): IsolatedVMSandbox;
 
+  /** Layers of what confines the processes of a `SubprocessSandbox`; docs/confinement.md says what each refuses. */
+  type ConfinementLayerName =
+    | 'cgroup'
+    | 'userNamespace'
+    | 'networkNamespace'
+    | 'ipcNamespace'
+    | 'utsNamespace'
+    | 'mountNamespace'
+    | 'rlimits'
+    | 'pidNamespace'
+    | 'parentDeath'
+    | 'capabilities'
+    | 'notDumpable'
+    | 'noNewPrivileges'
+    | 'landlock'
+    | 'descriptors'
+    | 'seccomp'
+    | 'noTracing'
+    | 'seatbelt'
+    | 'footprint';
+
+  /** What confines the processes of a `SubprocessSandbox`, one layer of it. */
+  interface ConfinementLayer {
+    name: ConfinementLayerName;
+    /** Whether it holds. What holds depends on the system, and on the rights that this process has there. */
+    active: boolean;
+    /** What it does, or why it does not hold. */
+    detail: string;
+  }
+
+  /** What `new SubprocessSandbox` takes. */
+  interface SubprocessSandboxConfig {
+    /**
+     * Milliseconds until an execution's process is killed, at least 1. Everything counts: starting the process, pending tools.
+     * Default 30,000.
+     */
+    timeout: number;
+    /** MB that an execution may use, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+    memoryLimit: number;
+    /** As `SandboxOptions.maxOutputSize`. Default: no limit but that of memory. */
+    maxOutputSize?: number;
+    /** How often one execution may call tools; a further call rejects in the guest. Default: no limit. */
+    maxApiCalls?: number;
+    /**
+     * The process finds `PATH`, `NODE_ENV=sandbox` and, where it is set here, `TZ` in its environment and nothing else. Otherwise it finds what is in
+     * `process.env`, without the variables that tell loaders and the C library what to load (`LD_*`, `DYLD_*`, `GLIBC_TUNABLES`,
+     * …). Code sees nothing of either. Default true.
+     */
+    minimalEnv: boolean;
+    /**
+     * Processes that wait for the next execution, at most 64. They are started once an execution or `confinement()` has asked for one,
+     * are shared by sandboxes of the same settings, whatever their timeouts up to a minute, and end after a minute of waiting. Default 1.
+     */
+    poolSize?: number;
+    /** Layers that are not wanted, as `false`, for debugging; all are by default, and unknown ones an error. Not for code of others. */
+    confinement?: Partial<Record<ConfinementLayerName, boolean>>;
+    /** Console calls, and lines that the process writes to its output, that are kept in `logs`; further ones are counted. Default 10,000. */
+    maxLogEntries?: number;
+    /** Characters that are kept of each, then `...`. Default 10,000. */
+    maxLogLength?: number;
+    /** Hears of each console call that is kept, as it happens, without its mark. What it throws is ignored. */
+    onLog?: (entry: SandboxLogEntry) => void;
+    /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
+    web?: boolean | readonly WebName[];
+    /** Code may have TypeScript's types; see `SandboxOptions.typescript`. They are taken off in this process. Default false. */
+    typescript?: boolean;
+    /** ES modules that the code can import; see `SandboxOptions.modules`. They are sent with each execution. */
+    modules?: Readonly<Record<string, string>>;
+    /**
+     * A heap that executions start from; see `SandboxOptions.snapshot`. Each process is sent it once, when it starts, and checks it again;
+     * those that wait serve sandboxes of the same ExternalCopy only.
+     */
+    snapshot?: ExternalCopy<ArrayBuffer>;
+  }
+
+  interface SubprocessFailure extends SandboxFailure {
+    /**
+     * Of a limit or of the process itself: `ERR_ISOLATE_DEADLINE`; `ERR_ISOLATE_MEMORY`; `ERR_ISOLATE_DISPOSED` after
+     * `terminate()`; `ERR_ISOLATE_ABORTED`; `ERR_ISOLATE_SYSTEM_CALL` where the process asked its kernel for what it may not have;
+     * `ERR_ISOLATE_PROTOCOL` where it sent what it never sends; `ERR_ISOLATE_CRASH` where it ended by itself; `ERR_ISOLATE_TRANSFER` for a
+     * result that cannot leave it, or that this host cannot have; `ERR_ISOLATE_LIMIT` where the system gave no process, `ERR_ISOLATE_UNSUPPORTED` where the
+     * executable is missing. Absent for errors of the code.
+     */
+    code?: string;
+    /** The signal that has ended the process, where it was not killed from here: `SIGSEGV`, … */
+    signal?: string;
+  }
+
+  /** What `SubprocessSandbox.execute` resolves with. */
+  interface SubprocessExecutionResult {
+    /** A structured clone of what the code returned; null where it failed. */
+    result: unknown;
+    /**
+     * `[log] `, `[warn] `, `[error] ` or `[debug] ` and JSON, of the one argument or of a list of all; `info` counts as `log`. What the process
+     * itself writes has `[stdout] ` or `[stderr] ` before each line. See `maxLogEntries` and `maxLogLength`; at most 8 MB in all. They
+     * are there also where the process was killed.
+     */
+    logs: string[];
+    /** Console calls and lines that were not kept; absent where all were. */
+    lostLogs?: number;
+    /**
+     * Why it failed; absent where it did not. `Execution terminated (timeout or resource limit)` where the process was killed, or
+     * its memory was used up; `Process exited with code …` where it ended by itself, with 128 and the signal's number where a
+     * signal did that.
+     */
+    error?: string;
+    /** The same with more of it; present where `error` is. */
+    failure?: SubprocessFailure;
+    /** Absent where nothing could begin. `heapPeak` is 0 where the process could not tell. */
+    usage?: SandboxUsage;
+    /** Milliseconds, rounded. */
+    duration: number;
+  }
+
+  /**
+   * A sandbox for an agent's code whose executions are processes. On Linux; on macOS compiled, but not run by this project.
+   */
+  class SubprocessSandbox {
+    /**
+     * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type or too small
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` on Windows
+     */
+    constructor(config?: Partial<SubprocessSandboxConfig> | null);
+
+    /**
+     * Runs code as the body of an async function, in strict mode, in a process that serves nothing else and is killed afterwards. Timers are
+     * there. The prototypes of `Object`, `Array`, `String`, `Number`, `Boolean`, `Function`, `RegExp`, `Date`, `Error`, `Map`, `Set` and
+     * `Promise` are frozen; what inherits from them can have properties of its own by assignment all the same, except `constructor` from
+     * `Array`, `Promise` and `RegExp`, `then`, `exec`, and methods of `String`, `Number` and `Boolean`. Nothing that the code or its process does rejects: it is in `error`. Executions may overlap.
+     * @param tools as of `IsolatedVMSandbox`; a tool `a` without a namespace is `tools.a(params)` as well
+     * @param toolExecutor called with the tool's `name` and with params that went through JSON, `{}` where there are none; that takes
+     *   8 MB at most, and a sixteenth of `memoryLimit` (`RangeError` in the guest), and waits until others have been answered. The
+     *   call in the guest resolves with a structured clone of its result (or what JSON makes of it where it cannot be cloned)
+     *   or rejects with an `Error` of its message.
+     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types
+     */
+    execute(
+      code: string, tools: IsolatedVMTool[], toolExecutor: (toolName: string, params: any) => Promise<unknown>,
+      options?: SignalOptions,
+    ): Promise<SubprocessExecutionResult>;
+
+    /** Kills the processes of what runs. Its executions resolve with an error. Later ones are not affected. */
+    terminate(): void;
+
+    isRunning(): boolean;
+
+    /**
+     * What confines the processes of this sandbox, as one of them tells before it runs any code; one is started where none waits.
+     * @throws {Error} as a rejection, with the codes of `SubprocessFailure`, where there can be none; `ERR_ISOLATE_DEADLINE` where the process has not told within 5 s
+     */
+    confinement(): Promise<ConfinementLayer[]>;
+
+    /** The same as `terminate()`. */
+    [Symbol.dispose](): void;
+
+    /** `terminate()`; resolves when the executions have ended. */
+    [Symbol.asyncDispose](): Promise<void>;
+  }
+
+  /** The same as `new SubprocessSandbox(config)`. */
+  function createSubprocessSandbox(config?: Partial<SubprocessSandboxConfig> | null): SubprocessSandbox;
+
+  /** A plugin, as its author describes it. The sandbox reads `id`, `permissions` and `limits`, once. */
+  interface IPluginManifest {
+    id: string;
+    name: string;
+    version: string;
+    description: string;
+    author: string;
+    license: string;
+    entrypoint: string;
+    dependencies?: string[];
+    /** What the plugin may do; what is absent it may not. */
+    permissions: {
+      /**
+       * Domains, without scheme, port or wildcard, that URLs in the arguments of host methods may lead to. Their subdomains are
+       * included.
+       */
+      network?: { allowedDomains: string[] };
+      /** Bytes that the plugin may keep in the cache: keys, with the prefix that they get, and values. */
+      storage?: { maxSize: number };
+      /** Names of events that the plugin may listen to and emit. */
+      hooks?: string[];
+    };
+    /** An addition. */
+    limits?: {
+      /** MB of heap, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+      memoryMB?: number;
+      /** Milliseconds that an execution or the handler of an event may run. Default 5,000. */
+      cpuMs?: number;
+    };
+  }
+
+  /** A logger. The sandbox calls what is there of it; what it throws is ignored. */
+  interface ILogger {
+    debug(message: string, ...rest: any[]): void;
+    info(message: string, ...rest: any[]): void;
+    warn(message: string, ...rest: any[]): void;
+    error(message: string, ...rest: any[]): void;
+    child?(fields: Record<string, unknown>): ILogger;
+  }
+
+  /** A cache, synchronous or not. Plugins see those of its methods that are named here. */
+  interface ICacheProvider {
+    get(key: string): any;
+    /**
+     * @param ttl seconds; any other form counts as for ever. Bytes of what has expired are given back where there is need of
+     *   them and the cache says (`exists`, `has` or `get`) that it is gone
+     */
+    set(key: string, value: any, ttl?: any): any;
+    has?(key: string): any;
+    exists?(key: string): any;
+    delete?(key: string): any;
+    del?(key: string): any;
+    /** @param seconds see `set` */
+    expire?(key: string, seconds: number): any;
+    ttl?(key: string): any;
+  }
+
+  /** An event bus such as an `EventEmitter`. Plugins see those of its methods that are named here. */
+  interface IPluginEventBus {
+    on(event: string, handler: (...args: any[]) => any): any;
+    once?(event: string, handler: (...args: any[]) => any): any;
+    off?(event: string, handler: (...args: any[]) => any): any;
+    emit?(event: string, ...args: any[]): any;
+    emitAsync?(event: string, ...args: any[]): Promise<any>;
+    listenerCount?(event: string): number;
+    eventNames?(): Iterable<string | symbol>;
+    removeAllListeners?(event?: string): any;
+  }
+
+  /**
+   * What the host lends to a plugin. Inside, `context` is a frozen object of functions that call out. The host's side checks the
+   * manifest before a method is called; what is refused throws in the plugin (an `Error` whose `name` is
+   * `SandboxViolationError`) and is logged. Methods that return promises do so inside, the others look synchronous. Arguments
+   * and results are structured clones; a function that a method returns, such as the end of a timer, can be called. Members
+   * beside those named here may be functions and objects of functions, those of their classes included: whatever a URL in
+   * their arguments leads to must be permitted. The global `context` is that of the newest execution, also for what older ones go on
+   * with; code that runs beside others keeps its own in a variable. One that a plugin keeps works as long as
+   * it is used or has listeners, and for 256 further executions. Names that start with `_`, `constructor`, `prototype` and `then` are left out.
+   */
+  interface SandboxContext {
+    /** `trace`, `debug`, `info`, `warn`, `error` and `fatal` of it. */
+    logger: ILogger;
+    /** Needs `storage`. Keys are strings and get the plugin's id and a colon as a prefix. */
+    cache: ICacheProvider;
+    /** All of its methods. */
+    metrics: object;
+    /** Copied, without functions. */
+    config: Record<string, unknown>;
+    /** Inside, this is the manifest's list: that decides. */
+    allowedDomains: string[];
+    /**
+     * Needs the event's name in `hooks`. Handlers of the plugin are called after the host has emitted, with clones and under the
+     * plugin's limits; what they throw is logged; `emitAsync` of a bus that waits for its listeners waits for them. They are
+     * gone with their isolate. A plugin has 1,000 at most, and 1,000 events wait for it at most. Without a name,
+     * `removeAllListeners` removes the plugin's own.
+     */
+    eventBus?: IPluginEventBus;
+  }
+
+  /** An isolate of a plugin. It ends with its scope by `using` and `await using`. */
+  interface SandboxIsolate {
+    readonly id: string;
+    readonly pluginId: string;
+    /** MB. */
+    readonly memoryLimit: number;
+    /** Milliseconds. */
+    readonly cpuLimit: number;
+    /** As `dispose(isolate)`. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
+  }
+
+  interface PluginExecutionOptions extends SignalOptions {
+    /** Runs the code in an isolate of its own, which is disposed afterwards. Default false. */
+    fresh?: boolean;
+    /** Milliseconds until the execution ends, whatever it waits for. Default 30,000, or `cpuLimit` if that is more. */
+    deadline?: number;
+    /**
+     * Hears, before the execution settles and once, what it has taken, also where it failed. `cpuMs` and `heapPeak` are the isolate's while it lasted, with
+     * what else ran there; `hostCalls` are calls of methods of its `context`. What it throws is ignored.
+     */
+    onUsage?: (usage: SandboxUsage) => void;
+  }
+
+  interface PluginLogEntry extends SandboxLogEntry {
+    pluginId: string;
+    isolateId: string;
+  }
+
+  /** What `new IsolatedVmSandbox` takes beside its logger. */
+  interface PluginSandboxOptions {
+    /**
+     * Gives plugins `setTimeout`, `setInterval`, `setImmediate`, what clears them, and `queueMicrotask`. At most 1,000 may be
+     * pending in an isolate (`RangeError`), and delays are of at least 1 ms. Timers go on when the execution, or the handler of an
+     * event, that has set them has ended, until its deadline has passed, and count for its processor time. What a callback throws
+     * goes to the logger. Default false.
+     */
+    timers?: boolean;
+    /** As `SandboxOptions.maxOutputSize`, of each execution. Default: no limit but that of memory. */
+    maxOutputSize?: number;
+    /** How often methods of one execution's `context` may be called; a further call throws in the plugin. Contexts that a plugin has kept count apart. Default: no limit. */
+    maxApiCalls?: number;
+    /** Gives plugins what is named of the web, as `SandboxOptions.web` does; `performance.now()` counts from when the isolate was made. */
+    web?: boolean | readonly WebName[];
+    /**
+     * ES modules that plugins can import, as with `SandboxOptions.modules`. They keep their state as long as the isolate does, except those
+     * that a limit has stopped. Code that is no script, but a module, is run as one, and what comes out is its default export, or what
+     * that gives where it is a function.
+     */
+    modules?: Readonly<Record<string, string>>;
+    /**
+     * Plugins may have TypeScript's types; see `SandboxOptions.typescript`. Those of `modules` are taken off once, when the first isolate is
+     * made. Default false.
+     */
+    typescript?: boolean;
+    /**
+     * Console calls that are passed on for each execution or event; of further ones the logger is told once, as a warning. Default 10,000,
+     * which the logger gets at most.
+     */
+    maxLogEntries?: number;
+    /** Characters of a text that are passed on, then `...`, and bytes of any other value, instead of which its size is told. Default 10,000. */
+    maxLogLength?: number;
+    /**
+     * Hears of each console call that is passed on, as it happens, as one text, beside the logger, which gets the values. What it throws is
+     * ignored. A plugin that writes faster has to wait.
+     */
+    onLog?: (entry: PluginLogEntry) => void;
+    /** Isolates that wait for the next plugin, or execution with `fresh`; see `SandboxOptions.warm`. Default 1. */
+    warm?: number;
+    /** A heap that isolates of plugins start from; see `SandboxOptions.snapshot`. */
+    snapshot?: ExternalCopy<ArrayBuffer>;
+  }
+
+  /** A sandbox for plugins. */
+  class IsolatedVmSandbox {
+    /**
+     * @param logger its `child({ component: 'IsolatedVmSandbox' })` is used where there is that method
+     * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type
+     */
+    constructor(logger?: Partial<ILogger> | null, options?: PluginSandboxOptions | null);
+
+    /**
+     * Makes an isolate for a plugin. All isolates of one plugin share its storage quota, also with those that have ended.
+     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for a manifest that is none
+     */
+    createIsolate(manifest: Pick<IPluginManifest, 'id'> & Partial<IPluginManifest>): Promise<SandboxIsolate>;
+
+    /**
+     * Runs a script. It sees `context`, `pluginId`, `console`, which goes to the logger and to `onLog`, and what
+     * earlier executions in this isolate have left. Its last value, or what that promises, comes out as a structured clone.
+     * The isolate goes on after a failure, except where its memory was full.
+     * @throws {NotFoundError} as all of these as a rejection: the isolate has ended, or never was
+     * @throws {SandboxViolationError} `CPU` where the plugin ran for longer than `cpuLimit`, what it goes on with by promises
+     *   included, or has passed `deadline`; `MEMORY`; any other where it did not catch what it was refused
+     * @throws {PluginError} `EXECUTE` for all other failures of the plugin, also when it is disposed meanwhile. Both have `failure`: what
+     *   it failed of, and where
+     */
+    executeInSandbox<T = unknown>(
+      isolate: SandboxIsolate, code: string, context: Partial<SandboxContext> | (Partial<SandboxContext> & Record<string, unknown>),
+      options?: PluginExecutionOptions | null,
+    ): Promise<T>;
+
+    /** Ends an isolate, and with it what runs there. Nothing happens for one that has ended. */
+    dispose(isolate: SandboxIsolate): void;
+    /** Ends all isolates. */
+    disposeAll(): void;
+    /** As `disposeAll()`. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
+
+    /**
+     * Bytes of heap in use, as of the end of the last execution or of a garbage collection since, or what `updateMemoryUsage`
+     * said after that; 0 for an isolate that has ended.
+     */
+    getMemoryUsage(isolate: SandboxIsolate): number;
+    /**
+     * Says what an isolate takes, from now until its next execution has ended. At its limit or above, executions are refused;
+     * above 90 % the logger is told, as it is of the heap itself.
+     */
+    updateMemoryUsage(isolateId: string, memoryMB: number): void;
+
+    getActiveIsolateCount(): number;
+    getActiveIsolates(): readonly SandboxIsolate[];
+  }
+
+  /** `code` is `ERR_ISOLATE_NOT_FOUND`. */
+  class NotFoundError extends Error {
+    constructor(resourceType: string, resourceId: string);
+    readonly code: ErrorCode;
+    readonly resourceType: string;
+    readonly resourceId: string;
+  }
+
+  /** `code` is `ERR_ISOLATE_PLUGIN`. */
+  class PluginError extends Error {
+    constructor(pluginId: string, operation: string, message: string, cause?: unknown);
+    readonly code: ErrorCode;
+    readonly pluginId: string;
+    /** `EXECUTE` where a sandbox raises it. */
+    readonly operation: string;
+    /**
+     * What the plugin's code failed of, and where, with the lines around, where a sandbox raises it. The code of an isolate's first execution
+     * is called `sandbox.js` in stacks, that of the next one `sandbox.js#2`, and so on.
+     */
+    readonly failure?: SandboxFailure;
+  }
+
+  /**
+   * `code` is `ERR_ISOLATE_TIMEOUT` for `CPU`, `ERR_ISOLATE_MEMORY` for `MEMORY`, `ERR_ISOLATE_LIMIT` for `STORAGE` and
+   * `ERR_ISOLATE_PERMISSION` for `NETWORK` and `HOOK`.
+   */
+  class SandboxViolationError extends Error {
+    constructor(pluginId: string, violationType: SandboxViolationType, message: string, cause?: unknown);
+    readonly code: ErrorCode;
+    readonly pluginId: string;
+    readonly violationType: SandboxViolationType;
+    /** The same as `violationType`. */
+    readonly kind: SandboxViolationType;
+    /** As that of `PluginError`, where an execution has failed; its `message` is the violation's. */
+    readonly failure?: SandboxFailure;
+  }
+
+  /** What a plugin has gone beyond: time or memory, or what its manifest permits of events, network and storage. */
+  type SandboxViolationType = 'CPU' | 'HOOK' | 'MEMORY' | 'NETWORK' | 'STORAGE';
+
+  /** Counts over the whole process, worker threads included, since it began. Snapshots being made count as isolates as well. */
+  interface EngineStats {
+    /** Isolates that were made. */
+    made: number;
+    /** Isolates that were made and have not ended: those that nothing refers to any more until their memory is free again. */
+    alive: number;
+    /** Of those alive, isolates that have no thread at the moment because nothing runs in them. */
+    idle: number;
+    /**
+     * Isolates that wait for executions in sandboxes, or to be made (`warm` of their options): they count as made, and as anything else, when
+     * one gets them. Those that take types off TypeScript, of which one waits for a minute, are counted here and nowhere else.
+     */
+    spare: number;
+    /** Isolates that have ended: their memory is free again, or lost. The sum of `endings`. */
+    ended: number;
+    /** How they have ended. */
+    endings: {
+      /** By `dispose()`, because the sandbox that they were made for was done, or with the isolate that they were made in. */
+      disposed: number;
+      /** Nothing referred to them any more, and the host's garbage collector has noticed. */
+      collected: number;
+      /** By their `memoryLimit`. */
+      outOfMemory: number;
+      /** The worker thread that had made them has ended. */
+      environmentGone: number;
+      /** They did not stop when they were told to (`ERR_ISOLATE_UNRESPONSIVE`). */
+      givenUp: number;
+    };
+    /** Threads that run guests, or could; lost ones included. V8's own helpers and the clock are not counted. */
+    threads: number;
+    /**
+     * Threads that guests hold which do not stop, or that V8 has run out of memory on. They stay until the process ends, or until
+     * the guest stops after all.
+     */
+    lostThreads: number;
+    /**
+     * Of those, threads that still take processor time, at the lowest priority. On Linux a lost thread is suspended as soon as it is
+     * where it holds no lock: in code compiled from JavaScript or in one of V8's built-in functions. Some loops never are.
+     */
+    lostRunning: number;
+    /**
+     * Bytes that the isolates of lost threads take at this moment: heaps, buffers, and what V8 has beside them. Elsewhere than on
+     * Linux heaps count as they were at their last garbage collection, and what V8 has beside them does not count.
+     */
+    lostBytes: number;
+  }
+
+  /**
+   * What has become of all isolates, and what they cost. Cheap, and never waits for a guest. An addition to isolated-vm, for
+   * hosts only.
+   */
+  function engineStats(): EngineStats;
+
+  /** What `configureEngine` takes. */
+  interface EngineOptions {
+    /**
+     * Milliseconds that a guest may take to stop when its limit has passed or its isolate is disposed, 10 to 600,000. Then its
+     * isolate is given up (`ERR_ISOLATE_UNRESPONSIVE`). Where the machine leaves the guest's thread less than a quarter of a
+     * processor, up to four times as long. Default 1,000.
+     */
+    terminationGrace?: number | null;
+    /** Milliseconds: `timeout` of every call that is not given one; 0 for none. Default 0. */
+    timeout?: number | null;
+    /** Milliseconds: `deadline` of every call that is not given one; 0 for none. Default 0. */
+    deadline?: number | null;
+  }
+
+  /**
+   * Sets what holds for all isolates of the process, in worker threads too, where calls say nothing else; what is left out stays as
+   * it is. Calls that have begun keep their limits. The sandboxes have limits of their own. An addition to isolated-vm, for
+   * hosts only.
+   * @returns what holds now, in milliseconds, 0 for none
+   * @throws TypeError for a value out of range
+   */
+  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number };
+
+  /** For calls that compile: a compilation cache to use, or to make. */
   type CachedDataOptions = {
-    /** A compilation cache from an earlier `produceCachedData`. */
+    /**
+     * A compilation cache from an earlier `produceCachedData`, of the same code; the filename and the offsets may differ. Any other is
+     * rejected, and so is one from code inside an isolate.
+     */
     cachedData?: ExternalCopy<ArrayBuffer>;
     /** Writes a compilation cache onto the script, as `cachedData`, unless a given one was accepted. Default false. */
     produceCachedData?: boolean;
   };
 
+  /** For calls after which what they were made on is not needed any more. */
   type ReleaseOptions = {
     /** Calls `release()` as well. Default false. */
     release?: boolean;
   };
 
-  type RunOptions = {
-    /** Milliseconds that the code may run, a 32-bit integer. Waiting for the host does not count. Default 0: none. */
+  /** For calls that run code: how long it may take. */
+  type RunOptions = SignalOptions & {
+    /**
+     * Milliseconds that the code may run, a 32-bit integer; 0 for any time. Waiting for the host does not count. Default: that of
+     * `configureEngine`, which has none unless it is told. Afterwards the call fails with `ERR_ISOLATE_TIMEOUT`. With isolated-vm,
+     * calls that run accessors or proxies only (`get`, `set`, `delete` and `copy` of a Reference) have none.
+     */
     timeout?: number;
     /**
-     * Milliseconds until the call ends, whatever it is waiting for, a 32-bit integer. Default 0: none.
-     * Not part of isolated-vm.
+     * Milliseconds until the call ends, whatever it is waiting for, a 32-bit integer; 0 for any time. Default: that of
+     * `configureEngine`, which has none unless it is told. Afterwards the call fails with `ERR_ISOLATE_DEADLINE`. Not part of
+     * isolated-vm.
      */
     deadline?: number;
   };
 
+  /** Not part of isolated-vm. */
+  type SignalOptions = {
+    /**
+     * Aborts an asynchronous call: it rejects with the signal's `reason` at once, code that runs for it is stopped, and code that
+     * has not begun does not begin. The isolate goes on. What the call has brought about already goes on, too, such as code
+     * after an `await`: `dispose()` ends that. A call with a signal does not keep the process alive for longer than one without.
+     * Hosts only; synchronous and `…Ignored` calls refuse it.
+     */
+    signal?: AbortSignalLike | null;
+  };
+
+  /** An `AbortSignal` of any realm or package. */
+  interface AbortSignalLike {
+    readonly aborted: boolean;
+    readonly reason?: unknown;
+    addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
+    removeEventListener(type: 'abort', listener: () => void): void;
+  }
+
+  /** Where code comes from, for stacks and debuggers. */
   type ScriptOrigin = {
     /** What stacks call the code; best a URL. Default `<isolated-vm>`. */
     filename?: string;
@@ -775,9 +1510,12 @@ declare namespace ivm {
     producedCacheData?: boolean;
   };
 
+  /** What `Isolate.compileScript` takes. */
   type ScriptInfo = CachedDataOptions & ScriptOrigin;
+  /** A script of a snapshot. */
   type SnapshotScriptInfo = ScriptOrigin & { code: string };
 
+  /** Limits of the scripts that `Isolate.createSnapshot` runs. */
   interface SnapshotOptions {
     /** What the scripts may use, in MB: of heap, and again as much of buffers; 8 to 512, fractions are cut off. Default 128. */
     memoryLimit?: number | null;
@@ -787,7 +1525,10 @@ declare namespace ivm {
 
   /** How a value crosses. At most one of `copy`, `externalCopy` and `reference`. */
   type TransferOptions = {
-    /** As a promise: of what the value, if it is a promise, resolves to. Goes with the others. Default false. */
+    /**
+     * As a promise: of what the value, if it is a promise, resolves to. What is none makes a promise that has settled already, with
+     * the value of that moment, or rejected with why it cannot be transferred. Goes with the others. Default false.
+     */
     promise?: boolean;
     /** As a structured clone. Default false. */
     copy?: boolean;
@@ -801,6 +1542,7 @@ declare namespace ivm {
     | { copy?: never; externalCopy?: never; reference?: true }
   );
 
+  /** How arguments and a result cross. */
   type TransferOptionsBidirectional = {
     /** For values that go in. */
     arguments?: TransferOptions;
@@ -849,5 +1591,8 @@ declare namespace ivm {
     : Transferable;
   type ApplyResult<Value> = Value extends (...args: any) => infer Result ? Result : any;
 }
+
+/** As TypeScript's `esnext.disposable` has it, for programs that are compiled without. */
+declare global { interface SymbolConstructor { readonly dispose: unique symbol; readonly asyncDispose: unique symbol } }
 
 export = ivm;

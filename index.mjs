@@ -8,15 +8,23 @@ const ivm = createRequire(import.meta.url)('./index.js');
 export default ivm;
 export const {
   Callback,
+  configureEngine,
   Context,
   createIsolatedVMSandbox,
   createSandbox,
+  createSubprocessSandbox,
+  engineStats,
   ExternalCopy,
   Isolate,
   IsolatedVMSandbox,
+  IsolatedVmSandbox,
   lib,
   NativeModule,
   normalizeCode,
+  NotFoundError,
+  PluginError,
   Reference,
+  SandboxViolationError,
   Script,
+  SubprocessSandbox,
 } = ivm;

@@ -9,15 +9,58 @@ const { join } = require('node:path');
 
 /** @type {Record<string, { file: string, beside: () => any, installed: () => any }>} */
 const binaries = {
+  'darwin-arm64': {
+    file: 'isolated-v8.darwin-arm64.node',
+    // @ts-ignore -- there after a build
+    beside: () => require('./isolated-v8.darwin-arm64.node'),
+    // @ts-ignore -- installed only on its own platform
+    installed: () => require('isolated-v8-darwin-arm64'),
+  },
+  'darwin-x64': {
+    file: 'isolated-v8.darwin-x64.node',
+    // @ts-ignore
+    beside: () => require('./isolated-v8.darwin-x64.node'),
+    // @ts-ignore
+    installed: () => require('isolated-v8-darwin-x64'),
+  },
+  'linux-arm64-gnu': {
+    file: 'isolated-v8.linux-arm64-gnu.node',
+    // @ts-ignore
+    beside: () => require('./isolated-v8.linux-arm64-gnu.node'),
+    // @ts-ignore
+    installed: () => require('isolated-v8-linux-arm64-gnu'),
+  },
+  'linux-arm64-musl': {
+    file: 'isolated-v8.linux-arm64-musl.node',
+    // @ts-ignore
+    beside: () => require('./isolated-v8.linux-arm64-musl.node'),
+    // @ts-ignore
+    installed: () => require('isolated-v8-linux-arm64-musl'),
+  },
   'linux-x64-gnu': {
     file: 'isolated-v8.linux-x64-gnu.node',
-    // @ts-ignore -- there after a build
+    // @ts-ignore
     beside: () => require('./isolated-v8.linux-x64-gnu.node'),
-    // @ts-ignore -- installed only on its own platform
+    // @ts-ignore
     installed: () => require('isolated-v8-linux-x64-gnu'),
+  },
+  'linux-x64-musl': {
+    file: 'isolated-v8.linux-x64-musl.node',
+    // @ts-ignore
+    beside: () => require('./isolated-v8.linux-x64-musl.node'),
+    // @ts-ignore
+    installed: () => require('isolated-v8-linux-x64-musl'),
+  },
+  'win32-x64-msvc': {
+    file: 'isolated-v8.win32-x64-msvc.node',
+    // @ts-ignore
+    beside: () => require('./isolated-v8.win32-x64-msvc.node'),
+    // @ts-ignore
+    installed: () => require('isolated-v8-win32-x64-msvc'),
   },
 };
 
+const PREFIX = 'isolated-v8-';
 const MUSL_LOADER = 'ld-musl-';
 const ELF_HEAD_BYTES = 4096;
 
@@ -85,13 +128,29 @@ function isBeside(file) {
   }
 }
 
+/** The platforms whose packages this version was published with. A checkout names none. */
+function published() {
+  try {
+    /** @type {any} */
+    const { optionalDependencies = {} } = require('./package.json');
+    return Object.keys(optionalDependencies).filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string} triple */
+function notThere(triple) {
+  const known = published();
+  const builds = known.length > 0 ? known.join(', ') : 'linux-x64-gnu';
+  const musl = triple.endsWith('-musl') ? ' On Alpine, use an image with glibc (such as node:24-slim).' : '';
+  return unsupported(`there is no build for ${triple} yet (there is one for: ${builds}).${musl}`);
+}
+
 function load() {
   const triple = currentTriple();
-  const binary = binaries[triple];
-  if (binary === undefined) {
-    const known = Object.keys(binaries).join(', ');
-    throw unsupported(`there is no build for ${triple} yet (there is one for: ${known}).`);
-  }
+  const binary = Object.hasOwn(binaries, triple) ? binaries[triple] : undefined;
+  if (binary === undefined) throw notThere(triple);
   if (isBeside(binary.file)) {
     try {
       return binary.beside();
@@ -99,16 +158,16 @@ function load() {
       throw notLoadable(binary.file, cause);
     }
   }
-  const name = `isolated-v8-${triple}`;
+  const name = PREFIX + triple;
   try {
     return binary.installed();
   } catch (/** @type {any} */ cause) {
     const missing = cause?.code === 'MODULE_NOT_FOUND' && String(cause.message).includes(name);
     if (!missing) throw notLoadable(name, cause);
+    if (isBeside('Cargo.toml')) throw unsupported(`${binary.file} is not built yet: run 'npm run build'.`, cause);
+    if (!published().includes(triple)) throw notThere(triple);
     throw unsupported(
-      isBeside('Cargo.toml')
-        ? `${binary.file} is not built yet: run 'npm run build'.`
-        : `the package ${name} is missing. It is an optional dependency: install again without leaving those out.`,
+      `the package ${name} is missing. It is an optional dependency: install again on this platform, without leaving those out.`,
       cause,
     );
   }

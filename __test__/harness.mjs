@@ -23,10 +23,11 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const scratch = join(root, '__test__/.tmp');
 let scripts = 0;
 
-const hostArguments = () => (isDeno ? ['run', '--allow-all', '--no-check', '--no-lock', '--node-modules-dir=manual'] : []);
+/** What this runtime is called with, before the file of a program. */
+export const programArguments = () => (isDeno ? ['run', '--allow-all', '--no-check', '--no-lock', '--node-modules-dir=manual'] : []);
 
 /** The same for programs that call `gc()`, which Bun has under another name. */
-export const collectorArguments = () => (isDeno ? [...hostArguments(), '--v8-flags=--expose-gc'] : isBun ? [] : ['--expose-gc']);
+export const collectorArguments = () => (isDeno ? [...programArguments(), '--v8-flags=--expose-gc'] : isBun ? [] : ['--expose-gc']);
 
 /**
  * @typedef {object} RunOptions
@@ -53,7 +54,7 @@ export const collectorArguments = () => (isDeno ? [...hostArguments(), '--v8-fla
  * @returns {Promise<RunResult>}
  */
 export function runFile(file, options = {}) {
-  const { timeout = DEFAULT_TIMEOUT_MS, args = [], hostArgs = hostArguments(), env = {}, cwd = root, input = '' } = options;
+  const { timeout = DEFAULT_TIMEOUT_MS, args = [], hostArgs = programArguments(), env = {}, cwd = root, input = '' } = options;
   const { NODE_TEST_CONTEXT, NODE_OPTIONS, ...inherited } = process.env;
   return new Promise((resolve, reject) => {
     const start = performance.now();

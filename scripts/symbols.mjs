@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { root } from './process.mjs';
 import { addonFile } from './setup.mjs';
 
-const ENTRY_POINTS = new Set(['napi_register_module_v1', 'node_api_module_get_api_version_v1']);
+// What hosts call, and what the launcher of child processes does.
+const ENTRY_POINTS = new Set(['napi_register_module_v1', 'node_api_module_get_api_version_v1', 'isolated_v8_child']);
 const LIST = 'vendor/v8/symbols.txt';
 
 // The names of elf.h.

@@ -1,5 +1,6 @@
-// `npm test`: makes the checkout ready, checks the sources, then runs the suite on every host.
-// With `-- --host node24,bun` and/or `--file wire` only that part of the suite runs; `--skip-suite` leaves it out.
+// `npm test`: makes the checkout ready, checks the sources and the packed package, then runs the suite on every host, a public
+// application, and installations by several package managers. With `-- --host node24,bun` and/or `--file wire` only that part of the
+// suite runs; `--skip-suite` leaves out the suite and all after it.
 
 import { parseArgs } from 'node:util';
 import { capture } from './process.mjs';
@@ -11,12 +12,22 @@ const tsc = 'node_modules/typescript/bin/tsc';
 /** One profile for everything, so that V8 is unpacked and its crate built once. */
 const checks = [
   { name: 'cargo fmt', command: ['cargo', 'fmt', '--check'] },
-  { name: 'cargo clippy', command: ['cargo', 'clippy', '--release', ...locked, '--all-targets', '--', '-D', 'warnings'] },
+  { name: 'cargo clippy', command: ['cargo', 'clippy', '--release', ...locked, '--all-targets', '--features', 'plain-v8', '--', '-D', 'warnings'] },
+  { name: 'cargo clippy (fuzzing)', command: ['cargo', 'clippy', '--release', ...locked, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'] },
   { name: 'cargo test', command: ['cargo', 'test', '--release', ...locked], count: countCargoTests },
   { name: 'exported symbols', command: [process.execPath, 'scripts/symbols.mjs'] },
   { name: 'tsc (hosts)', command: [process.execPath, tsc] },
   { name: 'tsc (surface)', command: [process.execPath, tsc, '--project', 'tsconfig.surface.json'] },
   { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'] },
+  { name: 'packaging', command: [process.execPath, 'scripts/packaging.mjs'] },
+  { name: 'documentation', command: [process.execPath, 'scripts/documentation.mjs'] },
+  { name: 'workflows', command: [process.execPath, 'scripts/workflows.mjs'] },
+];
+
+/** These need npm's registry and, as the suite does, all hosts. */
+const installed = [
+  { name: 'application', command: [process.execPath, 'scripts/application.mjs'], count: countHosts },
+  { name: 'installation', command: [process.execPath, 'scripts/installation.mjs'], count: countHosts },
 ];
 
 function countCargoTests(output) {
@@ -26,6 +37,10 @@ function countCargoTests(output) {
     counts.failed += Number(failed);
   }
   return counts;
+}
+
+function countHosts(output) {
+  return { passed: output.match(/^ok /gm)?.length ?? 0, failed: output.match(/^FAIL /gm)?.length ?? 0 };
 }
 
 async function runCheck({ name, command: [command, ...args], count }) {
@@ -55,6 +70,7 @@ try {
   }
   if (!values['skip-suite']) {
     add(await runSuite({ ...values, limit: values.limit === undefined ? undefined : Number(values.limit) }));
+    for (const check of part ? [] : installed) add(await runCheck(check));
   }
 } catch (error) {
   console.log(`FAIL ${error.message}${error.cause ? `: ${error.cause.message}` : ''}`);

@@ -15,19 +15,8 @@ const DEFAULT_LIMIT_SECONDS = 120;
 const AT_A_TIME = 2;
 const PACKAGE = 'isolated-vm';
 
-/** Files that use `ivm` or its handles inside an isolate, which cannot be done yet: what each of them does there. */
-const INSIDE = {
-  'cross-context-instance.js': 'makes References in guests, and asks what they are instances of',
-  'exception-info.js': 'runs scripts of one isolate in another',
-  'heap-limit-incremental-sweep.js': 'makes a Reference to a function in guests',
-  'heap-limit-nested.js': 'compiles and runs in a guest',
-  'hrtime.js': 'calls `lib.hrtime` in a guest',
-  'immutable.js': 'hands `ivm` to a guest, which tries to change it',
-  'isolate-in-isolate.js': 'makes an isolate in a guest',
-  'module-meta.js': 'compiles a module in a guest',
-  'shared-array-buffer.js': 'makes ExternalCopies in guests, and uses one guest from another',
-  'sync-allowed-in-same-isolate.js': 'compiles and runs in a guest',
-};
+/** Files by which a checkout of isolated-vm is known. */
+const KNOWN = ['isolate-in-isolate.js', 'orphaned-isolate-gc.js'];
 
 const FINALIZERS = 'wants memory back before the turn of the event loop ends in which `gc()` ran; Node-API runs finalizers after it';
 
@@ -43,7 +32,7 @@ const NODE_ARGS = /node-args: *(.+)/;
 
 function testFiles(directory, part) {
   const names = readdirSync(directory).filter((name) => name.endsWith('.js')).toSorted();
-  const strange = Object.keys(INSIDE).filter((name) => !names.includes(name));
+  const strange = KNOWN.filter((name) => !names.includes(name));
   if (strange.length > 0) throw new Error(`${directory} is not isolated-vm's tests folder: it has no ${strange.join(', ')}`);
   return names.filter((name) => !part || part.split(',').some((text) => name.includes(text)));
 }
@@ -84,9 +73,8 @@ async function runAll({ directory, host, file, limit }) {
   const chosen = selectHosts(host);
   const names = testFiles(directory, file);
   const project = createProject(directory);
-  const left = names.filter((name) => Object.hasOwn(INSIDE, name));
   const counts = new Map(chosen.map((one) => [one, { passed: 0, failed: [], unreachable: [] }]));
-  const queue = names.filter((name) => !left.includes(name)).flatMap((name) => chosen.map((one) => [one, name]));
+  const queue = names.flatMap((name) => chosen.map((one) => [one, name]));
   const worker = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const [one, name] = next;
@@ -108,8 +96,6 @@ async function runAll({ directory, host, file, limit }) {
   }
 
   console.log('');
-  if (left.length > 0) console.log('Left out, because they use `ivm` inside an isolate:');
-  for (const name of left) console.log(`  ${name}: ${INSIDE[name]}`);
   for (const [{ name: hostName }, { unreachable }] of counts) {
     for (const name of unreachable) console.log(`Left out on ${hostName}: ${name}: ${OUT_OF_REACH[hostName][name]}`);
   }

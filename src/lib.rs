@@ -1,8 +1,9 @@
 //! isolated-v8: JavaScript sandboxes on a V8 of their own, as a Node-API addon.
 //!
-//! Layers, each using only those above it: `value` (what travels between engines), `convert` (V8 values to and from it),
-//! `engine` (V8 for the process), `isolate` (one isolate, its thread, limits and realms), `ops` (what each call of the API
-//! does), then the two bindings `guest` (V8) and `host` (Node-API), and the ready-made sandboxes (`sandbox`).
+//! Layers, each using only those above it: `native` (memory of C++ code), `value` (what travels between engines), `convert`
+//! (V8 values to and from it), `engine` (V8 for the process), `isolate` (one isolate, its thread, limits and realms), `ops`
+//! (what each call of the API does), then the two bindings `guest` (V8) and `host` (Node-API), what guests may get of the
+//! web (`web`), and the ready-made sandboxes (`sandbox`).
 //!
 //! A call walks surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs
 //! on a host's thread.
@@ -13,14 +14,19 @@
 #[cfg(target_os = "linux")]
 core::arch::global_asm!(include_str!(concat!(env!("OUT_DIR"), "/hidden.s")));
 
+mod child;
 mod convert;
 mod engine;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod guest;
 mod host;
 mod isolate;
+mod native;
 mod ops;
 mod sandbox;
 mod value;
+mod web;
 
 use engine::Engine;
 use isolate::Settings;
@@ -30,9 +36,11 @@ fn settings() -> Settings {
     Settings {
         engine: || Engine::start(&guest::RECIPE, isolate::park),
         binding: &guest::GuestBinding,
-        memory_limit: 128 << 20,
+        memory_limit: ops::DEFAULT_MEMORY,
         snapshot: None,
         inspector: false,
-        on_catastrophe: None,
+        host_stacks: false,
+        host: None,
+        maker: None,
     }
 }

@@ -2,7 +2,7 @@
 // `Atomics.wait` of a guest. The host is another engine: its `Atomics.notify` does not know who waits here. So a wait is
 // many short ones, and the memory is looked at in between. Whoever stores before notifying, as all do, is heard.
 
-const { apply, asIntN, define, getOwnPropertyDescriptor, getPrototypeOf, now, Symbol, uncurryThis } = require('./primordials.js');
+const { asIntN, create, define, getOwnPropertyDescriptor, getPrototypeOf, now, Symbol, uncurryThis } = require('./primordials.js');
 
 const typeName = uncurryThis(/** @type {any} */ (
   getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)
@@ -12,8 +12,20 @@ const typeName = uncurryThis(/** @type {any} */ (
 const FIRST_SLICE = 0.02;
 const LONGEST_SLICE = 1;
 const GROWTH = 1.5;
+/** What the clock cuts off, as it has whole milliseconds. A wait must not end too early. */
+const CLOCK_STEP = 1;
 
-/** @param {{ wait: (typedArray: any, index: number, value: any, timeout?: number) => string }} atomics of this realm */
+/**
+ * An object that is converted to what `convert` returns, at the moment when V8 needs it.
+ * @param {() => unknown} convert
+ */
+function lazily(convert) {
+  const object = create(null);
+  define(object, 'valueOf', convert, true, false);
+  return object;
+}
+
+/** @param {{ wait: (typedArray: any, index: any, value: any, timeout?: any) => string }} atomics of this realm */
 function divideWaits(atomics) {
   const original = atomics.wait;
 
@@ -25,18 +37,25 @@ function divideWaits(atomics) {
      * @param {any} timeout
      */
     wait(typedArray, index, value, timeout) {
-      const name = typeName(typedArray);
-      if (name !== 'Int32Array' && name !== 'BigInt64Array') {
-        // Throws what fits.
-        return apply(original, atomics, [typedArray, index, value, timeout]);
-      }
-      // Once and in the specified order: a conversion may run code.
-      index = +index;
-      value = name === 'Int32Array' ? value | 0 : asIntN(64, value);
-      timeout = timeout === undefined ? Infinity : +timeout;
-      const end = timeout === timeout ? now() + timeout : Infinity;
+      const isBig = typeName(typedArray) === 'BigInt64Array';
       let slice = FIRST_SLICE;
-      let outcome = original(typedArray, index, value, timeout < slice ? timeout : slice);
+      let end = Infinity;
+      // V8 looks at the array first and then has one argument after the other converted, which may run code: once for each.
+      let outcome = original(
+        typedArray,
+        lazily(() => (index = +index)),
+        lazily(() => (value = isBig ? asIntN(64, value) : value | 0)),
+        lazily(() => {
+          timeout = timeout === undefined ? Infinity : +timeout;
+          if (timeout === timeout) {
+            end = now() + timeout + CLOCK_STEP;
+          }
+          return timeout < slice ? timeout : slice;
+        }),
+      );
+      if (timeout <= slice) {
+        return outcome;
+      }
       while (outcome === 'timed-out') {
         const left = end - now();
         if (left <= 0) {

@@ -10,14 +10,19 @@ class Call {
   /**
    * @param {number} request
    * @param {{ stack?: unknown } | undefined} site where the caller stands
+   * @param {object} [signal]
    */
-  constructor(request, site) {
+  constructor(request, site, signal) {
     this.request = request;
     this.site = site;
     /** @type {(value: any) => void} */
     this.resolve = nothing;
     /** @type {(reason: unknown) => void} */
     this.reject = nothing;
+    /** what may abort it; told by `core.begin`, followed from `core.conclude` on */
+    this.signal = signal;
+    /** ends the following */
+    this.unfollow = nothing;
     filling = this;
     /** @type {Promise<any>} */
     this.promise = new Promise(fill);
@@ -56,11 +61,12 @@ function createCalls(begun) {
   /**
    * A call made by `method`, a public one, whose caller shall appear in the stacks of its errors.
    * @param {Function} method
+   * @param {object} [signal] what may abort it
    * @returns {Call}
    */
-  function begin(method) {
+  function begin(method, signal) {
     last = last === LAST_REQUEST ? 1 : last + 1;
-    const call = new Call(last, callSite(method));
+    const call = new Call(last, callSite(method), signal);
     mapSet(pending, last, call);
     if (begun !== undefined) {
       begun(last);
@@ -88,8 +94,23 @@ function createCalls(begun) {
     const call = mapGet(pending, request);
     if (call !== undefined) {
       mapDelete(pending, request);
+      call.unfollow();
     }
     return call;
+  }
+
+  /**
+   * The outcome of a call is a promise that the native side has announced: the call waits for that.
+   * @param {number} request
+   * @param {number} promised negative
+   */
+  function proceed(request, promised) {
+    const call = mapGet(pending, request);
+    if (call !== undefined) {
+      mapDelete(pending, request);
+      call.request = promised;
+      mapSet(pending, promised, call);
+    }
   }
 
   /**
@@ -103,7 +124,7 @@ function createCalls(begun) {
     return call.promise;
   }
 
-  return freeze({ begin, expect, finish, rejected });
+  return freeze({ begin, expect, finish, proceed, rejected });
 }
 
 module.exports = freeze({ createCalls });

@@ -8,7 +8,7 @@ const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
 const { released } = require('./error.js');
 const { defineClass, privateConstructor } = require('./classes.js');
 const {
-  arrayArgument, illegalInvocation, optionsArgument, Origin, readDeadline, readObject, readTimeout, readTransfer,
+  arrayArgument, illegalInvocation, optionsArgument, Origin, readDeadline, readObject, readSignal, readTimeout, readTransfer,
   tooFew, wrongParameter, wrongThis,
 } = require('./options.js');
 const { FEW, transferAll } = require('./reference-access.js');
@@ -85,6 +85,7 @@ module.exports = function createContext(core) {
     let bits = TRANSFER.OR_UNDEFINED;
     let timeout = 0;
     let deadline = 0;
+    let signal;
     let id;
     try {
       if (options !== undefined) {
@@ -95,11 +96,12 @@ module.exports = function createContext(core) {
       if (options !== undefined) {
         timeout = readTimeout(options);
         deadline = readDeadline(options);
+        signal = readSignal(options, mode, binding.signals);
       }
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method);
+    const call = core.begin(mode, method, signal);
     const request = call === undefined ? 0 : call.request;
     const carrier = origin === undefined
       ? invoke(OP.EVAL, mode, request, id, code, undefined, undefined, undefined, bits)
@@ -130,6 +132,7 @@ module.exports = function createContext(core) {
     let argumentBits = TRANSFER.OR_THROW;
     let timeout = 0;
     let deadline = 0;
+    let signal;
     let size = 0;
     /** @type {any} the arguments, where they are many */
     let carriers;
@@ -157,11 +160,12 @@ module.exports = function createContext(core) {
       if (options !== undefined) {
         timeout = readTimeout(options);
         deadline = readDeadline(options);
+        signal = readSignal(options, mode, binding.signals);
       }
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method);
+    const call = core.begin(mode, method, signal);
     const request = call === undefined ? 0 : call.request;
     let filename;
     let line = 0;
@@ -295,6 +299,6 @@ module.exports = function createContext(core) {
     globalReference() {
       return globalOf(this);
     },
-  });
+  }, methods.release);
   return { Constructor: Context, adopt };
 };

@@ -15,13 +15,22 @@ const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm
 
 /** Stable codes of the errors that this library raises itself. */
 const CODE = freeze({
+  ABORTED: 'ERR_ISOLATE_ABORTED',
+  CRASH: 'ERR_ISOLATE_CRASH',
   DEADLINE: 'ERR_ISOLATE_DEADLINE',
   DISPOSED: 'ERR_ISOLATE_DISPOSED',
   INVALID_ARG: 'ERR_INVALID_ARG',
   LIMIT: 'ERR_ISOLATE_LIMIT',
   MEMORY: 'ERR_ISOLATE_MEMORY',
+  NOT_FOUND: 'ERR_ISOLATE_NOT_FOUND',
+  PERMISSION: 'ERR_ISOLATE_PERMISSION',
+  PLUGIN: 'ERR_ISOLATE_PLUGIN',
+  PROTOCOL: 'ERR_ISOLATE_PROTOCOL',
   RELEASED: 'ERR_ISOLATE_RELEASED',
+  SYSTEM_CALL: 'ERR_ISOLATE_SYSTEM_CALL',
+  TIMEOUT: 'ERR_ISOLATE_TIMEOUT',
   TRANSFER: 'ERR_ISOLATE_TRANSFER',
+  UNRESPONSIVE: 'ERR_ISOLATE_UNRESPONSIVE',
   UNSUPPORTED: 'ERR_ISOLATE_UNSUPPORTED',
 });
 
@@ -287,13 +296,18 @@ function withoutPaths(frames) {
 }
 
 /**
- * A rendered stack without the places where this realm's code lies.
+ * A rendered stack without the places where this realm's code lies. Hosts write one before the header of syntax errors.
  * @param {string} stack
+ * @param {string} name
+ * @param {string} message
  * @returns {string}
  */
-function hidePaths(stack) {
-  const frames = framesOf(stack);
-  return stringSlice(stack, 0, stack.length - frames.length) + withoutPaths(frames);
+function hidePaths(stack, name, message) {
+  const header = message === '' ? name : `${name}: ${message}`;
+  const start = stringStartsWith(stack, header) ? 0 : stringIndexOf(stack, `\n${header}`) + 1;
+  const after = start > 0 || stringStartsWith(stack, header) ? start + header.length : 0;
+  const frames = framesOf(stringSlice(stack, after));
+  return stringSlice(stack, start, stack.length - frames.length) + withoutPaths(frames);
 }
 
 module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, refused, released, unsupported });

@@ -161,6 +161,11 @@ module.exports = function createExternalCopy(core) {
     dispose() {
       release(recordOfThis(this));
     },
+  }, function dispose() {
+    const record = recordOfThis(this);
+    if (record.entry !== undefined) {
+      release(record);
+    }
   });
   defineClass(ExternalCopyInto, {});
   const total = {

@@ -3,20 +3,15 @@
 // functions go, and is put together in a realm when the first handle arrives there. Values stay what they are here; the
 // native side reads and writes them itself.
 
-const { apply, define, Error, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
-const { kindOf, recordOf } = require('./handle.js');
-const { KIND, MODE, OP, TAG, TRANSFER } = require('./protocol.js');
-const { CODE, callSite, coded, errorOf, refused, released } = require('./error.js');
+const { alone, apply, define, Error, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
+const { kindOf, markHandles, recordOf, releasedText } = require('./handle.js');
+const { KIND, MODE, TAG, TRANSFER } = require('./protocol.js');
+const { CODE, callSite, coded, errorOf, invalid } = require('./error.js');
 const createSurface = require('./index.js');
 const divideWaits = require('./atomics.js');
 
-const ASKED = TRANSFER.TYPE_MASK | TRANSFER.PROMISE;
-
 // Part of the startup snapshot, so every realm has it.
 divideWaits(Atomics);
-
-/** @returns {Error} */
-const notYet = () => coded(Error, 'not available inside isolates yet', CODE.UNSUPPORTED);
 
 /** @param {unknown} value */
 const isPrimitive = (value) => {
@@ -24,40 +19,21 @@ const isPrimitive = (value) => {
   return value === null || (type !== 'object' && type !== 'function' && type !== 'symbol');
 };
 
-/** @param {number} op */
-function isAvailable(op) {
-  switch (op) {
-    case OP.REF_APPLY:
-    case OP.REF_APPLY_SYNC_PROMISE:
-    case OP.REF_COPY:
-    case OP.COPY_COPY:
-    case OP.COMPILE_MODULE:
-    case OP.MODULE_REQUESTS:
-    case OP.MODULE_EVALUATE:
-    case OP.MODULE_NAMESPACE:
-    case OP.LINK_BEGIN:
-    case OP.LINK_WATCH:
-    case OP.LINK:
-    case OP.INSTANTIATE:
-      return true;
-    default:
-      return false;
-  }
-}
+/** Where the arguments start in what the surface hands over for an application. */
+const FIRST_ARGUMENT = 8;
 
 /**
  * @param {any} native functions of the realm's isolate
  */
 function createGuest(native) {
-  const { cross, isArrayBuffer, now, owned, release, track } = native;
+  const { brand, cross, isArrayBuffer, now, owned, release, track } = native;
+  // The serializer asks for it in the middle of its work, when no JavaScript may run.
+  markHandles(brand);
 
   const nativeInvoke = native.invoke;
 
   /** @param {any[]} args */
   function invoke(...args) {
-    if (!isAvailable(args[0])) {
-      throw notYet();
-    }
     // Not spread: that would ask the guest's arrays how to iterate.
     const carrier = apply(nativeInvoke, undefined, args);
     const mode = args[1];
@@ -77,7 +53,7 @@ function createGuest(native) {
    * @param {number} bits
    */
   function pack(value, bits) {
-    return (bits & ASKED) <= TRANSFER.COPY && isPrimitive(value) ? value : [TAG.VALUE, value, bits];
+    return (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(value) ? value : [TAG.VALUE, value, bits];
   }
 
   /**
@@ -111,12 +87,22 @@ function createGuest(native) {
     return list;
   }
 
-  const surface = createSurface(freeze({
+  const surface = createSurface(alone({
     side: /** @type {const} */ ('guest'),
     invoke,
     pack,
-    packMoving() {
-      throw notYet();
+    packMoving(value, transferOut, transferList) {
+      /** @type {object[]} */
+      const buffers = [];
+      const size = transferList === undefined ? 0 : transferList.length;
+      for (let index = 0; index < size; index += 1) {
+        const buffer = /** @type {ArrayLike<unknown>} */ (transferList)[index];
+        if (!isArrayBuffer(buffer)) {
+          throw invalid('Non-ArrayBuffer passed in `transferList`');
+        }
+        define(buffers, index, buffer, true, true);
+      }
+      return [TAG.MOVE, value, transferOut, buffers];
     },
     unpack,
     idOf(carrier, method) {
@@ -124,7 +110,7 @@ function createGuest(native) {
         return carrier[2];
       }
       unpack(carrier, method);
-      throw notYet();
+      throw coded(Error, 'A handle was expected', CODE.UNSUPPORTED);
     },
     release,
     track,
@@ -132,25 +118,31 @@ function createGuest(native) {
     bind: (target) => target,
     isArrayBuffer,
     now,
-    local: freeze({
+    local: alone({
       cross,
-      get() {
-        throw notYet();
-      },
-      set() {
-        throw notYet();
-      },
-      delete() {
-        throw notYet();
-      },
-      apply() {
-        throw notYet();
+      get: native.get,
+      set: native.set,
+      delete: native.remove,
+      /** @type {import('./index.js').Local['apply']} */
+      apply(target, receiver, args, bits) {
+        const callable = kindOf(target) === KIND.CALLBACK ? recordOf(target, KIND.CALLBACK).target : target;
+        if (typeof callable !== 'function') {
+          throw invalid('Reference is not a function');
+        }
+        const size = args === undefined ? 0 : args.length - FIRST_ARGUMENT;
+        /** @type {any} without a prototype, so that nobody's setter on `Array.prototype` sees it */
+        const list = { __proto__: null, length: size };
+        for (let index = 0; index < size; index += 1) {
+          list[index] = /** @type {ArrayLike<any>} */ (args)[FIRST_ARGUMENT + index];
+        }
+        return cross(apply(callable, receiver, list), bits);
       },
     }),
   }));
 
   /**
-   * What a handle of this realm is to others, as a carrier; undefined for every other object.
+   * What a handle of this realm is to others, as a carrier; undefined for every other object. A text says why it is nothing
+   * any more.
    * @param {object} object
    */
   function identify(object) {
@@ -162,9 +154,11 @@ function createGuest(native) {
     switch (kind) {
       case KIND.IVM:
         return [TAG.HANDLE, 0];
+      case KIND.LIB:
+        return [TAG.HANDLE, 1];
       case KIND.REFERENCE:
         if (record.released) {
-          throw released('Reference has been released');
+          return 'Reference has been released';
         }
         return record.entry === undefined ? [TAG.VALUE, record.value, TRANSFER.REFERENCE | record.flags] : [TAG.HANDLE, record.entry.id];
       case KIND.CALLBACK:
@@ -172,19 +166,19 @@ function createGuest(native) {
       case KIND.DEREFERENCE: {
         const { source } = record;
         if (source === undefined) {
-          throw released('The return value of `derefInto()` should only be used once');
-        }
-        if (source.local) {
-          throw refused('Cannot dereference this into target isolate');
+          return 'The return value of `derefInto()` should only be used once';
         }
         record.source = undefined;
+        if (source.entry === undefined) {
+          return [TAG.DEREF, 0, source.value];
+        }
         surface.core.entries.leaveLater(source.entry);
         return [TAG.DEREF, source.entry.id];
       }
       case KIND.COPY_INTO: {
         const { entry } = record;
         if (entry === undefined) {
-          throw released('The return value of `copyInto()` should only be used once');
+          return 'The return value of `copyInto()` should only be used once';
         }
         record.entry = undefined;
         surface.core.entries.leaveLater(entry);
@@ -192,7 +186,7 @@ function createGuest(native) {
       }
       default:
         if (record.entry === undefined) {
-          throw released('Handle has been released');
+          return releasedText(kind);
         }
         return [TAG.HANDLE, record.entry.id];
     }

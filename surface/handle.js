@@ -57,6 +57,17 @@ class State extends Existing {
 
 const { kindOf, recordOf } = State;
 
+/** @type {((object: object, target: unknown) => void) | undefined} */
+let mark;
+
+/**
+ * @param {(object: object, target: unknown) => void} marker sees every handle that is made from now on, and the function of a
+ *   `Callback`
+ */
+function markHandles(marker) {
+  mark = marker;
+}
+
 /**
  * Makes `object` a handle.
  * @template {object} T
@@ -67,6 +78,9 @@ const { kindOf, recordOf } = State;
  */
 function stamp(object, kind, record) {
   new State(object, kind, record);
+  if (mark !== undefined) {
+    mark(object, kind === KIND.CALLBACK ? /** @type {any} */ (record).target : undefined);
+  }
   return object;
 }
 
@@ -84,6 +98,25 @@ function typeNameOf(value) {
     return kindOf(value) === KIND.CALLBACK ? 'function' : 'object';
   }
   return name === 'symbol' || name === 'bigint' ? 'object' : name;
+}
+
+/**
+ * What is said where a handle is sent that was released.
+ * @param {number} kind
+ */
+function releasedText(kind) {
+  switch (kind) {
+    case KIND.CONTEXT:
+      return 'Context is released';
+    case KIND.SCRIPT:
+      return 'Script has been released';
+    case KIND.MODULE:
+      return 'Module has been released';
+    case KIND.EXTERNAL_COPY:
+      return 'Copy has been released';
+    default:
+      return 'Handle has been released';
+  }
 }
 
 /** What remains of an entry when it was collected. */
@@ -172,4 +205,4 @@ function createEntries(release, track) {
   return freeze({ enter, share, leave, leaveLater });
 }
 
-module.exports = freeze({ kindOf, recordOf, stamp, Entry, createEntries, typeNameOf });
+module.exports = freeze({ kindOf, recordOf, stamp, Entry, createEntries, markHandles, releasedText, typeNameOf });

@@ -40,10 +40,21 @@ const createSession = require('./session.js');
  * @property {(entry: object, id: number) => void} [track] has an id released when its entry is collected; ids are not used again then
  * @property {(slot: number) => unknown} owned the value of this realm that `adopt`'s slot stands for
  * @property {(request: number) => void} [begun] hears of every asynchronous call that begins
+ * @property {Signals} [signals] where calls can be aborted
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind the function in the async context of now
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
  * @property {Local} local
+ */
+
+/**
+ * `AbortSignal`s, which only hosts have.
+ * @typedef {object} Signals
+ * @property {(value: any) => boolean} isSignal
+ * @property {(signal: any) => unknown} reason of a signal that has been aborted
+ * @property {(signal: any, abort: () => void) => () => void} follow calls `abort` when that happens, until the returned function is called
+ * @property {(request: number) => void} announce the call that begins next under this number may be aborted
+ * @property {(request: number) => void} abort
  */
 
 /**
@@ -63,7 +74,8 @@ const createSession = require('./session.js');
  * @property {Binding} binding
  * @property {ReturnType<typeof createCalls>} calls
  * @property {ReturnType<typeof createEntries>} entries
- * @property {(mode: number, method: Function) => import('./calls.js').Waiting | undefined} begin
+ * @property {(mode: number, method: Function, signal?: any) => import('./calls.js').Waiting | undefined} begin
+ * @property {(call: import('./calls.js').Waiting, signal: object, stop?: () => void) => void} follow
  * @property {(mode: number, call: import('./calls.js').Waiting | undefined, carrier: Carrier, method: Function) => any} conclude
  * @property {(mode: number, error: unknown) => any} refuse
  * @property {(value: unknown) => object} externalCopyOf
@@ -84,10 +96,23 @@ function createSurface(binding, more) {
     calls,
     entries,
     /** The call to wait for, where the mode is one to wait in. */
-    begin: (mode, method) => (mode === MODE.ASYNC ? calls.begin(method) : undefined),
+    begin(mode, method, signal) {
+      if (mode !== MODE.ASYNC) {
+        return undefined;
+      }
+      const call = calls.begin(method, signal);
+      if (signal !== undefined && binding.signals !== undefined) {
+        binding.signals.announce(call.request);
+      }
+      return call;
+    },
+    follow,
     /** What a method returns after `invoke`. */
     conclude(mode, call, carrier, method) {
       if (call !== undefined) {
+        if (call.signal !== undefined) {
+          follow(call, call.signal);
+        }
         return call.promise;
       }
       if (mode === MODE.SYNC) {
@@ -109,6 +134,33 @@ function createSurface(binding, more) {
     externalCopyOf: (value) => (kindOf(value) === KIND.EXTERNAL_COPY ? /** @type {object} */ (value) : externalCopy.make(value)),
     releaseReference: (reference) => classes.reference.release(reference),
   });
+
+  /**
+   * Aborts a call that was made when `signal` says so, and also where that cannot be followed.
+   * @param {import('./calls.js').Waiting} call
+   * @param {object} signal
+   * @param {() => void} [stop] hears of it
+   */
+  function follow(call, signal, stop) {
+    const signals = /** @type {Signals} */ (binding.signals);
+    /** @param {unknown} reason */
+    const abort = (reason) => {
+      const { request } = call;
+      if (calls.finish(request) === undefined) {
+        return;
+      }
+      signals.abort(request);
+      call.reject(reason);
+      if (stop !== undefined) {
+        stop();
+      }
+    };
+    try {
+      call.unfollow = signals.follow(signal, () => abort(signals.reason(signal)));
+    } catch (error) {
+      abort(error);
+    }
+  }
 
   const callback = createCallback();
   const context = createContext(core);
@@ -156,6 +208,8 @@ function createSurface(binding, more) {
     switch (kind) {
       case KIND.IVM:
         return ivm;
+      case KIND.LIB:
+        return lib;
       case KIND.REFERENCE:
         return instance(reference.Constructor, kind, reference.adopt(entries.enter(id), slot, typeOf, flags));
       default:
@@ -210,6 +264,10 @@ function createSurface(binding, more) {
    * @param {Carrier} carrier
    */
   function settle(request, carrier) {
+    if (typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.PROMISE) {
+      calls.proceed(request, carrier[1]);
+      return;
+    }
     const call = calls.finish(request);
     if (call === undefined) {
       return;

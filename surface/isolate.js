@@ -1,7 +1,7 @@
 'use strict';
 // `Isolate`: a heap with its own limits. A handle on it is all that lives here; limits, clocks and threads are native.
 
-const { define, Error, freeze } = require('./primordials.js');
+const { define, Error, freeze, inner } = require('./primordials.js');
 const { kindOf, recordOf, stamp } = require('./handle.js');
 const { KIND, MODE, OP } = require('./protocol.js');
 const { CODE, coded } = require('./error.js');
@@ -10,29 +10,31 @@ const { profilesOf } = require('./profile.js');
 const { defineClass, needsNew } = require('./classes.js');
 const { createCreateSnapshot, readSnapshot } = require('./snapshot.js');
 const {
-  illegalInvocation, optionsArgument, Origin, readBoolean, readFunction, readNumber, tooFew, wrongParameter, wrongThis,
+  illegalInvocation, LEAST_MEMORY, optionsArgument, Origin, readBoolean, readFunction, readNumber, readSignal, tooFew,
+  wrongParameter, wrongThis,
 } = require('./options.js');
 
 /** @param {Promise<ArrayLike<number>>} figures */
 async function laterNamed(figures) {
-  return named(await figures);
+  return named(await inner(figures));
 }
 
 /** @param {Promise<ArrayLike<any>>} profiles */
 async function laterProfiles(profiles) {
-  return profilesOf(await profiles);
+  return profilesOf(await inner(profiles));
 }
 
-const DEFAULT_MEMORY = 128;
-const LEAST_MEMORY = 8;
 const MOST_MEMORY = 0x7fff_ffff;
+
+/** Isolates that are to be ready for whoever makes the next ones. */
+const WARM = 1;
 
 /**
  * @param {import('./index.js').Core} core
  * @param {(isolate: number, method: Function) => object} openSession
  */
 module.exports = function createIsolate(core, openSession) {
-  const { binding, calls, entries } = core;
+  const { binding, entries } = core;
   const { idOf, invoke, pack, unpack } = binding;
 
   /**
@@ -44,23 +46,34 @@ module.exports = function createIsolate(core, openSession) {
       throw needsNew('Isolate');
     }
     options = optionsArgument(options, 1, 'Isolate');
-    let memory = DEFAULT_MEMORY;
+    /** @type {number | undefined} */
+    let memory;
     let snapshot;
     let inspector = false;
+    let hostStacks = false;
+    let warm = WARM;
     let onCatastrophicError;
     if (options !== undefined) {
-      memory = readNumber(options, 'memoryLimit', DEFAULT_MEMORY);
-      // Written so that NaN fails as well, and infinity as in the original. Fractions are cut off: 7.9 fails and 8.9 is 8.
-      if (!(memory >= LEAST_MEMORY && memory < 1 / 0)) {
-        throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY}`, CODE.INVALID_ARG);
+      memory = readNumber(options, 'memoryLimit', undefined);
+      if (memory !== undefined) {
+        // Written so that NaN fails as well, and infinity as in the original. Fractions are cut off: 7.9 fails and 8.9 is 8.
+        if (!(memory >= LEAST_MEMORY && memory < 1 / 0)) {
+          throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY}`, CODE.INVALID_ARG);
+        }
+        memory = memory > MOST_MEMORY ? MOST_MEMORY : memory | 0;
       }
-      memory = memory > MOST_MEMORY ? MOST_MEMORY : memory | 0;
       snapshot = readSnapshot(options);
       inspector = readBoolean(options, 'inspector');
+      hostStacks = readBoolean(options, 'hostStacks');
       onCatastrophicError = readFunction(options, 'onCatastrophicError');
+      warm = readNumber(options, 'warm', WARM);
+      // Written so that NaN fails as well.
+      if (!(warm >= 0)) {
+        throw coded(Error, '`warm` must be at least 0', CODE.INVALID_ARG);
+      }
     }
     const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, snapshot === undefined ? undefined : pack(snapshot, 0), inspector,
-      onCatastrophicError === undefined ? undefined : pack(binding.bind(onCatastrophicError), 0));
+      onCatastrophicError === undefined ? undefined : pack(binding.bind(onCatastrophicError), 0), hostStacks, warm);
     stamp(this, KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate))));
     freeze(this);
   }
@@ -99,6 +112,26 @@ module.exports = function createIsolate(core, openSession) {
   }
 
   /**
+   * An answer for which the isolate needs a moment.
+   * @param {number} op
+   * @param {number} id
+   * @param {string | undefined} argument
+   * @param {any} options undefined for none
+   * @param {Function} method
+   * @returns {Promise<any>}
+   */
+  function request(op, id, argument, options, method) {
+    let signal;
+    try {
+      signal = options === undefined ? undefined : readSignal(options, MODE.ASYNC, binding.signals);
+    } catch (error) {
+      return core.refuse(MODE.ASYNC, error);
+    }
+    const call = /** @type {import('./calls.js').Waiting} */ (core.begin(MODE.ASYNC, method, signal));
+    return core.conclude(MODE.ASYNC, call, invoke(op, MODE.ASYNC, call.request, id, argument), method);
+  }
+
+  /**
    * @param {number} id
    * @param {any} options undefined for none
    * @param {number} mode
@@ -106,14 +139,16 @@ module.exports = function createIsolate(core, openSession) {
    */
   function createContext(id, options, mode, method) {
     let inspector = false;
+    let signal;
     try {
       if (options !== undefined) {
         inspector = readBoolean(options, 'inspector');
+        signal = readSignal(options, mode, binding.signals);
       }
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method);
+    const call = core.begin(mode, method, signal);
     return core.conclude(mode, call, invoke(OP.CREATE_CONTEXT, mode, call === undefined ? 0 : call.request, id, inspector), method);
   }
 
@@ -136,6 +171,7 @@ module.exports = function createIsolate(core, openSession) {
     let origin;
     let cached;
     let meta;
+    let signal;
     try {
       if (options !== undefined) {
         origin = new Origin(options);
@@ -143,16 +179,17 @@ module.exports = function createIsolate(core, openSession) {
         if (op === OP.COMPILE_MODULE) {
           meta = readFunction(options, 'meta');
         }
+        signal = readSignal(options, mode, binding.signals);
       }
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method);
-    const request = call === undefined ? 0 : call.request;
+    const call = core.begin(mode, method, signal);
+    const number = call === undefined ? 0 : call.request;
     if (origin === undefined) {
-      return core.conclude(mode, call, invoke(op, mode, request, id, code), method);
+      return core.conclude(mode, call, invoke(op, mode, number, id, code), method);
     }
-    const compiled = core.conclude(mode, call, invoke(op, mode, request, id, code, origin.filename, origin.lineOffset,
+    const compiled = core.conclude(mode, call, invoke(op, mode, number, id, code, origin.filename, origin.lineOffset,
       origin.columnOffset, cached, origin.produceCachedData, meta === undefined ? undefined : pack(meta, 0)), method);
     if (cached === undefined && !origin.produceCachedData) {
       return compiled;
@@ -194,7 +231,7 @@ module.exports = function createIsolate(core, openSession) {
 
   /** @param {Promise<object>} promise */
   async function laterWithCache(promise) {
-    return withCache(await promise);
+    return withCache(await inner(promise));
   }
 
   const methods = {
@@ -243,11 +280,11 @@ module.exports = function createIsolate(core, openSession) {
     dispose() {
       return unpack(invoke(OP.DISPOSE, MODE.SYNC, 0, idOfThis(this)), methods.dispose);
     },
-    getHeapStatistics() {
+    /** @param {any} [options] */
+    getHeapStatistics(options = undefined) {
       const id = idOfThis(this);
-      const call = calls.begin(methods.getHeapStatistics);
-      invoke(OP.HEAP_STATISTICS, MODE.ASYNC, call.request, id);
-      return laterNamed(call.promise);
+      options = optionsArgument(options, 1);
+      return laterNamed(request(OP.HEAP_STATISTICS, id, undefined, options, methods.getHeapStatistics));
     },
     getHeapStatisticsSync() {
       return named(unpack(invoke(OP.HEAP_STATISTICS, MODE.SYNC, 0, idOfThis(this)), methods.getHeapStatisticsSync));
@@ -267,20 +304,29 @@ module.exports = function createIsolate(core, openSession) {
       checkTitle(title, arguments.length);
       return unpack(invoke(OP.START_PROFILER, MODE.SYNC, 0, id, title), methods.startCpuProfiler);
     },
-    /** @param {string} title */
-    stopCpuProfiler(title) {
+    /**
+     * @param {string} title
+     * @param {any} [options]
+     */
+    stopCpuProfiler(title, options = undefined) {
       const id = idOfThis(this);
       checkTitle(title, arguments.length);
       if (ask(this, OP.IS_DISPOSED, Isolate)) {
         throw coded(Error, 'Isolate is disposed', CODE.DISPOSED);
       }
-      const call = calls.begin(methods.stopCpuProfiler);
-      invoke(OP.STOP_PROFILER, MODE.ASYNC, call.request, id, title);
-      return laterProfiles(call.promise);
+      options = optionsArgument(options, 2);
+      return laterProfiles(request(OP.STOP_PROFILER, id, title, options, methods.stopCpuProfiler));
     },
   };
 
-  defineClass(Isolate, methods);
+  defineClass(Isolate, methods, undefined, function dispose() {
+    const id = idOfThis(this);
+    const carrier = invoke(OP.DISPOSE, MODE.SYNC, 0, id);
+    // It may have ended before, also by itself.
+    if (!unpack(invoke(OP.IS_DISPOSED, MODE.SYNC, 0, id))) {
+      unpack(carrier);
+    }
+  });
   define(Isolate, 'createSnapshot', createCreateSnapshot(core), true, true);
   return { Constructor: Isolate, adopt };
 };

@@ -7,12 +7,13 @@
 // and instantiates in the same way. It must not keep the modules themselves alive, so it knows them weakly.
 
 const {
-  apply, create, cutOff, define, freeze, Map, mapDelete, mapGet, mapSet, WeakMap, weakMapGet, weakMapSet, weakRefDeref, WeakRef,
+  apply, create, cutOff, define, freeze, inner, Map, mapDelete, mapGet, mapSet, WeakMap, weakMapGet, weakMapSet, weakRefDeref, WeakRef,
 } = require('./primordials.js');
 const { kindOf, recordOf, stamp } = require('./handle.js');
 const { CALLBACK, KIND, MODE, OP } = require('./protocol.js');
 const { CallbackRecord } = require('./callback.js');
 const { invalid, released } = require('./error.js');
+const { readSignal } = require('./options.js');
 
 /** An instantiation under way. */
 class Linking {
@@ -177,7 +178,7 @@ module.exports = function createLinker(core) {
         const referrer = weakRefDeref(modules[index]);
         const module = checkModule(await apply(resolve, undefined, [texts[0], referrer, attributesOf(texts, 1)]));
         if (!isLinked(module, context, resolve, load)) {
-          await instantiateInTurn(module, context, resolve, isolate, load);
+          await inner(instantiateInTurn(module, context, resolve, isolate, load));
         }
         return module;
       } finally {
@@ -229,7 +230,7 @@ module.exports = function createLinker(core) {
       last = new Map();
       weakMapSet(turns, resolve, last);
     }
-    const own = instantiateAfter(mapGet(last, isolate), module, context, resolve, method);
+    const own = inner(instantiateAfter(mapGet(last, isolate), module, context, resolve, method));
     mapSet(last, isolate, own);
     try {
       await own;
@@ -253,7 +254,7 @@ module.exports = function createLinker(core) {
     } catch {
       // Told to whoever imported that.
     }
-    await instantiateLater(module, context, resolve, method);
+    await inner(instantiateLater(module, context, resolve, method));
   }
 
   /**
@@ -295,16 +296,24 @@ module.exports = function createLinker(core) {
    * @param {object} context
    * @param {Function} resolve
    * @param {Function} method
+   * @param {any} [options]
    */
-  function instantiateLater(module, context, resolve, method) {
+  function instantiateLater(module, context, resolve, method, options) {
     let linking;
+    let signal;
     try {
+      signal = options === undefined ? undefined : readSignal(options, MODE.ASYNC, binding.signals);
       linking = begin(module, context, resolve, false, method);
     } catch (error) {
       return calls.rejected(error);
     }
     const call = calls.begin(method);
     linking.call = call;
+    if (signal !== undefined) {
+      core.follow(call, signal, () => {
+        linking.call = undefined;
+      });
+    }
     const done = leaveAfter(linking.entry, call.promise);
     try {
       follow(linking, note(linking, undefined, 0, module));
@@ -325,7 +334,7 @@ module.exports = function createLinker(core) {
    */
   async function leaveAfter(entry, promise) {
     try {
-      return await promise;
+      return await inner(promise);
     } finally {
       entries.leave(entry);
     }
@@ -413,7 +422,7 @@ module.exports = function createLinker(core) {
    */
   async function giveUpWithIsolate(linking, end) {
     try {
-      await end;
+      await inner(end);
     } catch (error) {
       fail(linking, error);
     }

@@ -8,7 +8,7 @@ const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
 const { released } = require('./error.js');
 const { defineClass, privateConstructor } = require('./classes.js');
 const {
-  handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readTimeout, tooFew, wrongParameter,
+  handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, tooFew, wrongParameter, wrongThis,
 } = require('./options.js');
 const createLinker = require('./linker.js');
 
@@ -64,6 +64,18 @@ module.exports = function createModule(core) {
   }
 
   /**
+   * The id for a getter, which names its `this`.
+   * @param {unknown} self
+   * @returns {number}
+   */
+  function idForGetter(self) {
+    if (recordOf(self, KIND.MODULE) === undefined) {
+      throw wrongThis();
+    }
+    return idOfThis(self);
+  }
+
+  /**
    * @param {unknown} self
    * @param {unknown} context
    * @param {unknown} resolve
@@ -98,28 +110,36 @@ module.exports = function createModule(core) {
     let bits = TRANSFER.OR_UNDEFINED;
     let timeout = 0;
     let deadline = 0;
+    let signal;
     if (options !== undefined) {
       timeout = readTimeout(options);
       deadline = readDeadline(options);
       // A module has no value: of what `run` can be asked for, a promise of the end is all that makes sense.
       bits = readBoolean(options, 'promise') ? TRANSFER.PROMISE | TRANSFER.OR_UNDEFINED : bits;
+      try {
+        signal = readSignal(options, mode, binding.signals);
+      } catch (error) {
+        return core.refuse(mode, error);
+      }
     }
-    const call = core.begin(mode, method);
+    const call = core.begin(mode, method, signal);
     const request = call === undefined ? 0 : call.request;
     return core.conclude(mode, call, invoke(OP.MODULE_EVALUATE, mode, request, id, bits, timeout, deadline), method);
   }
 
   const methods = {
     get dependencySpecifiers() {
-      return unpack(invoke(OP.MODULE_REQUESTS, MODE.SYNC, 0, idOfThis(this)), Module);
+      return unpack(invoke(OP.MODULE_REQUESTS, MODE.SYNC, 0, idForGetter(this)), Module);
     },
     /**
      * @param {object} context
      * @param {Function} resolve
+     * @param {any} [options]
      */
-    instantiate(context, resolve) {
+    instantiate(context, resolve, options = undefined) {
       checkInstantiation(this, context, resolve, arguments.length);
-      return instantiateLater(this, context, resolve, methods.instantiate);
+      options = optionsArgument(options, 3);
+      return instantiateLater(this, context, resolve, methods.instantiate, options);
     },
     /**
      * @param {object} context
@@ -138,7 +158,7 @@ module.exports = function createModule(core) {
       return evaluate(this, options, MODE.SYNC, methods.evaluateSync);
     },
     get namespace() {
-      return unpack(invoke(OP.MODULE_NAMESPACE, MODE.SYNC, 0, idOfThis(this)), Module);
+      return unpack(invoke(OP.MODULE_NAMESPACE, MODE.SYNC, 0, idForGetter(this)), Module);
     },
     /** Repeating it does nothing. */
     release() {
@@ -150,6 +170,6 @@ module.exports = function createModule(core) {
     },
   };
 
-  defineClass(Module, methods);
+  defineClass(Module, methods, undefined, methods.release);
   return { Constructor: Module, adopt };
 };

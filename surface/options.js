@@ -3,10 +3,13 @@
 // throw in every mode; options are read inside the call, so that asynchronous methods reject. An option that is `null` or
 // `undefined` is at its default; everything else must have exactly the right type: nothing is coerced.
 
-const { cutOff, freeze, isArray, sameValue } = require('./primordials.js');
+const { cutOff, Error, freeze, isArray, sameValue, TypeError } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
-const { KIND, TRANSFER } = require('./protocol.js');
-const { invalid } = require('./error.js');
+const { KIND, MODE, TRANSFER } = require('./protocol.js');
+const { CODE, coded, invalid } = require('./error.js');
+
+/** The least `memoryLimit` in megabytes. */
+const LEAST_MEMORY = 8;
 
 /** The resource name of code without one. */
 const FILENAME = '<isolated-vm>';
@@ -116,9 +119,15 @@ function readBoolean(options, key) {
  */
 function readInt32(options, key) {
   const value = options[key];
-  if (value === undefined || value === null) {
-    return 0;
-  }
+  return value === undefined || value === null ? 0 : checkInt32(value, key);
+}
+
+/**
+ * @param {unknown} value
+ * @param {string} key
+ * @returns {number}
+ */
+function checkInt32(value, key) {
   // -0 is no 32-bit number to V8, and so not here either.
   if (typeof value === 'number' && sameValue(value | 0, value)) {
     return value;
@@ -145,10 +154,11 @@ function readString(options, key, otherwise) {
 }
 
 /**
+ * @template T
  * @param {any} options
  * @param {string} key
- * @param {number} otherwise
- * @returns {number}
+ * @param {T} otherwise
+ * @returns {number | T}
  */
 function readNumber(options, key, otherwise) {
   const value = options[key];
@@ -209,27 +219,68 @@ function readArray(options, key) {
   return value;
 }
 
+/** A limit for which nothing was said: the engine's own holds, if it has one. */
+const UNSAID = 0;
+/** No limit, whatever the engine's own is. */
+const UNLIMITED = -1;
+
 /**
- * Milliseconds that guest code may run, 0 for no limit. Negative numbers are accepted and limit nothing, as in the original.
+ * Milliseconds that guest code may run, UNSAID, or UNLIMITED. Negative numbers are accepted and limit nothing, as in the
+ * original.
  * @param {any} options
  * @returns {number}
  */
 function readTimeout(options) {
-  const timeout = readInt32(options, 'timeout');
-  return timeout > 0 ? timeout : 0;
+  const { timeout } = options;
+  if (timeout === undefined || timeout === null) {
+    return UNSAID;
+  }
+  const limit = checkInt32(timeout, 'timeout');
+  return limit > 0 ? limit : UNLIMITED;
 }
 
 /**
- * Milliseconds by the wall clock until the call ends, 0 for no limit. Ours; waiting on the host counts too.
+ * Milliseconds by the wall clock until the call ends, UNSAID, or UNLIMITED for 0. Ours; waiting on the host counts too.
  * @param {any} options
  * @returns {number}
  */
 function readDeadline(options) {
-  const deadline = readInt32(options, 'deadline');
-  if (deadline < 0) {
+  const { deadline } = options;
+  if (deadline === undefined || deadline === null) {
+    return UNSAID;
+  }
+  const limit = checkInt32(deadline, 'deadline');
+  if (limit < 0) {
     throw wrongOption('deadline', 'at least 0');
   }
-  return deadline;
+  return limit > 0 ? limit : UNLIMITED;
+}
+
+/**
+ * What may abort the call. Throws the reason of one that has been aborted already.
+ * @param {any} options
+ * @param {number} mode
+ * @param {import('./index.js').Signals | undefined} signals
+ * @returns {any} undefined by default
+ */
+function readSignal(options, mode, signals) {
+  const { signal } = options;
+  if (signal === undefined || signal === null) {
+    return undefined;
+  }
+  if (signals === undefined) {
+    throw coded(Error, '`signal` is not available inside isolates', CODE.UNSUPPORTED);
+  }
+  if (!signals.isSignal(signal)) {
+    throw wrongOption('signal', 'an AbortSignal');
+  }
+  if (mode !== MODE.ASYNC) {
+    throw coded(/** @type {ErrorConstructor} */ (TypeError), '`signal` can only abort asynchronous calls; `timeout` and `deadline` limit all', CODE.INVALID_ARG);
+  }
+  if (signal.aborted) {
+    throw signals.reason(signal);
+  }
+  return signal;
 }
 
 /**
@@ -297,7 +348,7 @@ function readCopyOfBuffer(options, key) {
 }
 
 module.exports = freeze({
-  arrayArgument, FILENAME, handleArgument, illegalInvocation, isObject, optionsArgument, Origin, readArray, readBoolean,
-  readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readString, readTimeout, readTransfer,
+  arrayArgument, FILENAME, handleArgument, illegalInvocation, isObject, LEAST_MEMORY, optionsArgument, Origin, readArray, readBoolean,
+  readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readSignal, readString, readTimeout, readTransfer,
   tooFew, wrongParameter, wrongThis,
 });

@@ -8,6 +8,7 @@ const { freeze, create, getOwnPropertyDescriptor, defineProperty, hasOwn, is: sa
 const { apply, ownKeys, getPrototypeOf } = Reflect;
 const { isArray } = Array;
 const { call, bind } = Function.prototype;
+const ThePromise = Promise;
 
 /**
  * `uncurryThis(Map.prototype.get)(map, key)` is `map.get(key)`, whatever becomes of `Map.prototype` and `Function.prototype`.
@@ -35,10 +36,33 @@ function cutOff(Class) {
   setPrototypeOf(Class.prototype, null);
 }
 
+/**
+ * The same for one object. What it does not have is undefined then, and no getter that guest code puts there is shown it.
+ * @template {object} T
+ * @param {T} object
+ * @returns {T}
+ */
+function alone(object) {
+  return freeze(setPrototypeOf(object, null));
+}
+
+/**
+ * A promise that only these files wait for. `await` asks for its `constructor`; whoever replaces that of all promises shall
+ * neither get hold of it nor say how it settles.
+ * @template T
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
+function inner(promise) {
+  define(promise, 'constructor', ThePromise, false, false);
+  return promise;
+}
+
 /** @type {((holder: object, above?: Function) => void) | undefined} absent in engines that have no such thing */
 const captureStackTrace = /** @type {any} */ (Error).captureStackTrace;
 
 module.exports = freeze({
+  alone,
   apply,
   asIntN: BigInt.asIntN,
   BigInt,
@@ -54,6 +78,7 @@ module.exports = freeze({
   getOwnPropertyDescriptor,
   getPrototypeOf,
   hasOwn,
+  inner,
   isArray,
   Map,
   mapDelete: uncurryThis(Map.prototype.delete),

@@ -14,7 +14,7 @@ const MODE = freeze({
   IGNORED: 2,
 });
 
-/** What a handle is. LIB, DEREFERENCE and COPY_INTO exist in the surface only and never cross as a
+/** What a handle is. DEREFERENCE and COPY_INTO exist in the surface only and never cross as a
  * handle's kind; LINKER has no object of its own. */
 const KIND = freeze({
   ISOLATE: 0,
@@ -43,6 +43,8 @@ const TRANSFER = freeze({
   TYPE_MASK: 3,
   /** The value, or what its promise resolves to, arrives as a promise. */
   PROMISE: 4,
+  /** All that a caller can ask for. */
+  ASKED_MASK: 7,
   // What becomes of a value that is not transferable, where the caller asked for nothing.
   OR_THROW: 0,
   OR_UNDEFINED: 8,
@@ -71,7 +73,7 @@ const TAG = freeze({
   SHARED: 13,
   /** Several carriers, for the surface's own use. */
   LIST: 14,
-  /** Inside an isolate: a value of its realm as it is, which the native side reads and writes itself. */
+  /** A value of this realm as it is. Inside an isolate the native side reads and writes it itself; hosts make it of a WIRE. */
   VALUE: 15,
 });
 
@@ -86,7 +88,7 @@ const CALLBACK = freeze({
 
 /** Operations. The comment names target and arguments; what is left out at the end is `undefined`. */
 const OP = freeze({
-  CREATE_ISOLATE: 1, // - memoryLimit, snapshot, inspector, onCatastrophicError
+  CREATE_ISOLATE: 1, // - memoryLimit, snapshot, inspector, onCatastrophicError, hostStacks, warm
   CREATE_CONTEXT: 2, // isolate: inspector
   COMPILE_SCRIPT: 3, // isolate: code, filename, lineOffset, columnOffset, cachedData, produceCachedData
   COMPILE_MODULE: 4, // isolate: as COMPILE_SCRIPT, meta
@@ -114,6 +116,7 @@ const OP = freeze({
   COPY_COPY: 31, // copy: transferIn
   COPY_TOTAL_SIZE: 33, // -
   CALL: 35, // function: ...arguments
+  CALL_AWAITED: 36, // served only: as CALL, and the promise it returns is awaited
   MODULE_REQUESTS: 40, // module
   MODULE_EVALUATE: 41, // module: bits, timeout, deadline
   MODULE_NAMESPACE: 42, // module
@@ -121,12 +124,13 @@ const OP = freeze({
   LINK_WATCH: 44, // linker
   LINK: 45, // linker: index of the referrer or -1, index of its request, module
   INSTANTIATE: 46, // linker: context, load
-  CALL_AWAITED: 36, // served only: as CALL, and the promise it returns is awaited
   OPEN_SESSION: 50, // isolate: deliver
   SESSION_SEND: 51, // session: message
   SESSION_RUN: 52, // session: handles what was sent
   START_PROFILER: 53, // isolate: title
   STOP_PROFILER: 54, // isolate: title
+  /** Beside what a guest asks of a host, as a bit: that guest may see where the host's code lies. */
+  SHOWS_STACKS: 256,
 });
 
 module.exports = freeze({ MODE, KIND, TRANSFER, TAG, CALLBACK, OP });

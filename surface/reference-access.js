@@ -3,10 +3,10 @@
 // costs the native side nothing and is collected as any object; one that came from elsewhere names a row of the native
 // table. Operations on a local value run in this realm, with the same rules as if they had come from outside.
 
-const { apply, cutOff, Error, freeze, sameValue } = require('./primordials.js');
+const { apply, cutOff, Error, freeze, inner, sameValue } = require('./primordials.js');
 const { MODE, OP, TRANSFER } = require('./protocol.js');
 const { CODE, coded, invalid, released } = require('./error.js');
-const { arrayArgument, optionsArgument, readBoolean, readDeadline, readObject, readTimeout, readTransfer } = require('./options.js');
+const { arrayArgument, optionsArgument, readBoolean, readDeadline, readObject, readSignal, readTimeout, readTransfer } = require('./options.js');
 
 /** What a `Reference` instance hides. */
 class ReferenceRecord {
@@ -76,12 +76,30 @@ function createAccess(core) {
    * @param {ReferenceRecord} record
    * @param {number} mode
    * @param {Function} method
+   * @param {any} options undefined for none
    * @param {unknown} [first]
    * @param {unknown} [second]
    */
-  function send(op, record, mode, method, first, second) {
-    const call = core.begin(mode, method);
-    return core.conclude(mode, call, invoke(op, mode, call === undefined ? 0 : call.request, idOf(record), first, second), method);
+  function send(op, record, mode, method, options, first, second) {
+    if (options === undefined) {
+      const call = core.begin(mode, method);
+      return core.conclude(mode, call, invoke(op, mode, call === undefined ? 0 : call.request, idOf(record), first, second), method);
+    }
+    let timeout;
+    let deadline;
+    let signal;
+    try {
+      timeout = readTimeout(options);
+      deadline = readDeadline(options);
+      signal = readSignal(options, mode, binding.signals);
+      // A getter of the options may have released it.
+      checkLive(record);
+    } catch (error) {
+      return core.refuse(mode, error);
+    }
+    const call = core.begin(mode, method, signal);
+    const request = call === undefined ? 0 : call.request;
+    return core.conclude(mode, call, invoke(op, mode, request, idOf(record), first, second, timeout, deadline), method);
   }
 
   /**
@@ -121,7 +139,7 @@ function createAccess(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    return send(OP.REF_GET, record, mode, method, key, bits);
+    return send(OP.REF_GET, record, mode, method, options, key, bits);
   }
 
   /**
@@ -144,16 +162,17 @@ function createAccess(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    return send(OP.REF_SET, record, mode, method, key, carrier);
+    return send(OP.REF_SET, record, mode, method, options, key, carrier);
   }
 
   /**
    * @param {ReferenceRecord} record
    * @param {any} key
+   * @param {any} options
    * @param {number} mode
    * @param {Function} method
    */
-  function remove(record, key, mode, method) {
+  function remove(record, key, options, mode, method) {
     try {
       checkAccess(record, key);
       if (record.local) {
@@ -162,15 +181,16 @@ function createAccess(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    return send(OP.REF_DELETE, record, mode, method, key);
+    return send(OP.REF_DELETE, record, mode, method, options, key);
   }
 
   /**
    * @param {ReferenceRecord} record
+   * @param {any} options
    * @param {number} mode
    * @param {Function} method
    */
-  function copy(record, mode, method) {
+  function copy(record, options, mode, method) {
     try {
       checkLive(record);
       if (record.local) {
@@ -179,7 +199,7 @@ function createAccess(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    return send(OP.REF_COPY, record, mode, method);
+    return send(OP.REF_COPY, record, mode, method, options);
   }
 
   /**
@@ -200,6 +220,7 @@ function createAccess(core) {
     let argumentBits = TRANSFER.OR_THROW;
     let timeout = 0;
     let deadline = 0;
+    let signal;
     let size = 0;
     /** @type {any} the arguments, where they are many or stay here */
     let carriers;
@@ -217,6 +238,7 @@ function createAccess(core) {
         deadline = readDeadline(options);
         argumentBits = readTransfer(readObject(options, 'arguments'), TRANSFER.OR_THROW);
         bits = readTransfer(readObject(options, 'result'), TRANSFER.OR_REFERENCE);
+        signal = readSignal(options, mode, binding.signals);
       }
       if (op === OP.REF_APPLY_SYNC_PROMISE) {
         checkSyncPromise(record, bits);
@@ -237,7 +259,7 @@ function createAccess(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method);
+    const call = core.begin(mode, method, signal);
     const request = call === undefined ? 0 : call.request;
     const id = idOf(record);
     let carrier;
@@ -361,7 +383,7 @@ async function later(operation) {
 /** @param {Promise<unknown>} promise */
 async function swallow(promise) {
   try {
-    await promise;
+    await inner(promise);
   } catch {
     // Nobody listens.
   }

@@ -122,23 +122,34 @@ function createReference(core) {
     release() {
       release(recordOfThis(this));
     },
-    copy() {
-      return copy(recordOfThis(this), MODE.ASYNC, methods.copy);
+    /** @param {any} [options] */
+    copy(options = undefined) {
+      return copy(recordOfThis(this), optionsArgument(options, 1), MODE.ASYNC, methods.copy);
     },
-    copySync() {
-      return copy(recordOfThis(this), MODE.SYNC, methods.copySync);
+    /** @param {any} [options] */
+    copySync(options = undefined) {
+      return copy(recordOfThis(this), optionsArgument(options, 1), MODE.SYNC, methods.copySync);
     },
-    /** @param {string | number} key */
-    delete(key) {
-      return remove(needs(this, arguments.length, 1), key, MODE.ASYNC, methods.delete);
+    /**
+     * @param {string | number} key
+     * @param {any} [options]
+     */
+    delete(key, options = undefined) {
+      return remove(needs(this, arguments.length, 1), key, optionsArgument(options, 2), MODE.ASYNC, methods.delete);
     },
-    /** @param {string | number} key */
-    deleteIgnored(key) {
-      return remove(needs(this, arguments.length, 1), key, MODE.IGNORED, methods.deleteIgnored);
+    /**
+     * @param {string | number} key
+     * @param {any} [options]
+     */
+    deleteIgnored(key, options = undefined) {
+      return remove(needs(this, arguments.length, 1), key, optionsArgument(options, 2), MODE.IGNORED, methods.deleteIgnored);
     },
-    /** @param {string | number} key */
-    deleteSync(key) {
-      return remove(needs(this, arguments.length, 1), key, MODE.SYNC, methods.deleteSync);
+    /**
+     * @param {string | number} key
+     * @param {any} [options]
+     */
+    deleteSync(key, options = undefined) {
+      return remove(needs(this, arguments.length, 1), key, optionsArgument(options, 2), MODE.SYNC, methods.deleteSync);
     },
     /**
      * @param {string | number} key
@@ -223,6 +234,11 @@ function createReference(core) {
     dispose() {
       release(recordOfThis(this));
     },
+  }, function dispose() {
+    const record = recordOfThis(this);
+    if (!record.released) {
+      release(record);
+    }
   });
   defineClass(Dereference, {});
 

@@ -8,7 +8,7 @@ const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
 const { released } = require('./error.js');
 const { defineClass, privateConstructor } = require('./classes.js');
 const {
-  handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readTimeout, readTransfer, tooFew,
+  handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, readTransfer, tooFew,
 } = require('./options.js');
 
 /** What a `Script` instance hides. */
@@ -67,6 +67,7 @@ module.exports = function createScript(core) {
     let bits = TRANSFER.OR_UNDEFINED;
     let timeout = 0;
     let deadline = 0;
+    let signal;
     let release = false;
     const entry = record.entry;
     try {
@@ -81,11 +82,12 @@ module.exports = function createScript(core) {
         timeout = readTimeout(options);
         deadline = readDeadline(options);
         bits = readTransfer(options, TRANSFER.OR_UNDEFINED);
+        signal = readSignal(options, mode, binding.signals);
       }
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method);
+    const call = core.begin(mode, method, signal);
     const request = call === undefined ? 0 : call.request;
     const carrier = options === undefined
       ? invoke(OP.RUN, mode, request, entry.id, target.entry.id, bits)
@@ -136,6 +138,6 @@ module.exports = function createScript(core) {
     },
   };
 
-  defineClass(Script, methods);
+  defineClass(Script, methods, undefined, methods.release);
   return { Constructor: Script, adopt };
 };

@@ -131,6 +131,15 @@ module.exports = function createSession(core) {
     },
   };
 
-  defineClass(Session, methods);
+  defineClass(Session, methods, undefined, function dispose() {
+    const record = recordOf(this, KIND.SESSION);
+    if (record === undefined) {
+      throw illegalInvocation();
+    }
+    if (record.entry !== undefined) {
+      entries.leave(record.entry);
+      record.entry = undefined;
+    }
+  });
   return { open };
 };

@@ -6,11 +6,9 @@ const { recordOf } = require('./handle.js');
 const { KIND, MODE, OP } = require('./protocol.js');
 const { CODE, coded, invalid } = require('./error.js');
 const {
-  FILENAME, isObject, optionsArgument, readCopyOfBuffer, readDeadline, readInt32, readNumber, readString, tooFew, wrongParameter,
+  FILENAME, isObject, LEAST_MEMORY, optionsArgument, readCopyOfBuffer, readDeadline, readInt32, readNumber, readString, tooFew, wrongParameter,
 } = require('./options.js');
 
-const DEFAULT_MEMORY = 128;
-const LEAST_MEMORY = 8;
 /** V8 counts a snapshot's bytes in 31 bits; heap and buffers may each take this many megabytes. */
 const MOST_MEMORY = 512;
 
@@ -23,10 +21,13 @@ const PER_SCRIPT = 4;
 
 /**
  * @param {any} options
- * @returns {number} in megabytes
+ * @returns {number | undefined} in megabytes
  */
 function readMemory(options) {
-  const memory = readNumber(options, 'memoryLimit', DEFAULT_MEMORY);
+  const memory = readNumber(options, 'memoryLimit', undefined);
+  if (memory === undefined) {
+    return undefined;
+  }
   // Written so that NaN fails as well.
   if (!(memory >= LEAST_MEMORY && memory <= MOST_MEMORY)) {
     throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY} and at most ${MOST_MEMORY}`, CODE.INVALID_ARG);
@@ -65,8 +66,10 @@ function createCreateSnapshot(core) {
         throw wrongParameter(2, 'a string');
       }
       options = optionsArgument(options, 3);
-      const memory = options === undefined ? DEFAULT_MEMORY : readMemory(options);
-      const deadline = (options === undefined ? 0 : readDeadline(options)) || DEFAULT_DEADLINE;
+      const memory = options === undefined ? undefined : readMemory(options);
+      // Never without one: what makes a snapshot cannot be disposed.
+      const asked = options === undefined ? 0 : readDeadline(options);
+      const deadline = asked > 0 ? asked : DEFAULT_DEADLINE;
       const count = scripts.length;
       // Without a prototype, so that nobody's setter on `Array.prototype` sees it.
       /** @type {any} */

@@ -130,6 +130,92 @@ test('promise: into the guest', () => withContext(async ({ context }) => {
   assert.equal(await rejected, 'host');
 }));
 
+/** Settles what a call does, however it does it. */
+const settled = (call) => new Promise((resolve) => { resolve(call()); }).then((value) => ({ value }), ({ name, message }) => ({ name, message }));
+
+test('promise: what is none arrives settled, with what it was at the time of the call', () => withContext(async ({ context }) => {
+  const options = { arguments: { copy: true, promise: true }, result: { promise: true, copy: true } };
+  for (const method of ['evalClosure', 'evalClosureSync']) {
+    const value = { a: 1 };
+    const result = context[method]('return $0', [value], options);
+    value.a = 2;
+    assert.deepEqual(await result, { a: 1 }, method);
+    context[method]('$0.then((value) => { globalThis.seen = value.a })', [value], { arguments: options.arguments });
+    if (method === 'evalClosureSync') assert.equal(context.evalSync('seen'), 2);
+  }
+  const value = new Uint8Array([1]);
+  const first = context.evalSync('(promise) => promise.then((value) => value[0])', { reference: true });
+  const applied = first.apply(undefined, [value], options);
+  value[0] = 2;
+  assert.equal(await applied, 1);
+}));
+
+test('promise: one of something that cannot be transferred is rejected in the same turn', () => withContext(async ({ isolate, context }) => {
+  const refusals = [
+    [Symbol('x'), {}, 'A non-transferable value was passed'],
+    [{}, {}, 'A non-transferable value was passed'],
+    [Symbol('x'), { copy: true }, 'Unsupported type'],
+    [{ f() {} }, { copy: true }, 'f() {} could not be cloned.'],
+    [{ f() {} }, { externalCopy: true }, 'f() {} could not be cloned.'],
+  ];
+  const ignore = context.evalSync('() => 1', { reference: true });
+  const look = context.evalSync('(promise) => promise.then(() => "nothing", (error) => error instanceof TypeError && error.message)', { reference: true });
+  for (const [value, type, message] of refusals) {
+    const refused = { name: 'TypeError', message };
+    const transfer = { ...type, promise: true };
+    const options = { arguments: transfer, result: { promise: true } };
+    for (const method of ['evalClosure', 'evalClosureSync']) {
+      assert.equal(await context[method]('return $0.catch((error) => error.message)', [value], options), message, method);
+      // Nobody handles the rejection, so the call fails as it does without `promise`.
+      assert.deepEqual(await settled(() => context[method]('return 1', [value], { arguments: transfer })), refused, method);
+      assert.deepEqual(await settled(() => context[method]('return 1', [value], { arguments: type })), refused, method);
+    }
+    for (const method of ['apply', 'applySync']) {
+      assert.equal(await look[method](undefined, [value], options), message, method);
+      assert.deepEqual(await settled(() => ignore[method](undefined, [value], { arguments: transfer })), refused, method);
+      assert.deepEqual(await settled(() => ignore[method](undefined, [value], { arguments: type })), refused, method);
+      const local = new ivm.Reference(() => value);
+      if (type.copy) assert.deepEqual(await settled(() => local[method](undefined, [], { result: transfer })), refused, method);
+    }
+    for (const method of ['set', 'setSync']) {
+      assert.deepEqual(await settled(() => context.global[method]('value', value, transfer)), refused, method);
+      assert.equal(await context.eval('value.catch((error) => error.message)', { promise: true }), message);
+    }
+    ignore.applyIgnored(undefined, [value], { arguments: transfer });
+  }
+  assert.equal(isolate.isDisposed, false);
+}));
+
+test('promise: a function of the host whose result cannot be transferred', () => withContext(async ({ context }) => {
+  context.global.setSync('make', new ivm.Reference(() => ({ f() {} })));
+  const code = (call) => `(async () => { let promise; try { promise = ${call} } catch ({ message }) { return ['thrown', message] }
+    return promise.then(() => 'nothing', ({ message }) => [promise instanceof Promise, message]) })()`;
+  const result = (type) => `make.applySync(undefined, [], { result: ${type} })`;
+  const message = 'f() {} could not be cloned.';
+  const copy = { promise: true, copy: true };
+  assert.deepEqual(await context.evalSync(code(result('{ copy: true }')), copy), ['thrown', message]);
+  assert.deepEqual(await context.evalSync(code(result('{ copy: true, promise: true }')), copy), [true, message]);
+  // In the same turn: the rejection is that of the very call which nobody looks after.
+  assert.throws(() => context.evalSync(result('{ copy: true, promise: true }')), failure(TypeError, message));
+  assert.deepEqual(await settled(() => context.eval(result('{ copy: true, promise: true }'))), { name: 'TypeError', message });
+}));
+
+test('promise: functions and references in what is none live on', () => withContext(async ({ context }) => {
+  const result = { promise: true, copy: true };
+  for (const method of ['evalClosure', 'evalClosureSync']) {
+    const sum = context[method]('return $0.then(async (add) => add(await $1.then((b) => b.copySync())))', [(b) => 40 + b, new ivm.Reference(2)],
+      { arguments: { promise: true }, result });
+    for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+    assert.equal(await sum, 42, method);
+    await context[method]('globalThis.kept = $0; kept.then((add) => { kept = add }); return 1', [(b) => 40 + b], { arguments: { promise: true } });
+    for (let turn = 0; turn < 3; turn += 1) {
+      new ivm.Reference({}).release();
+      await context.evalClosure('return 1', [() => 0]);
+    }
+    assert.equal(context.evalSync('kept(2)'), 42, method);
+  }
+}));
+
 test('copy takes handles along', () => withContext(({ context }) => {
   const value = { inner: 7 };
   const result = context.evalClosureSync('return { again: $0.reference }', [{ reference: new ivm.Reference(value) }], {

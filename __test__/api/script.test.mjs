@@ -83,6 +83,44 @@ test('the compilation cache is produced, accepted and rejected', () => withConte
   assert.equal(second.runSync(context), 42);
 }));
 
+test('a compilation cache serves the code it was made of, and no other', ours, () => withContext(({ isolate, context }) => {
+  const code = '(() => { const name = "one"; return name })()';
+  const options = { filename: 'file:///one.js', lineOffset: 1, columnOffset: 2 };
+  const { cachedData } = isolate.compileScriptSync(code, { ...options, produceCachedData: true });
+  const compile = (other, more) => isolate.compileScriptSync(other, { ...options, cachedData, ...more });
+  assert.equal(compile(code, {}).cachedDataRejected, false);
+  // Of the same length: V8 would take it and run the other one's code.
+  for (const result of ['two', 'tw→', 'tw\xf6']) {
+    const text = code.replace('one', result);
+    const script = compile(text, {});
+    assert.equal(script.cachedDataRejected, true, text);
+    assert.equal(Object.hasOwn(script, 'cachedData'), false);
+    assert.equal(script.runSync(context), result);
+    const { cachedData: fresh } = compile(text, { produceCachedData: true });
+    assert.equal(compile(text, { cachedData: fresh }).cachedDataRejected, false);
+  }
+  const wide = `${code} + '→'`;
+  const { cachedData: ofWide } = isolate.compileScriptSync(wide, { produceCachedData: true });
+  assert.equal(isolate.compileScriptSync(wide, { cachedData: ofWide }).cachedDataRejected, false);
+  assert.equal(isolate.compileScriptSync(wide.replace('→', '←'), { cachedData: ofWide }).runSync(context), 'one←');
+  assert.equal(isolate.compileModuleSync(code, { ...options, cachedData }).cachedDataRejected, true);
+  assert.equal(new ivm.Isolate().compileScriptSync(code, { ...options, cachedData }).cachedDataRejected, false);
+}));
+
+test('a compilation cache serves the same code under another name and elsewhere', ours, () => withContext(({ isolate }) => {
+  const code = '(() => { throw new Error("x"); })()';
+  const { cachedData } = isolate.compileScriptSync(code, { filename: 'file:///one.js', produceCachedData: true });
+  withContext(({ isolate: other, context }) => {
+    const script = other.compileScriptSync(code, { filename: 'file:///two.js', lineOffset: 100, columnOffset: 5, cachedData });
+    assert.equal(script.cachedDataRejected, false);
+    assert.throws(() => script.runSync(context), ({ stack }) => {
+      assert.match(stack, /file:\/\/\/two\.js:101:21/);
+      assert.doesNotMatch(stack, /one\.js/);
+      return true;
+    });
+  });
+}));
+
 test('a script runs in contexts of its own isolate only', () => withContext(async ({ isolate }) => {
   const script = isolate.compileScriptSync('1');
   const other = new ivm.Isolate();

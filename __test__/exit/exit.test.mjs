@@ -1,4 +1,5 @@
-// A process that has used the package ends as it would without: with its own exit code, no signal, and soon.
+// A process that has used the package ends as it would without: with its own exit code, no signal, and soon. What a single guest
+// is in the middle of then: matrix.test.mjs.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -48,7 +49,6 @@ const withWorkers = (main, worker) => `
 
 describe('the process ends by itself', () => {
   test('having loaded the package and nothing more', () => ends(''));
-  test('with an idle isolate', () => ends('make();'));
   test('with twenty idle isolates that have worked', () => ends('for (let i = 0; i < 20; i += 1) make().context.evalSync("1");'));
   test('with a disposed isolate', () => ends('const { isolate, context } = make(); context.evalSync("1"); isolate.dispose();'));
   test('with handles and callbacks alive', () => ends(`
@@ -83,63 +83,51 @@ describe('the process ends by itself', () => {
     context.eval('later.applySyncPromise(undefined, [])').then((value) => console.log(value));`, { stdout: '3\n' }));
   test('when a sandbox is done', () => ends(`
     ivm.createSandbox({}).execute('for (const end = Date.now() + 200; Date.now() < end;);').then(() => console.log('done'));`, { stdout: 'done\n' }));
-  test('with an unresponsive guest', () => ends(`
-    const { context } = make();
-    try { await context.eval(HANG, { timeout: 50 }); } catch (error) { console.log(error.code); }`, { stdout: 'ERR_ISOLATE_UNRESPONSIVE\n' }));
-  test('keeping the exit code that the program has set', () => ends('make().context.evalSync("1"); process.exitCode = 7;', { exit: 7 }));
 });
 
 describe('process.exit', () => {
-  const guests = ['for (;;);', '(async () => { for (;;) await 0 })()', 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)', 'for (;;) started()', 'HANG'];
-  for (const guest of guests) {
-    test(`with a guest running: ${guest}`, () => ends(`
-      const { context } = make();
-      await starts(context, ${guest === 'HANG' ? 'HANG' : JSON.stringify(guest)});
-      process.exit(3);`, { exit: 3 }));
-  }
+  test('with a guest that calls out without waiting', () => ends(`
+    await starts(make().context, 'for (;;) started()');
+    process.exit(3);`, { exit: 3 }));
   test('with ten guests running', () => ends(`
     await Promise.all(Array.from({ length: 10 }, () => starts(make().context, 'for (;;);')));
     process.exit(3);`, { exit: 3 }));
-  test('with idle isolates', () => ends('make().context.evalSync("1"); process.exit(4);', { exit: 4 }));
-  test('with a lost guest', () => ends(`
-    try { make().context.evalSync(HANG, { timeout: 50 }); } catch (error) { console.log(error.code); }
-    process.exit(5);`, { exit: 5, stdout: 'ERR_ISOLATE_UNRESPONSIVE\n' }));
-  test('inside a callback of a sync call', () => ends(`
-    const { context } = make();
-    context.global.setSync('leave', () => process.exit(6));
-    context.evalSync('leave()');
-    console.log('not reached');`, { exit: 6 }));
-  test('inside a callback of an async call', () => ends(`
-    const { context } = make();
-    context.global.setSync('leave', () => process.exit(6));
-    await context.eval('leave()');
-    console.log('not reached');`, { exit: 6 }));
-  test('inside a callback of a callback', () => ends(`
-    const { context } = make();
-    context.global.setSync('leave', () => process.exit(6));
-    context.global.setSync('nest', () => context.evalSync('leave()'));
-    context.evalSync('nest()');`, { exit: 6 }));
   test('inside a function of a sandbox', () => ends('await ivm.createSandbox({ leave: () => process.exit(6) }).execute("leave()");', { exit: 6 }));
-  test('while a guest waits for a promise of the host', () => ends(`
+  test('before the process would end by itself', () => ends(`
     const { context } = make();
-    context.global.setSync('later', new ivm.Reference(() => { setTimeout(() => process.exit(6), 20); return new Promise(() => {}); }));
-    await context.eval('later.applySyncPromise(undefined, [])');`, { exit: 6 }));
+    process.once('beforeExit', async () => {
+      console.log(await context.eval('6 * 7'));
+      await starts(context, 'for (;;);');
+      process.exit(2);
+    });`, { exit: 2, stdout: '42\n' }));
   test('in an exit handler that uses an isolate', () => ends(`
     const { context } = make();
     process.on('exit', () => console.log(context.evalSync('6 * 7')));
     process.exit(2);`, { exit: 2, stdout: '42\n' }));
-  test('with the memory of a guest at its end', () => ends(`
-    await starts(make().context, 'const a = []; for (;;) a.push(new Array(1000).fill(1.5))');
-    process.exit(3);`, { exit: 3 }));
+});
+
+describe('a signal', () => {
+  for (const [what, guest] of [['idle', '""'], ['looping', '"for (;;);"'], ['unresponsive', 'HANG']]) {
+    test(`ends the process with a guest ${what}`, async () => {
+      const result = await run(`${PRELUDE}
+        await starts(make().context, ${guest});
+        setInterval(() => {}, 1000);
+        process.kill(process.pid, 'SIGTERM');`, { timeout: 10_000 });
+      assert.deepEqual({ signal: result.signal, timedOut: result.timedOut, stderr: result.stderr }, { signal: 'SIGTERM', timedOut: false, stderr: '' });
+    });
+    test(`is handled with a guest ${what}`, () => ends(`
+      const { context } = make();
+      await starts(context, ${guest});
+      process.once('SIGTERM', () => {
+        console.log(make().context.evalSync('6 * 7'));
+        process.exit(2);
+      });
+      setInterval(() => {}, 1000);
+      process.kill(process.pid, 'SIGTERM');`, { exit: 2, stdout: '42\n' }));
+  }
 });
 
 describe('an error that nobody catches', () => {
-  for (const [what, guest] of [['with a loop running', '"for (;;);"'], ['with an unresponsive guest running', 'HANG'], ['with a guest that has ended', '"1"']]) {
-    test(what, () => ends(`
-      const { context } = make();
-      await starts(context, ${guest});
-      throw new Error('of the program itself');`, { exit: 1, stderr: /of the program itself/ }));
-  }
   test('of a guest, thrown through a sync call', () => ends('make().context.evalSync("throw new Error(\'of the guest\')");', { exit: 1, stderr: /of the guest/ }));
   test('of a guest, as a rejection', () => ends('make().context.eval("throw new Error(\'of the guest\')"); await sleep(2000);', { exit: 1, stderr: /of the guest/ }));
 });
@@ -151,31 +139,11 @@ describe('worker threads', () => {
     const { context } = make();
     console.log(context.evalSync('6 * 7'), await context.eval('2'));`, work), { stdout: '42 2\n' });
 
-  test('terminated while idle', () => terminated('make().context.evalSync("1"); tell(); setInterval(() => {}, 1000);'));
-  test('terminated while its guest loops', () => terminated('starts(make().context, "for (;;);").then(tell); setInterval(() => {}, 1000);'));
-  test('terminated while its guest cannot be stopped', () => terminated('starts(make().context, HANG).then(tell); setInterval(() => {}, 1000);'));
-  test('terminated in the middle of a sync callback', () => terminated(`
-    const { context } = make();
-    context.global.setSync('block', () => { tell(); for (;;); });
-    context.evalSync('block()');`));
-  test('terminated in the middle of a nested sync callback', () => terminated(`
-    const { context } = make();
-    context.global.setSync('block', () => { tell(); for (;;); });
-    context.global.setSync('nest', () => context.evalSync('block()'));
-    context.evalSync('try { nest() } finally { nest() }');`));
-  test('terminated while it calls and is called without end', () => terminated(`
-    const { context } = make();
-    let calls = 0;
-    context.global.setSync('call', () => { if ((calls += 1) === 100) tell(); });
-    context.evalSync('for (;;) try { call() } catch {}');`));
   test('terminated with async work under way', () => terminated(`
     const { context } = make();
     const next = () => context.eval('1').then(next, next);
     for (let i = 0; i < 10; i += 1) next();
     setTimeout(tell, 20);`));
-  test('terminated while a sandbox waits for a function', () => terminated(`
-    ivm.createSandbox({ wait: () => { tell(); return new Promise(() => {}); } }).execute('wait()');
-    setInterval(() => {}, 1000);`));
 
   const importing = (resolver) => `
     const isolate = new ivm.Isolate();
@@ -187,11 +155,6 @@ describe('worker threads', () => {
   test('terminated while a resolver keeps it busy', () => terminated(`
     const isolate = new ivm.Isolate();
     isolate.compileModuleSync('import "x"').instantiateSync(isolate.createContextSync(), () => { tell(); for (;;); });`));
-  test('terminated while it waits for a resolver', () => terminated(`
-    const isolate = new ivm.Isolate();
-    isolate.compileModuleSync('import "x"').instantiate(isolate.createContextSync(), () => { tell(); return new Promise(() => {}); });
-    setInterval(() => {}, 1000);`));
-  test('terminated while its guest waits for an import', () => terminated(importing('() => { tell(); return new Promise(() => {}); }')));
   test('terminated while what was imported loops', () => terminated(importing('() => { tell(); return isolate.compileModuleSync("for (;;);"); }')));
 
   test('ends by itself', () => ends(withWorkers(`
@@ -237,6 +200,9 @@ describe('worker threads', () => {
     context.global.setSync('block', () => { tell(); for (;;); });
     context.evalSync('block()');`), { limit: 30_000 }));
 
+  test('one that nobody waits for ends with the process', () => ends(withWorkers('(await ready()).unref();', `
+    starts(make().context, 'for (;;);').then(tell);
+    setInterval(() => {}, 1000);`)));
   for (const [what, work] of [['idle', 'make(); tell(); setInterval(() => {}, 1000);'], ['looping', 'starts(make().context, "for (;;);").then(tell); setInterval(() => {}, 1000);'],
     ['unresponsive', 'starts(make().context, HANG).then(tell); setInterval(() => {}, 1000);'],
     ['in a callback', "const { context } = make(); context.global.setSync('block', () => { tell(); for (;;); }); context.evalSync('block()');"]]) {
@@ -244,10 +210,4 @@ describe('worker threads', () => {
     test(`an uncaught error on the main thread with four workers ${what}`, () =>
       ends(withWorkers("await Promise.all(Array.from({ length: 4 }, ready)); throw new Error('of the program');", work), { exit: 1, stderr: /of the program/, limit: 20_000 }));
   }
-  test('process.exit in a worker ends that worker only', () => ends(withWorkers(`
-    const { context } = make();
-    console.log(await exited(work()));
-    console.log(context.evalSync('1'));`, `
-    starts(make().context, 'for (;;);').then(() => process.exit(5));
-    setInterval(() => {}, 1000);`), { stdout: '5\n1\n' }));
 });

@@ -33,6 +33,18 @@ describe('the event loop stays alive for', () => {
       .then(console.log);
     settle(7);`, '8'));
 
+  for (const [name, call] of Object.entries({
+    evalIgnored: 'context.evalIgnored(code)',
+    runIgnored: 'isolate.compileScriptSync(code).runIgnored(context)',
+    applyIgnored: "context.evalSync(`() => { ${code} }`, { reference: true }).applyIgnored()",
+    evalClosureIgnored: 'context.evalClosureIgnored(code)',
+  })) {
+    test(`work that ${name} has started, and what it tells the host`, () => prints(
+      `const code = 'for (let i = 0; i < 1e7; i++); log("done")';
+      context.global.setSync('log', (text) => console.log(text));
+      ${call};`, 'done'));
+  }
+
   test('what a disposed isolate abandons', () => prints(
     `context.evalSync('new Promise(() => {})', { promise: true }).catch((error) => console.log(error.message));
     isolate.dispose();`, 'Promise was abandoned'));

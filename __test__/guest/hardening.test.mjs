@@ -95,20 +95,6 @@ describe('guest code that has tampered with', () => {
   }
 });
 
-test('what is not there yet says so', () => {
-  const isolate = new ivm.Isolate();
-  const context = isolate.createContextSync();
-  context.global.setSync('ref', new ivm.Reference({ a: 1 }));
-  context.global.setSync('copy', new ivm.ExternalCopy({ a: 1 }));
-  context.global.setSync('ivm', ivm);
-  for (const code of ['ref.getSync("a")', 'ref.setSync("a", 1)', 'ref.deleteSync("a")', 'new ivm.Isolate()', 'new ivm.ExternalCopy(1)']) {
-    assert.throws(() => context.evalSync(code), { message: 'not available inside isolates yet' }, code);
-  }
-  assert.equal(context.evalSync('copy.copy().a'), 1);
-  assert.equal(context.evalSync('ref.copySync().a'), 1);
-  isolate.dispose();
-});
-
 test('errors that are copied in do not tell where the host lies', async () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();

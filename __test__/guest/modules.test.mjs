@@ -64,27 +64,6 @@ test('modules link, evaluate and import', async () => {
   `), [3, 20, ['b', 'c'], ['btrue{}', 'ctrue{}', 'afalse{}', 'dtrue{"type":"x"}', 'cfalse{}']]);
 });
 
-test('refusals are those of the host', async () => {
-  assert.deepEqual(await inGuest(`
-    const told = async (call) => { try { await call(); } catch (error) { return error.name + ': ' + error.message + ' ' + error.code; } };
-    const module = isolate.compileModuleSync('import "x"');
-    const other = isolate.compileModuleSync('1');
-    other.release();
-    return [
-      await told(() => module.evaluateSync()), await told(() => module.namespace), await told(() => module.instantiateSync(context)),
-      await told(() => module.instantiateSync(context, () => {})), await told(() => module.instantiate(context, () => other)),
-      await told(() => other.dependencySpecifiers), await told(() => new module.constructor()),
-      await told(() => isolate.compileModuleSync('1', { meta: 1 })),
-    ];
-  `), [
-    'Error: Module is uninstantiated ERR_INVALID_ARG', 'Error: Module has not been instantiated. ERR_INVALID_ARG',
-    'TypeError: `undefined` requires at least 2 parameters ERR_INVALID_ARG',
-    'TypeError: Resolved dependency was not `Module` ERR_INVALID_ARG', 'Error: Module has been released ERR_ISOLATE_RELEASED',
-    'Error: Module has been released ERR_ISOLATE_RELEASED', 'TypeError: `Module` constructor is private ERR_INVALID_ARG',
-    'TypeError: `meta` must be a function ERR_INVALID_ARG',
-  ]);
-});
-
 test('host and guest do not link the same module at once', () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();

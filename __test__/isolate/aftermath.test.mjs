@@ -41,6 +41,15 @@ describe('a stopped run', () => {
     assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT');
     assert.equal(context.evalSync('1 + 1'), 2);`));
 
+  test('that was aborted, and has no limits, does not run on for ever', () => passes(`
+    const controller = new AbortController();
+    context.global.setSync('started', new ivm.Callback(() => { controller.abort(); }, { ignored: true }));
+    const call = context.eval('(async () => { for (;;) await 0 })(); started(); for (;;);', { signal: controller.signal });
+    assert.equal((await errorOf(() => call)).name, 'AbortError');
+    const start = ms();
+    assert.equal(context.evalSync('1 + 1'), 2);
+    assert.ok(ms() - start < 5_000, String(ms() - start));`));
+
   test('lets promises of other calls settle', () => passes(`
     let inner;
     // No promise without a deadline keeps the process alive.

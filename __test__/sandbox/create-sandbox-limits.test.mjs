@@ -157,6 +157,40 @@ describe('createSandbox: maxOutputSize', () => {
     refused(await execute('"x".repeat(49)', {}, { maxOutputSize: 50 }), 51, 50);
   });
 
+  test('keeps the logs and figures of an execution whose result the host cannot have', async () => {
+    const outcome = await execute('if (1) {} console.log("here"); return [new RegExp("a".repeat(2 ** 17 + 1))]');
+    assert.equal(outcome.result, null);
+    assert.equal(outcome.error, 'Unable to deserialize cloned data: a regular expression that takes too long to make');
+    assert.deepEqual([outcome.failure.name, outcome.failure.code], ['Error', 'ERR_ISOLATE_TRANSFER']);
+    assert.deepEqual(outcome.logs, ['here']);
+    assert.ok(outcome.usage.wallMs > 0);
+  });
+
+  test('names the class of an error that comes before the code', async () => {
+    const outcome = await execute('return 1', { get a() { throw new RangeError('no'); } });
+    assert.deepEqual([outcome.error, outcome.failure.name, outcome.result], ['no', 'RangeError', null]);
+  });
+
+  test('measures a large result in turns', async () => {
+    const list = await execute('if (1) {} return Array.from({ length: 1e5 }, (_, i) => ({ i }))', {}, { maxOutputSize: 2e6, memoryLimit: 64 });
+    assert.equal(list.result.length, 1e5);
+    const size = JSON.stringify(list.result).length;
+    refused(await execute('if (1) {} return Array.from({ length: 1e5 }, (_, i) => ({ i }))', {}, { maxOutputSize: size - 1, memoryLimit: 64 }), size, size - 1);
+  });
+
+  test('counts the digits of long BigInts without writing them', async () => {
+    // In tens these take a second and more, on the host's thread.
+    const start = performance.now();
+    for (const code of ['return 1n << 1_000_000n', 'return [-(7n << 1_000_000n)]', 'return Object(1n << 1_000_000n)']) {
+      const outcome = await execute(code, {}, { maxOutputSize: 300_000 });
+      const size = Number(/\b\d+\b/.exec(outcome.error)?.[0]);
+      assert.ok(size > 301_030 && size < 301_045, outcome.error);
+    }
+    assert.ok(performance.now() - start < 5_000);
+    assert.equal((await execute('return 10n ** 500n', {}, { maxOutputSize: 503 })).error, undefined);
+    refused(await execute('return 10n ** 500n', {}, { maxOutputSize: 502 }), 503, 502);
+  });
+
   test('undefined has no JSON, so no size', async () => {
     assert.equal((await execute('return undefined', {}, { maxOutputSize: 0 })).error, undefined);
   });

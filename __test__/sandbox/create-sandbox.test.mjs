@@ -127,11 +127,11 @@ describe('execute: what code gives', () => {
 describe('execute: the result', () => {
   test('has its fields and no other', async () => {
     const outcome = await createSandbox({}).execute('console.log("x"); return 1'.replace('console', 'if (1) console'));
-    assert.deepEqual(Object.keys(outcome).toSorted(), ['durationMs', 'logs', 'result']);
+    assert.deepEqual(Object.keys(outcome).toSorted(), ['durationMs', 'logs', 'result', 'usage']);
     assert.deepEqual(outcome.logs, ['x']);
     assert.equal(typeof outcome.durationMs, 'number');
     const failed = await createSandbox({}).execute('throw new Error("no")');
-    assert.deepEqual(Object.keys(failed).toSorted(), ['durationMs', 'error', 'logs', 'result']);
+    assert.deepEqual(Object.keys(failed).toSorted(), ['durationMs', 'error', 'failure', 'logs', 'result', 'usage']);
   });
 
   test('durationMs covers the waits', async () => {

@@ -13,11 +13,23 @@ function withContext(answer) {
 test('isolates', () => {
   const { ivm, invoked } = fake();
   new ivm.Isolate();
-  new ivm.Isolate({ memoryLimit: 64.9, onCatastrophicError: function alarm(_message) {} });
+  new ivm.Isolate({ memoryLimit: 64.9, onCatastrophicError: function alarm(_message) {}, warm: 3 });
   assert.deepEqual(invoked.map(({ op, mode, handle, args }) => [op, mode, handle, args]), [
-    [OP.CREATE_ISOLATE, MODE.SYNC, 0, [128, undefined, false, undefined]],
-    [OP.CREATE_ISOLATE, MODE.SYNC, 0, [64, undefined, false, [TAG.FUNCTION, 0, '', 0, 0]]],
+    [OP.CREATE_ISOLATE, MODE.SYNC, 0, [undefined, undefined, false, undefined, false, 1]],
+    [OP.CREATE_ISOLATE, MODE.SYNC, 0, [64, undefined, false, [TAG.FUNCTION, 0, '', 0, 0], false, 3]],
   ]);
+});
+
+test('a snapshot is never made without a deadline', () => {
+  const { ivm, last } = fake();
+  const deadlineOf = (options) => {
+    ivm.Isolate.createSnapshot([], undefined, options);
+    return last().args[2];
+  };
+  assert.equal(deadlineOf(undefined), 30_000);
+  assert.equal(deadlineOf({ deadline: 0 }), 30_000);
+  assert.equal(deadlineOf({ deadline: null }), 30_000);
+  assert.equal(deadlineOf({ deadline: 5 }), 5);
 });
 
 test('eval without options is one short call', () => {
@@ -38,7 +50,7 @@ test('eval with options', () => {
   // A promise that becomes undefined would hide the refusal.
   assert.deepEqual(last().args, ['1', 'a.js', 1, 2, TRANSFER.COPY | TRANSFER.PROMISE, 3, 4]);
   context.evalSync('1', { timeout: -1, reference: true });
-  assert.deepEqual(last().args, ['1', '<isolated-vm>', 0, 0, TRANSFER.OR_UNDEFINED | TRANSFER.REFERENCE, 0, 0]);
+  assert.deepEqual(last().args, ['1', '<isolated-vm>', 0, 0, TRANSFER.OR_UNDEFINED | TRANSFER.REFERENCE, -1, 0]);
 });
 
 test('evalClosure', () => {
@@ -69,7 +81,7 @@ test('References to values of an isolate', () => {
   global.getSync('a');
   assert.deepEqual([last().op, last().handle, last().args], [OP.REF_GET, 3, ['a', TRANSFER.OR_REFERENCE]]);
   global.getSync(7, { copy: true, accessors: true });
-  assert.deepEqual(last().args, [7, TRANSFER.OR_REFERENCE | TRANSFER.COPY | TRANSFER.ACCESSORS]);
+  assert.deepEqual(last().args, [7, TRANSFER.OR_REFERENCE | TRANSFER.COPY | TRANSFER.ACCESSORS, 0, 0]);
   global.setSync('a', 1);
   assert.deepEqual([last().op, last().args], [OP.REF_SET, ['a', 1]]);
   global.deleteIgnored('a');

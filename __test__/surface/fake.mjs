@@ -12,9 +12,8 @@ export const { KIND, MODE, OP, TAG, TRANSFER } = protocol;
 /**
  * @param {(op: number, mode: number, args: unknown[]) => unknown} [answer] carriers of synchronous calls; without one, handles
  *   are made and everything else is undefined
- * @param {object} [options] of the binding
  */
-export function fake(answer, options) {
+export function fake(answer) {
   const made = { [OP.CREATE_ISOLATE]: KIND.ISOLATE, [OP.CREATE_CONTEXT]: KIND.CONTEXT, [OP.COMPILE_SCRIPT]: KIND.SCRIPT, [OP.GLOBAL]: KIND.REFERENCE, [OP.COPY_NEW]: KIND.EXTERNAL_COPY };
   const notes = { invoked: [], released: [], replied: [], settle: undefined, serve: undefined };
   let lastId = 0;
@@ -38,7 +37,7 @@ export function fake(answer, options) {
       },
     };
   };
-  const { binding, connect } = createHostBinding({ open }, options);
+  const { binding, connect } = createHostBinding({ open });
   const surface = createSurface(binding);
   connect(surface);
   return { ...notes, notes, binding, surface, ivm: surface.ivm, last: () => notes.invoked.at(-1) };

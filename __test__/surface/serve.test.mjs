@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { fake, OP, TAG, TRANSFER } from './fake.mjs';
 
 /** The carrier and slot of a value that was sent away, and a way to ask for it. */
-function sent(value, bits = TRANSFER.REFERENCE, options = undefined) {
-  const made = fake(undefined, options);
+function sent(value, bits = TRANSFER.REFERENCE) {
+  const made = fake();
   const carrier = made.binding.pack(value, bits);
   return { ...made, carrier, slot: carrier[1], ask: (op, ...args) => made.serve(1, op, carrier[1], ...args) };
 }
@@ -98,22 +98,27 @@ test('promises of this side are announced with negative numbers', async () => {
   const { binding, replied } = fake();
   const thenable = Object.defineProperty({}, `th${'en'}`, { value() {} });
   assert.deepEqual(binding.pack(Promise.resolve({ a: 1 }), TRANSFER.PROMISE), [TAG.PROMISE, -1]);
-  assert.deepEqual(binding.pack(5, TRANSFER.PROMISE | TRANSFER.COPY), [TAG.PROMISE, -2]);
-  assert.deepEqual(binding.pack(thenable, TRANSFER.PROMISE), [TAG.PROMISE, -3]);
+  assert.deepEqual(binding.pack(Promise.resolve(5), TRANSFER.PROMISE), [TAG.PROMISE, -2]);
   assert.deepEqual(replied, [], 'not before the call that announces it');
+  // Settled already: the outcome goes along.
+  assert.deepEqual(binding.pack(5, TRANSFER.PROMISE | TRANSFER.COPY), [TAG.PROMISE, 0, 5]);
+  assert.deepEqual(binding.pack(() => {}, TRANSFER.PROMISE).slice(0, 2), [TAG.PROMISE, 0]);
+  const refused = binding.pack(thenable, TRANSFER.PROMISE);
+  assert.deepEqual(refused.slice(0, 2), [TAG.PROMISE, 0]);
+  assert.equal(refused[2][0], TAG.FAULT);
+  assert.equal(refused[2][3], 'A non-transferable value was passed');
   await new Promise((resolve) => {
     setImmediate(resolve);
   });
-  assert.deepEqual(replied.map(([request]) => request).toSorted(), [-1, -2, -3]);
+  assert.deepEqual(replied.map(([request]) => request).toSorted(), [-1, -2]);
   assert.equal(replied.find(([request]) => request === -2)[1], 5);
   assert.equal(replied.find(([request]) => request === -1)[1][0], TAG.FAULT);
-  assert.equal(replied.find(([request]) => request === -3)[1][3], 'A non-transferable value was passed');
 });
 
 test('what is thrown', () => {
-  const thrown = (value, options) => sent(() => {
+  const thrown = (value) => sent(() => {
     throw value;
-  }, TRANSFER.DEFAULT, options).ask(OP.CALL);
+  }, TRANSFER.DEFAULT).ask(OP.CALL);
   assert.deepEqual(thrown(5), [TAG.THROWN, 5]);
   assert.deepEqual(thrown(undefined), [TAG.THROWN, undefined]);
   for (const odd of [{}, [], Symbol('s'), new Proxy({}, { get() { throw 1; } })]) {
@@ -129,7 +134,7 @@ test('what is thrown', () => {
   assert.equal(thrown(Object.assign(new Error('m'), { code: 'ENOENT' }))[5], undefined);
 });
 
-test('stacks tell guests names and no places, unless the host wants it', () => {
+test('stacks tell guests names and no places, unless they may see them', () => {
   const hidden = () => sent(function named() {
     throw new Error('m');
   }, TRANSFER.DEFAULT).ask(OP.CALL)[4];
@@ -137,7 +142,7 @@ test('stacks tell guests names and no places, unless the host wants it', () => {
   assert.doesNotMatch(hidden(), /serve\.test|[/\\]|file:/);
   const shown = sent(function named() {
     throw new Error('m');
-  }, TRANSFER.DEFAULT, { hostStacks: true }).ask(OP.CALL)[4];
+  }, TRANSFER.DEFAULT).ask(OP.CALL | OP.SHOWS_STACKS)[4];
   assert.match(shown, /serve\.test\.mjs/);
 });
 

@@ -77,3 +77,10 @@ export function transferables(error: ivm.ErrorCode) {
   // @ts-expect-error -- no such code
   return error === 'ERR_OTHER';
 }
+
+export function counts() {
+  expectType<ivm.EngineStats>()(ivm.engineStats());
+  expectType<number>()(ivm.engineStats().endings.collected);
+  // @ts-expect-error -- takes nothing
+  ivm.engineStats(isolate);
+}

@@ -87,6 +87,8 @@ export async function contexts(evalOptions: ivm.ContextEvalOptions, closureOptio
   is<() => void>(release);
   is<ivm.RunOptions & ivm.ScriptOrigin>(evalOptions);
   is<number | undefined>(closureOptions.timeout);
+  // @ts-expect-error -- only what an isolate creates
+  new ivm.Context();
 }
 
 export async function scripts(options: ivm.ScriptRunOptions, info: ivm.ScriptInfo, cache: ivm.CachedDataOptions) {
@@ -103,6 +105,8 @@ export async function scripts(options: ivm.ScriptRunOptions, info: ivm.ScriptInf
   is<Record<string, unknown>>(cache);
   const origin: ivm.ScriptOrigin = { filename: 'file:///a.js', columnOffset: 0, lineOffset: 0 };
   is<Record<string, unknown>>(origin);
+  // @ts-expect-error -- only what an isolate compiles
+  new ivm.Script();
 }
 
 export async function modules(options: ivm.CompileModuleOptions) {
@@ -115,6 +119,8 @@ export async function modules(options: ivm.CompileModuleOptions) {
   is<ivm.Transferable>(module.evaluateSync());
   is<void>(module.release());
   is<((meta: any) => void) | undefined>(options.meta);
+  // @ts-expect-error -- only what an isolate compiles
+  new ivm.Module();
 }
 
 interface Shape {

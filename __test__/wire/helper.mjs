@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { types } from 'node:util';
 
 const require = createRequire(import.meta.url);
-export const { deserialize, serialize } = require('../../surface/host/wire/index.js');
+export const { deserialize, Reader, serialize } = require('../../surface/host/wire/index.js');
 export const { TAG: CARRIER } = require('../../surface/protocol.js');
 
 export const writeHooks = { carrierOf: () => undefined, shared: (buffer) => [CARRIER.SHARED, buffer] };

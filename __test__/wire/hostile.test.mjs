@@ -15,6 +15,9 @@ const rich = write({
 });
 const corpus = [...golden.filter(({ bytes }) => bytes.length < 1000), { bytes: rich.bytes, table: arrived(rich.table) }];
 
+const varint = (number) => (number < 128 ? [number] : [(number & 127) | 128, ...varint(Math.floor(number / 128))]);
+const regexp = (source, flags) => encoding('R"', varint(source.length), source, varint(flags));
+
 /** Reads; anything but a value or an ordinary error fails the test. */
 function survive(bytes, table) {
   try {
@@ -121,6 +124,14 @@ const refusals = {
   'unknown flags of a regular expression': [encoding('R"', 1, 'a', [0x80, 0x04]), /unknown flags/],
   'the experimental flag': [encoding('R"', 1, 'a', 64), /unknown flags/],
   'flags that exclude each other': [encoding('R"', 1, 'a', [0x90, 0x02]), /invalid regular expression/],
+  'a regular expression of many properties': [regexp('\\p{L}'.repeat(101), 16), /takes too long to make/],
+  'a regular expression of many negated properties': [regexp('[^\\P{L}]'.repeat(101), 256), /takes too long to make/],
+  'a regular expression of properties of strings': [regexp('\\p{RGI_Emoji}'.repeat(5), 256), /takes too long to make/],
+  'a regular expression of many classes': [regexp('\\W'.repeat(1_001), 256 + 2), /takes too long to make/],
+  'a regular expression of many groups': [regexp(Array.from({ length: 501 }, (_, i) => `(?<a${i}>)`).join(''), 0), /takes too long to make/],
+  'a regular expression of many classes in one': [regexp(`[${'[a]'.repeat(2_000)}]`, 256), /takes too long to make/],
+  'a regular expression of many ranges in any case': [regexp('[\u0100-\u1fff]'.repeat(501), 16 + 2), /takes too long to make/],
+  'a long regular expression': [regexp('a'.repeat(2 ** 15 + 1), 0), /takes too long to make/],
   'a broken regular expression': [encoding('R"', 1, '(', 0), /invalid regular expression/],
   'a wrong number of properties': [encoding('o"', 1, 'aI', 2, '{', 2), /wrong number of properties/],
   'a property twice': [encoding('o"', 1, 'aI', 2, '"', 1, 'aI', 2, '{', 2), /property twice/],

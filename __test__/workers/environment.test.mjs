@@ -3,6 +3,9 @@
 import { test } from 'node:test';
 import { workers } from './helper.mjs';
 
+/** Node 20 cannot be told that handles are not to be cloned; Deno clones all the same. */
+const REFUSES = "const refuses = !globalThis.Deno && !(process.version.startsWith('v20.') && !globalThis.Bun);";
+
 const HANDLES = `
   const { isolate, context } = make();
   const handles = {
@@ -18,14 +21,17 @@ const HANDLES = `
   };
   const guestFunction = context.evalSync('() => 1');`;
 
-test('what postMessage makes of a handle is an empty object that every method refuses', () => workers(`
+test('postMessage refuses a handle, or makes an empty object of it that every method refuses', () => workers(`
   ${HANDLES}
   const worker = work();
   const end = exited(worker);
   const answers = [];
   const finished = new Promise((resolve) => { worker.on('message', (message) => (message === 'end' ? resolve() : answers.push(message))); });
+  ${REFUSES}
   for (const [name, handle] of Object.entries(handles)) {
-    worker.postMessage({ name, handle });
+    let outcome = 'posted';
+    try { worker.postMessage({ name, handle }); } catch (error) { outcome = error.name; }
+    same(name + ' ' + outcome, name + ' ' + (refuses ? 'DataCloneError' : 'posted'));
   }
   let refused;
   try { worker.postMessage({ name: 'function', handle: guestFunction }); } catch (error) { refused = error.name; }
@@ -60,10 +66,17 @@ test('what postMessage makes of a handle is an empty object that every method re
     check('copied', refusal(() => Object.keys(context.evalClosureSync('return $0', [handle], { arguments: { copy: true }, result: { copy: true } })).length), /^gave 0$/);
   });`));
 
-test('a handle hidden in what a worker starts with, or in a MessagePort, is no handle there either', () => workers(`
+test('a handle hidden in what a worker starts with is refused, or no handle there either', () => workers(`
   ${HANDLES}
-  const worker = new Worker(new URL(import.meta.url), { workerData: { reference: handles.reference, nested: [new Map([['copy', handles.copy]])] } });
-  same(await exited(worker), 0);`, `
+  ${REFUSES}
+  let worker;
+  try {
+    worker = new Worker(new URL(import.meta.url), { workerData: { reference: handles.reference, nested: [new Map([['copy', handles.copy]])] } });
+  } catch (error) {
+    same(error.name, 'DataCloneError');
+  }
+  same(worker === undefined, refuses);
+  if (worker !== undefined) same(await exited(worker), 0);`, `
   const { context } = make();
   for (const what of [workerData.reference, workerData.nested[0].get('copy')]) {
     same(what instanceof ivm.Reference || what instanceof ivm.ExternalCopy, false);

@@ -63,6 +63,16 @@ const MANY = host === 'deno' ? 66 : 200;
 
 test(`${MANY}, while the main thread goes on`, () => workers(terminated(MANY), WORK, { limit: 150_000 }));
 
+const PENDING = host === 'deno' ? 24 : 100;
+
+test(`${PENDING} with a call under way, one after the other`, () => workers(`
+  for (let i = 0; i < ${PENDING}; i += 1) await (await ready()).terminate();
+  same(make().context.evalSync('6 * 7'), 42);`, `
+  const { context } = make();
+  context.global.setSync('started', new ivm.Callback(() => { tell(); }, { ignored: true }));
+  context.eval('started(); for (;;);').catch(() => {});
+  setInterval(() => {}, 1000);`));
+
 test('then process.exit with a guest running', () => workers(`${terminated(22)}
   context.global.setSync('leave', () => process.exit(9));
   context.evalSync('leave()');`, WORK, { exit: 9 }));

@@ -2,8 +2,10 @@
 //! as "out of memory", which becomes an ordinary exception; there is no other way to bound a clone that repeats a long
 //! string a million times.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
+
+use crate::native::{System, refusal};
 
 thread_local! {
     /// The largest block this thread may allocate.
@@ -25,15 +27,23 @@ fn allowed(size: usize) -> bool {
     allowed
 }
 
+/// What the caller gets, who may end without it.
+fn given(block: *mut u8) -> *mut u8 {
+    if block.is_null() {
+        refusal::note();
+    }
+    block
+}
+
 // SAFETY: every request is passed on to the system's allocator unchanged, or refused with null, which the contract of
 // `GlobalAlloc` allows.
 unsafe impl GlobalAlloc for Capped {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !allowed(layout.size()) {
-            return std::ptr::null_mut();
+            return given(std::ptr::null_mut());
         }
         // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
+        given(unsafe { System.alloc(layout) })
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
@@ -43,18 +53,18 @@ unsafe impl GlobalAlloc for Capped {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !allowed(layout.size()) {
-            return std::ptr::null_mut();
+            return given(std::ptr::null_mut());
         }
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        unsafe { System.alloc_zeroed(layout) }
+        given(unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !allowed(size) {
-            return std::ptr::null_mut();
+            return given(std::ptr::null_mut());
         }
         // SAFETY: the caller keeps the contract of `realloc`; all blocks are the system's.
-        unsafe { System.realloc(pointer, layout, size) }
+        given(unsafe { System.realloc(pointer, layout, size) })
     }
 }
 

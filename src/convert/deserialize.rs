@@ -73,17 +73,20 @@ unsafe extern "C" fn free_buffer(_data: *mut c_void, length: usize, owner: *mut 
 fn adopt_shared<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     memory: Arc<SharedMemory>,
+    budget: Arc<Budget>,
 ) -> v8::Local<'s, v8::SharedArrayBuffer> {
     let (data, length) = (memory.pointer().cast::<c_void>(), memory.len());
-    let owner = Arc::into_raw(memory).cast_mut().cast::<c_void>();
+    budget.share(length);
+    let owner = Box::into_raw(Box::new((memory, budget))).cast::<c_void>();
     // SAFETY: the memory is valid for `length` bytes while its `SharedMemory` lives, which `free_shared` ends.
     let store = unsafe { v8::SharedArrayBuffer::new_backing_store_from_ptr(data, length, free_shared, owner) };
     v8::SharedArrayBuffer::with_backing_store(scope, &store.make_shared())
 }
 
 unsafe extern "C" fn free_shared(_data: *mut c_void, _length: usize, owner: *mut c_void) {
-    // SAFETY: `owner` is the `Arc` that `adopt_shared` gave away; V8 calls this once.
-    drop(unsafe { Arc::from_raw(owner.cast::<SharedMemory>()) });
+    // SAFETY: `owner` is the box that `adopt_shared` gave away; V8 calls this once.
+    let owner = unsafe { Box::from_raw(owner.cast::<(Arc<SharedMemory>, Arc<Budget>)>()) };
+    owner.1.unshare(owner.0.len());
 }
 
 struct Delegate<'a> {
@@ -151,6 +154,6 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
             throw(scope, "The shared memory is gone.");
             return None;
         }
-        Some(adopt_shared(scope, memory))
+        Some(adopt_shared(scope, memory, self.exchange.budget()))
     }
 }

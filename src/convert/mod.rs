@@ -14,7 +14,7 @@ pub use external::external_text_to_v8;
 pub use fault::{
     current_frames, exception_from_fault, fault_from_caught, fault_from_compilation, fault_from_exception,
 };
-pub use serialize::clone_from_v8;
+pub use serialize::{clone_from_v8, move_from_v8};
 
 use crate::value::{BigInt, Budget, Code, ErrorClass, Fault, SharedMemory, Text, TypeOf, Value};
 
@@ -24,8 +24,12 @@ pub trait Exchange {
     fn adopt<'s>(&self, scope: &mut v8::PinScope<'s, '_>, value: Value) -> Result<v8::Local<'s, v8::Value>, Fault>;
     /// Whether `object` stands for a handle. Must not run JavaScript: V8's serializer asks in the middle of its work.
     fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool;
-    /// The handle that `object` stands for, if it is one.
-    fn identify(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Value>;
+    /// The handle that `object` stands for, if it is one; a fault where that was released.
+    fn identify(
+        &self,
+        scope: &mut v8::PinScope<'_, '_>,
+        object: v8::Local<'_, v8::Object>,
+    ) -> Result<Option<Value>, Fault>;
     /// The most bytes that one value may take out of this isolate.
     fn limit(&self) -> usize;
     /// What buffers of this isolate are charged to.

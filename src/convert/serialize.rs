@@ -12,6 +12,16 @@ pub fn clone_from_v8<'s>(
     exchange: &dyn Exchange,
     value: v8::Local<'s, v8::Value>,
 ) -> Result<Value, Fault> {
+    move_from_v8(scope, exchange, value, &[])
+}
+
+/// As [`clone_from_v8`], and `moved`, which are not detached and no two of them the same, are emptied.
+pub fn move_from_v8<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    exchange: &dyn Exchange,
+    value: v8::Local<'s, v8::Value>,
+    moved: &[v8::Local<'s, v8::ArrayBuffer>],
+) -> Result<Value, Fault> {
     let limit = exchange.limit();
     if let Some(primitive) = primitive_from_v8(scope, value, limit)? {
         return Ok(primitive);
@@ -24,9 +34,18 @@ pub fn clone_from_v8<'s>(
     let context = scope.get_current_context();
     let table = RefCell::default();
     let refused = Cell::new(false);
-    let delegate = Delegate { exchange, table: &table, refused: &refused };
+    let raised = RefCell::default();
+    let delegate = Delegate { exchange, table: &table, refused: &refused, raised: &raised };
     let serializer = v8::ValueSerializer::new(scope, Box::new(delegate));
-    if let Some(buffer) = whole_buffer(scope, value) {
+    for (index, buffer) in moved.iter().enumerate() {
+        let id = u32::try_from(index).map_err(|_| too_large(limit))?;
+        v8::ValueSerializerHelper::transfer_array_buffer(&serializer, id, *buffer);
+        // Filled in when nothing of the guest runs any more.
+        table.borrow_mut().push(Entry::Buffer(Arc::default()));
+    }
+    if moved.is_empty()
+        && let Some(buffer) = whole_buffer(scope, value)
+    {
         // Its contents go into the table, which saves copying them through the serializer's growing buffer.
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, 0, buffer);
         let bytes = contents(&buffer, limit)?;
@@ -37,6 +56,9 @@ pub fn clone_from_v8<'s>(
         serializer.write_value(context, value)
     });
     let Some(written) = written else { return Err(too_large(limit)) };
+    if let Some(fault) = raised.take() {
+        return Err(fault);
+    }
     if written != Some(true) {
         return Err(match fault_from_caught(scope) {
             // Not thrown by the guest, whose getters run here as well.
@@ -47,14 +69,17 @@ pub fn clone_from_v8<'s>(
     }
     let bytes = serializer.release();
     drop(serializer);
-    let payload = Payload { bytes: Arc::new(bytes), table: table.into_inner(), moved: false };
+    let mut table = table.into_inner();
+    empty(moved, &mut table, limit)?;
+    let payload = Payload { bytes: Arc::new(bytes), table, moved: !moved.is_empty() };
     if payload.byte_size() > limit {
         return Err(too_large(limit));
     }
     Ok(Value::Payload(Box::new(payload)))
 }
 
-/// The buffer that the value is, or that it is a view on: all of it travels, as V8's serializer has it.
+/// The buffer that the value is, or that it is a view on: all of it travels, as V8's serializer has it. One that was emptied
+/// is copied as what it is, though V8 refuses it inside of other values.
 fn whole_buffer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     value: v8::Local<'s, v8::Value>,
@@ -70,7 +95,29 @@ fn whole_buffer<'s>(
         v8::Local::<v8::ArrayBuffer>::try_from(value).ok()?
     };
     let fixed = !buffer.get_backing_store().is_resizable_by_user_javascript();
-    (fixed && !buffer.was_detached()).then_some(buffer)
+    fixed.then_some(buffer)
+}
+
+/// Moves the contents of `buffers` to the first rows of `table`: all of them or none.
+fn empty(buffers: &[v8::Local<'_, v8::ArrayBuffer>], table: &mut [Entry], limit: usize) -> Result<(), Fault> {
+    let refused = || Fault::refused("An ArrayBuffer is detached and could not be cloned.");
+    let mut total = 0_usize;
+    for (buffer, row) in buffers.iter().zip(table) {
+        total = total.saturating_add(buffer.byte_length());
+        if total > limit {
+            return Err(too_large(limit));
+        }
+        if buffer.was_detached() || !buffer.is_detachable() {
+            return Err(refused());
+        }
+        *row = Entry::Buffer(Arc::new(contents(buffer, limit)?));
+    }
+    for buffer in buffers {
+        if buffer.detach(None) != Some(true) {
+            return Err(refused());
+        }
+    }
+    Ok(())
 }
 
 fn contents(buffer: &v8::ArrayBuffer, limit: usize) -> Result<Vec<u8>, Fault> {
@@ -87,11 +134,38 @@ fn contents(buffer: &v8::ArrayBuffer, limit: usize) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
+/// Whether a shared buffer is that of a `WebAssembly.Memory`, which V8 gives away nowhere but here: it writes more of such a
+/// buffer, and of the memory, than it can read where the buffer has become one of ordinary memory.
+fn of_wasm(scope: &mut v8::PinScope<'_, '_>, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> bool {
+    let context = scope.get_current_context();
+    let serializer = v8::ValueSerializer::new(scope, Box::new(Alone));
+    v8::ValueSerializerHelper::write_header(&serializer);
+    let written = serializer.write_value(context, buffer.into());
+    written != Some(true) || serializer.release() != Payload::ONLY_SHARED
+}
+
+/// Of a shared buffer that is all that is written.
+struct Alone;
+
+impl v8::ValueSerializerImpl for Alone {
+    fn throw_data_clone_error<'s>(&self, _scope: &mut v8::PinScope<'s, '_>, _message: v8::Local<'s, v8::String>) {}
+
+    fn get_shared_array_buffer_id<'s>(
+        &self,
+        _scope: &mut v8::PinScope<'s, '_>,
+        _buffer: v8::Local<'s, v8::SharedArrayBuffer>,
+    ) -> Option<u32> {
+        Some(0)
+    }
+}
+
 struct Delegate<'a> {
     exchange: &'a dyn Exchange,
     table: &'a RefCell<Vec<Entry>>,
     /// What was thrown says that the value cannot be cloned.
     refused: &'a Cell<bool>,
+    /// What was wrong with a handle.
+    raised: &'a RefCell<Option<Fault>>,
 }
 
 impl Delegate<'_> {
@@ -123,14 +197,22 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
         object: v8::Local<'s, v8::Object>,
         serializer: &dyn v8::ValueSerializerHelper,
     ) -> Option<bool> {
-        let Some(value) = self.exchange.identify(scope, object) else {
+        let message = match self.exchange.identify(scope, object) {
+            Ok(Some(value)) => {
+                serializer.write_uint32(self.push(Entry::Value(value))?);
+                return Some(true);
+            }
             // Objects with internal fields of V8's own, such as a WebAssembly.Memory.
-            let message = v8::String::new(scope, "#<Object> could not be cloned.")?;
-            self.throw_data_clone_error(scope, message);
-            return None;
+            Ok(None) => "#<Object> could not be cloned.".to_owned(),
+            Err(fault) => {
+                let message = fault.message();
+                self.raised.replace(Some(fault));
+                message
+            }
         };
-        serializer.write_uint32(self.push(Entry::Value(value))?);
-        Some(true)
+        let message = v8::String::new(scope, &message)?;
+        self.throw_data_clone_error(scope, message);
+        None
     }
 
     fn get_shared_array_buffer_id<'s>(
@@ -138,6 +220,11 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
         scope: &mut v8::PinScope<'s, '_>,
         buffer: v8::Local<'s, v8::SharedArrayBuffer>,
     ) -> Option<u32> {
+        if of_wasm(scope, buffer) {
+            let message = v8::String::new(scope, "A SharedArrayBuffer of WebAssembly could not be shared.")?;
+            self.throw_data_clone_error(scope, message);
+            return None;
+        }
         let Some(memory) = self.exchange.shared(buffer) else {
             let message = v8::String::new(scope, "A growable SharedArrayBuffer could not be shared.")?;
             self.throw_data_clone_error(scope, message);

@@ -4,6 +4,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use crate::native;
 use crate::value::Budget;
 
 static VTABLE: v8::RustAllocatorVtable<Budget> =
@@ -21,7 +22,7 @@ unsafe extern "C" fn allocate(budget: &Budget, length: usize) -> *mut c_void {
         return std::ptr::null_mut();
     }
     // SAFETY: calloc has no preconditions; a length of 0 is rounded up so that null always means failure.
-    let memory = unsafe { libc::calloc(length.max(1), 1) };
+    let memory = unsafe { native::calloc(length.max(1), 1) };
     if memory.is_null() {
         budget.give_back(length);
     }
@@ -33,7 +34,7 @@ unsafe extern "C" fn allocate_uninitialized(budget: &Budget, length: usize) -> *
         return std::ptr::null_mut();
     }
     // SAFETY: malloc has no preconditions; a length of 0 is rounded up so that null always means failure.
-    let memory = unsafe { libc::malloc(length.max(1)) };
+    let memory = unsafe { native::malloc(length.max(1)) };
     if memory.is_null() {
         budget.give_back(length);
     }
@@ -42,7 +43,7 @@ unsafe extern "C" fn allocate_uninitialized(budget: &Budget, length: usize) -> *
 
 unsafe extern "C" fn free(budget: &Budget, data: *mut c_void, length: usize) {
     // SAFETY: V8 frees exactly what this allocator gave it, once.
-    unsafe { libc::free(data) };
+    unsafe { native::free(data) };
     budget.give_back(length);
 }
 

@@ -1,5 +1,6 @@
 //! Startup snapshots that users have had made: a heap with their code in it, which isolates start from instead of ours.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::seal;
@@ -12,6 +13,21 @@ pub struct Snapshot {
     sealed: Arc<Vec<u8>>,
     offset: usize,
     size: Size,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Snapshot({} bytes)", self.sealed.len())
+    }
+}
+
+impl Eq for Snapshot {}
+
+impl PartialEq for Snapshot {
+    /// The same bytes, and not such as look like them.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.sealed, &other.sealed)
+    }
 }
 
 /// What the realms that start from a snapshot take more than others, in bytes.
@@ -54,6 +70,11 @@ impl Snapshot {
         let size = Size { heap: usize::try_from(heap).ok()?, buffers: usize::try_from(buffers).ok()? };
         remember(&sealed, offset, size);
         Some(Self { sealed, offset, size })
+    }
+
+    /// As it goes out, also to another process.
+    pub fn sealed(&self) -> &Arc<Vec<u8>> {
+        &self.sealed
     }
 
     pub fn size(&self) -> Size {

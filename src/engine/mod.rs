@@ -4,10 +4,19 @@
 mod abort;
 mod allocator;
 mod blob;
+mod heap;
+mod icu;
+#[cfg(target_os = "macos")]
+mod macos;
+mod pages;
 mod platform;
 mod pool;
 mod seal;
+mod seat;
 mod snapshot;
+mod space;
+#[cfg(windows)]
+mod windows;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,10 +24,14 @@ use std::sync::{Arc, OnceLock};
 use crate::value::Budget;
 pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
+pub use heap::Heap;
+pub use pages::draw_on;
 pub use platform::{TaskSink, forget_isolate, make_author, make_isolate, register_isolate};
-pub use pool::run_on_pool;
-pub use seal::{open, seal};
+pub use pool::{run_on_pool, threads};
+pub use seal::{hash, hash_units, open, seal};
+pub use seat::{Occupant, Seat};
 pub use snapshot::{BOOTSTRAP, Recipe};
+pub use space::for_isolate as address_space;
 
 /// Flags set before V8 starts. Each is here for a reason that a test proves.
 const FLAGS: &str = concat!(
@@ -29,12 +42,25 @@ const FLAGS: &str = concat!(
     // Turboshaft's loop unrolling removes the wrong loop's stack check: `for(;;) new Array(1000).fill(1.5)` would
     // never see a termination.
     "--no-turboshaft-loop-unrolling ",
+    // The same phase for WebAssembly: after an `array.new` of a few elements the next loop may lose its check.
+    "--no-wasm-loop-unrolling ",
+    // While a function is compiled on another thread, a loop that runs in it would not look for a termination for 2^30 bytes
+    // of bytecode, however long they take.
+    "--no-concurrent-recompilation ",
     // V8's read-only heap is one for all isolates. A snapshot made while there is no other isolate would bring one of its
     // own, and no isolate of another snapshot could live beside one that starts from it.
     "--no-extensible-ro-snapshot ",
-    // A WebAssembly memory is outside the heap limit; 1,024 pages are 64 MiB.
-    "--wasm-max-mem-pages=1024 ",
 );
+
+/// V8's own version.
+pub fn version() -> &'static str {
+    v8::V8::get_version()
+}
+
+/// Whether the process has address space for another isolate, and for V8 if that has yet to start. V8 would end the process.
+pub fn has_room() -> bool {
+    space::has_room(ENGINE.get().is_none())
+}
 
 /// Guests have `gc()`. Only counts before the engine starts.
 static EXPOSE_GC: AtomicBool = AtomicBool::new(false);
@@ -42,6 +68,11 @@ static EXPOSE_GC: AtomicBool = AtomicBool::new(false);
 /// Gives guests a `gc` function, as V8's flag `--expose-gc` does. Without effect once the engine has started.
 pub fn expose_gc() {
     EXPOSE_GC.store(true, Ordering::Relaxed);
+}
+
+#[cfg_attr(windows, allow(dead_code, reason = "children are told, and there are none"))]
+pub fn exposes_gc() -> bool {
+    EXPOSE_GC.load(Ordering::Relaxed)
 }
 
 /// Room above a guest's limit: the young generation, and what a collection moves about.
@@ -70,14 +101,21 @@ impl Engine {
                 v8::V8::set_flags_from_string("--expose-gc");
             }
             v8::V8::set_entropy_source(entropy);
+            icu::count();
             // Without its data V8's ICU aborts at the first use of `Intl`. An error here means a second call.
             let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
             v8::V8::initialize_platform(platform::new());
             v8::V8::initialize();
+            pages::watch();
             abort::intercept(park);
             let script = recipe.script();
-            Engine { snapshot: snapshot::build(&script), recipe: seal::hash(script.as_bytes()) }
+            Engine { snapshot: snapshot::build(recipe, &script), recipe: seal::hash(script.as_bytes()) }
         })
+    }
+
+    /// Whether isolates start with what the recipe makes.
+    pub fn follows_recipe(&self) -> bool {
+        !self.snapshot.is_empty()
     }
 
     /// Parameters every isolate starts from: a snapshot, which the caller keeps as long as the isolate, its heap, its buffer
@@ -107,9 +145,20 @@ impl Engine {
         Snapshot::seal(contents, self.recipe, size)
     }
 
+    #[cfg(test)]
+    pub fn seal_snapshot_of(&self, recipe: &Recipe, contents: &[u8]) -> Vec<u8> {
+        Snapshot::seal(contents, seal::hash(recipe.script().as_bytes()), Size::default()).to_vec()
+    }
+
     /// One that has come back; `None` unless this build has made it.
     pub fn open_snapshot(&self, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
         Snapshot::open(sealed, self.recipe)
+    }
+
+    /// One that this build has made in a process with another recipe.
+    #[cfg_attr(windows, allow(dead_code, reason = "children get such, and there are none"))]
+    pub fn open_snapshot_of(&self, recipe: &Recipe, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
+        Snapshot::open(sealed, seal::hash(recipe.script().as_bytes()))
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use super::Heap;
+
 /// Where an isolate takes its foreground tasks.
 pub trait TaskSink: Send + Sync {
     /// Runs `task` on the isolate's thread, after `delay`. May be called on any thread.
@@ -24,6 +26,7 @@ static MAKING: AtomicUsize = AtomicUsize::new(0);
 /// Runs V8's constructor of an isolate, which is then to be registered.
 pub fn make_isolate(params: v8::CreateParams) -> v8::OwnedIsolate {
     MAKING.fetch_add(1, Ordering::AcqRel);
+    Heap::forget_last();
     v8::Isolate::new(params)
 }
 

@@ -2,6 +2,7 @@
 //! idle ones go.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -15,6 +16,13 @@ const MAX_THREADS: usize = 16_384;
 
 const KEEP_ALIVE: Duration = Duration::from_millis(1_000);
 
+/// Threads of the pool that exist.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+pub fn threads() -> usize {
+    THREADS.load(Ordering::Relaxed)
+}
+
 static POOL: OnceLock<Option<Runtime>> = OnceLock::new();
 
 /// Runs `work` on a pool thread. False when no thread can be had at all.
@@ -25,6 +33,12 @@ pub fn run_on_pool(work: impl FnOnce() + Send + 'static) -> bool {
             .thread_stack_size(STACK_SIZE)
             .thread_keep_alive(KEEP_ALIVE)
             .max_blocking_threads(MAX_THREADS)
+            .on_thread_start(|| {
+                THREADS.fetch_add(1, Ordering::Relaxed);
+            })
+            .on_thread_stop(|| {
+                THREADS.fetch_sub(1, Ordering::Relaxed);
+            })
             .build()
             .ok()
     });

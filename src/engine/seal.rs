@@ -7,10 +7,26 @@ const WORD: usize = 8;
 
 /// Not a cryptographic one: against accidents, not against a host that attacks itself.
 pub fn hash(bytes: &[u8]) -> u64 {
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let (words, rest) = bytes.as_chunks::<WORD>();
-    let hash = words.iter().fold(bytes.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    let hash = words.iter().fold(seed(bytes.len()), |hash, word| mix(hash, u64::from_le_bytes(*word)));
     rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)))
+}
+
+/// As [`hash`], of UTF-16.
+pub fn hash_units(units: &[u16]) -> u64 {
+    let (words, rest) = units.as_chunks::<{ WORD / 2 }>();
+    let word = |units: &[u16; WORD / 2]| units.iter().rev().fold(0, |word, unit| word << 16 | u64::from(*unit));
+    let hash = words.iter().fold(seed(units.len()), |hash, units| mix(hash, word(units)));
+    rest.iter().fold(hash, |hash, unit| mix(hash, u64::from(*unit)))
+}
+
+/// A small one would become zero by a word that is the same, and stay so for all zeros that follow.
+fn seed(length: usize) -> u64 {
+    mix(0x6a09_e667_f3bc_c908, length as u64)
+}
+
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
 /// `contents` with a tag, which holds `facts` as well.
@@ -49,7 +65,25 @@ fn check(tag: &[u8], contents: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{open, seal};
+    use super::{hash, hash_units, open, seal};
+
+    #[test]
+    fn hashes_every_unit_in_its_place() {
+        let text: Vec<u16> = (0..21).map(|unit| unit * 3).collect();
+        for length in 0..text.len() {
+            let one = &text[..length];
+            let bytes: Vec<u8> = one.iter().map(|unit| *unit as u8).collect();
+            assert_ne!(hash_units(one), hash_units(&text[..=length]));
+            assert_ne!(hash(&bytes), hash(&[&bytes[..], &[0]].concat()));
+            for index in 0..length {
+                let (mut other, mut bytes_other) = (one.to_vec(), bytes.clone());
+                other[index] ^= 0x100;
+                bytes_other[index] ^= 1;
+                assert_ne!(hash_units(one), hash_units(&other), "unit {index} of {length}");
+                assert_ne!(hash(&bytes), hash(&bytes_other), "byte {index} of {length}");
+            }
+        }
+    }
 
     #[test]
     fn refuses_what_was_changed() {
@@ -61,6 +95,18 @@ mod tests {
             changed[index] ^= 1;
             assert_eq!(open::<2>(*b"test", &changed), None, "byte {index}");
             assert_eq!(open::<2>(*b"test", &sealed[..index]), None, "{index} bytes");
+        }
+    }
+
+    #[test]
+    fn refuses_less_and_more_of_small_numbers_and_zeros() {
+        for contents in [&b""[..], &[1], &[2, 0], &[3, 0, 0], &[0; 8], &[8, 0, 0, 0, 0, 0, 0, 0], &[16; 16], &[0; 64]] {
+            let sealed = seal(*b"test", [0, 0], contents);
+            for length in (0..sealed.len()).chain(sealed.len() + 1..sealed.len() + 20) {
+                let mut changed = sealed.clone();
+                changed.resize(length, 0);
+                assert_eq!(open::<2>(*b"test", &changed), None, "{length} bytes instead of {}", sealed.len());
+            }
         }
     }
 }

@@ -11,12 +11,16 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// Realms start with nothing of ours in them, and no snapshot is made, which takes longer than all else at V8's start.
+    #[cfg_attr(windows, allow(dead_code, reason = "children start so, and there are none"))]
+    pub const NONE: Self = Self { modules: &[], entry: "" };
+
     /// One script that evaluates to the exports of the entry module.
-    pub(super) fn script(&self) -> String {
+    pub fn script(&self) -> String {
         let mut script = String::from("(() => { 'use strict'; const factories = { __proto__: null,\n");
         for (name, source) in self.modules {
             // Writing to a String cannot fail.
-            let _ = writeln!(script, "{name:?}: (module, exports, require) => {{ {source}\n}},");
+            let _ = writeln!(script, "{name:?}: (module, exports, require) => {{ {}\n}},", without_comments(source));
         }
         let _ = write!(
             script,
@@ -34,11 +38,40 @@ impl Recipe {
     }
 }
 
+/// A source without indentation and without the comments that begin a line: every isolate has a copy of it in its heap.
+/// Nothing in the sources spans lines but comments, which a test checks.
+fn without_comments(source: &str) -> String {
+    let mut plain = String::with_capacity(source.len());
+    let mut inside = false;
+    for line in source.lines() {
+        let mut rest = line.trim();
+        loop {
+            if inside {
+                let Some((_, after)) = rest.split_once("*/") else { break };
+                rest = after.trim_start();
+            }
+            inside = rest.starts_with("/*");
+            if !inside {
+                break;
+            }
+        }
+        if !inside && !rest.is_empty() && !rest.starts_with("//") {
+            plain.push_str(rest);
+            plain.push('\n');
+        }
+    }
+    plain
+}
+
 /// Index of the entry module's exports among the data of the snapshot's context.
 pub const BOOTSTRAP: usize = 0;
 
-/// Makes the snapshot of a recipe's script; empty (V8's own is used then) only if that fails, which a test excludes.
-pub fn build(script: &str) -> &'static [u8] {
+/// Makes the snapshot of a recipe's script; empty (V8's own is used then) where there is nothing in the recipe, otherwise only if
+/// that fails, which a test excludes.
+pub fn build(recipe: &Recipe, script: &str) -> &'static [u8] {
+    if recipe.modules.is_empty() {
+        return &[];
+    }
     let mut creator = v8::Isolate::snapshot_creator(None, None);
     let mut complete = false;
     {
@@ -57,5 +90,30 @@ pub fn build(script: &str) -> &'static [u8] {
     match blob {
         Some(blob) if complete => Box::leak(blob.to_vec().into_boxed_slice()),
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comments;
+    use crate::guest::RECIPE;
+
+    #[test]
+    fn comments_go() {
+        let source =
+            "'use strict';\n// one\n\n/** two */\n  /**\n   * three\n   */\n  /** four */ f('//', /\\/*/); // five\n";
+        assert_eq!(without_comments(source), "'use strict';\nf('//', /\\/*/); // five\n");
+    }
+
+    #[test]
+    fn nothing_else_spans_lines() {
+        for (name, source) in RECIPE.modules.iter().chain(crate::web::RECIPE.modules) {
+            for line in source.lines() {
+                assert!(line.matches('`').count().is_multiple_of(2), "{name}: {line}");
+                // A comment after code ends on its line.
+                let begins = line.rfind("/*").filter(|at| !line[..*at].trim().is_empty());
+                assert!(begins.is_none_or(|at| line[at..].contains("*/")), "{name}: {line}");
+            }
+        }
     }
 }

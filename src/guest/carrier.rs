@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::outgoing;
+use super::{moving, outgoing};
 use crate::convert::{self, Exchange};
 use crate::isolate::{Held, Place};
 use crate::ops::protocol::{callback_mode, kind, tag};
 use crate::ops::{self, Transfer};
-use crate::value::{Callable, ErrorFault, Fault, Handle, Outcome, Value};
+use crate::value::{Callable, Code, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
 
 /// The neutral value that a carrier of the surface stands for.
 pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local<'s, v8::Value>) -> Outcome {
@@ -27,10 +27,10 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             }
             Ok(value)
         }
-        tag::HANDLE => match number(scope, array, 1)? as usize {
-            0 => Ok(Value::Handle(Handle::Ivm)),
-            id => at.guest.carried(id).ok_or_else(ops::malformed),
-        },
+        tag::HANDLE => {
+            let id = number(scope, array, 1)? as usize;
+            at.guest.carried(id).ok_or_else(ops::malformed)
+        }
         tag::FUNCTION => {
             let target = element(scope, array, 1)?;
             let mode = callback_mode(number(scope, array, 2)? as u32);
@@ -41,10 +41,21 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             let slot = at.guest.hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
             Ok(Value::Function(Arc::new(Callable { slot, name, length, mode })))
         }
-        tag::DEREF => match at.guest.carried(number(scope, array, 1)? as usize) {
-            Some(Value::Handle(Handle::Reference(reference))) => Ok(Value::Dereference(reference)),
-            _ => Err(ops::malformed()),
-        },
+        tag::DEREF => {
+            let reference = match array.length() {
+                // A value that no other isolate has heard of yet.
+                3 => {
+                    let value = element(scope, array, 2)?;
+                    Some(ops::transfer_out(scope, at, value, Transfer(Transfer::REFERENCE))?)
+                }
+                _ => at.guest.carried(number(scope, array, 1)? as usize),
+            };
+            match reference {
+                Some(Value::Handle(Handle::Reference(reference))) => Ok(Value::Dereference(reference)),
+                _ => Err(ops::malformed()),
+            }
+        }
+        tag::MOVE => moving::read(scope, at, array),
         tag::COPY_INTO => match at.guest.carried(number(scope, array, 1)? as usize) {
             Some(Value::Handle(Handle::ExternalCopy(copy))) => {
                 let transfer_in = element(scope, array, 2)?.is_true();
@@ -56,7 +67,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
     }
 }
 
-fn element<'s>(
+pub fn element<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     array: v8::Local<'s, v8::Array>,
     index: u32,
@@ -67,6 +78,42 @@ fn element<'s>(
 fn number(scope: &mut v8::PinScope<'_, '_>, array: v8::Local<'_, v8::Array>, index: u32) -> Result<f64, Fault> {
     let value = array.get_index(scope, index).ok_or(Fault::Stopped)?;
     v8::Local::<v8::Number>::try_from(value).map(|number| number.value()).map_err(|_| ops::malformed())
+}
+
+/// The carrier of an outcome that the surface has an object for: a handle is only its number.
+pub fn write_id<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    outcome: Outcome,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    let outcome = outcome.and_then(|value| {
+        if let Value::Handle(handle) = &value {
+            charge_for(at, handle)?;
+        }
+        Ok(value)
+    });
+    match outcome {
+        Ok(value @ Value::Handle(_)) => Ok(write_handle(scope, at.guest.carry(value))),
+        outcome => write(scope, at, outcome),
+    }
+}
+
+/// A guest-made copy is charged to whichever guest comes to hold it first.
+pub fn charge_for(at: &Place, handle: &Handle) -> Result<(), Fault> {
+    if let Handle::ExternalCopy(copy) = handle
+        && !copy.charge_to(&at.guest.remote()?.copies)
+    {
+        let message = "The copies that are held here take more than the memory limit; release some";
+        return Err(Fault::coded(ErrorClass::RangeError, message, Code::Limit));
+    }
+    Ok(())
+}
+
+fn write_handle<'s>(scope: &mut v8::PinScope<'s, '_>, id: usize) -> v8::Local<'s, v8::Value> {
+    // The kind is of no interest: the surface has asked for it.
+    let elements = [f64::from(tag::HANDLE), f64::from(kind::LINKER), id as f64];
+    let elements = elements.map(|number| v8::Number::new(scope, number).into());
+    v8::Array::new_with_elements(scope, &elements).into()
 }
 
 /// The carrier of an outcome; [`Fault::Stopped`] where the guest is being stopped and nothing of it may run on.
@@ -85,10 +132,7 @@ pub fn write<'s>(
         }
         // Of no class: the surface knows it by its id.
         Ok(Value::Handle(handle @ Handle::Linker(_))) => {
-            let id = at.guest.carry(Value::Handle(handle));
-            let elements = [f64::from(tag::HANDLE), f64::from(kind::LINKER), id as f64];
-            let elements = elements.map(|number| v8::Number::new(scope, number).into());
-            return Ok(v8::Array::new_with_elements(scope, &elements).into());
+            return Ok(write_handle(scope, at.guest.carry(Value::Handle(handle))));
         }
         Ok(value) => match convert::to_v8(scope, at, value) {
             Ok(value) if value.is_object() || value.is_symbol() => {

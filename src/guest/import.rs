@@ -55,7 +55,7 @@ fn import<'s>(
 }
 
 /// The number of the module whose code it is.
-fn number_of(scope: &mut v8::PinScope<'_, '_>, options: v8::Local<'_, v8::Data>) -> Option<u32> {
+pub fn number_of(scope: &mut v8::PinScope<'_, '_>, options: v8::Local<'_, v8::Data>) -> Option<u32> {
     let options = v8::Local::<v8::FixedArray>::try_from(options).ok()?;
     let number = v8::Local::<v8::Value>::try_from(options.get(scope, 0)?).ok()?;
     Some(v8::Local::<v8::Number>::try_from(number).ok()?.value() as u32)
@@ -72,7 +72,7 @@ fn request(
 ) -> Result<(), Fault> {
     at.guest.check_stopping()?;
     let loader = loader.ok_or_else(|| Fault::coded(ErrorClass::Error, "Not supported", Code::Unsupported))?;
-    ops::check_attributes(&attributes)?;
+    ops::check_attributes(&attributes, ErrorClass::TypeError)?;
     let mut args = vec![context_of(scope, at)?, Value::Number(f64::from(loader.index)), Value::String(specifier)];
     args.extend(attributes.into_iter().flat_map(|(key, value)| [Value::String(key), Value::String(value)]));
     let bytes = args.iter().map(Value::byte_size).sum();
@@ -94,11 +94,17 @@ fn request(
             Err(fault) => reject(scope, at, importer, &fault),
         }
     })?;
-    let prepared = ops::call_callable(&loader.load, args)?;
+    let prepared = ops::call_callable(&loader.load, args)?.within(at.guest.limits());
     outgoing::start(scope, at, prepared, bytes, Arc::new(Awaited(answer)))
 }
 
-fn reject(scope: &mut v8::PinScope<'_, '_>, at: &Place, resolver: v8::Local<'_, v8::PromiseResolver>, fault: &Fault) {
+/// `import()` fails.
+pub fn reject(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    resolver: v8::Local<'_, v8::PromiseResolver>,
+    fault: &Fault,
+) {
     let exception = convert::exception_from_fault(scope, fault, |scope, value| convert::to_v8(scope, at, value).ok());
     // A promise that cannot be settled belongs to an isolate that is being stopped.
     let _ = exception.and_then(|exception| resolver.reject(scope, exception));
@@ -154,7 +160,15 @@ fn arrive(
         Held::Module(compiled) => Some(v8::Local::new(scope, &compiled.module)),
         _ => None,
     });
-    let module = module.ok_or_else(ops::malformed)?;
+    evaluate_for(scope, resolver, module.ok_or_else(ops::malformed)?)
+}
+
+/// Evaluates a module that is instantiated. `resolver` settles with its namespace when that is done.
+pub fn evaluate_for<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    resolver: v8::Local<'_, v8::PromiseResolver>,
+    module: v8::Local<'s, v8::Module>,
+) -> Result<(), Fault> {
     let evaluated = ops::evaluate(scope, module)?;
     let namespace = module.get_module_namespace();
     // Not by resolving with a promise: that would look for a `then` that guest code may have replaced.
@@ -188,8 +202,8 @@ fn on_failed<'s>(
     }
 }
 
-/// Who imports a module, and the module's namespace.
-fn importer<'s>(
+/// Who imports a module, and what else is told beside: the module's namespace.
+pub fn importer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Option<(v8::Local<'s, v8::PromiseResolver>, v8::Local<'s, v8::Value>)> {

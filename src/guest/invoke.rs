@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{carrier, member, outgoing, surface, tracker};
-use crate::convert::{self, cap};
+use super::{brand, carrier, local, member, offspring, outgoing, surface, tracker};
+use crate::convert::cap;
 use crate::isolate::{Guest, Place};
 use crate::ops::protocol::mode;
-use crate::ops::{self, Prepared, Transfer, op};
-use crate::value::{Answer, Code, ErrorClass, Fault, Value};
+use crate::ops::{self, Prepared, op};
+use crate::value::{Answer, Code, ErrorClass, Fault, Payload, Value};
 
-/// `{ invoke, release, track, owned, cross, isArrayBuffer, now }`.
+/// `{ invoke, release, track, brand, owned, cross, get, set, remove, isArrayBuffer, now }`.
 pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>, guest: &Guest) -> Option<v8::Local<'s, v8::Object>> {
     let object = v8::Object::new(scope);
     let functions = [
@@ -17,7 +17,11 @@ pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>, guest: &Guest) -> Opt
         ("release", release_function(scope)?),
         ("track", tracker(scope, guest)?),
         ("owned", v8::Function::new(scope, owned)?),
-        ("cross", v8::Function::new(scope, cross)?),
+        ("brand", v8::Function::new(scope, brand_object)?),
+        ("cross", v8::Function::new(scope, local::cross)?),
+        ("get", v8::Function::new(scope, local::get)?),
+        ("set", v8::Function::new(scope, local::set)?),
+        ("remove", v8::Function::new(scope, local::remove)?),
         ("isArrayBuffer", v8::Function::new(scope, is_array_buffer)?),
         ("now", v8::Function::new(scope, now)?),
     ];
@@ -49,15 +53,30 @@ fn invoke<'s>(
     let request = number(scope, &args, 2);
     let outcome = prepare(scope, &at, op, &args).and_then(|(prepared, bytes)| match waiting {
         mode::SYNC if op == op::REF_APPLY_SYNC_PROMISE => outgoing::wait_settled(scope, &at, prepared),
+        // Part of a compilation that may have been asynchronous.
+        mode::SYNC if op == op::SCRIPT_CACHED_DATA => outgoing::wait_anyway(scope, &at, prepared),
         mode::SYNC => outgoing::wait(scope, &at, prepared),
         mode::ASYNC => {
             let answer = settlement(&at, request, outgoing::answered_by_guest(&prepared))?;
             outgoing::start(scope, &at, prepared, bytes, answer).map(|()| Value::Undefined)
         }
-        _ => outgoing::post(scope, &at, prepared, bytes).map(|()| Value::Undefined),
+        // Nobody hears how it ends, except that it could not begin.
+        _ => match prepared {
+            Prepared::Done(Err(fault)) => Err(fault),
+            prepared => outgoing::post(scope, &at, prepared, bytes).map(|()| Value::Undefined),
+        },
     });
+    if op == op::DISPOSE && at.guest.check_stopping().is_err() {
+        // It was this very isolate, or the one that has made it.
+        return at.guest.terminate(scope);
+    }
+    let carrier = match op {
+        // The surface has an object for it already.
+        op::CREATE_ISOLATE | op::COPY_NEW => carrier::write_id(scope, &at, outcome),
+        _ => carrier::write(scope, &at, outcome),
+    };
     // Where nothing can be written, execution is being terminated.
-    if let Ok(carrier) = carrier::write(scope, &at, outcome) {
+    if let Ok(carrier) = carrier {
         result.set(carrier);
     }
 }
@@ -83,9 +102,44 @@ fn prepare<'s>(
         values.push(carrier::read(scope, at, args.get(index))?)?;
     }
     let outgoing::Arguments { values, bytes, .. } = values;
-    let remote = at.guest.remote()?;
-    Ok((ops::prepare(op, target, values, &remote.settings), bytes))
+    Ok((prepare_call(scope, at, op, target, values)?.within(at.guest.limits()), bytes))
 }
+
+fn prepare_call(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    op: u32,
+    target: Option<Value>,
+    mut values: Vec<Value>,
+) -> Result<Prepared, Fault> {
+    match op {
+        op::CREATE_ISOLATE => return Ok(Prepared::Done(offspring::create(scope, at, values))),
+        op::RUN if !values.is_empty() => {
+            let context = values.remove(0).as_number().and_then(|id| at.guest.carried(id as usize));
+            return Ok(ops::prepare_run(target, context, values));
+        }
+        // V8 believes what is in a compilation cache. One that comes from a guest counts as one of another version.
+        op::COMPILE_SCRIPT | op::COMPILE_MODULE => {
+            if let Some(cache) = values.get_mut(CACHED_DATA).filter(|cache| !matches!(cache, Value::Undefined)) {
+                *cache = Value::Payload(Box::new(Payload::buffer(Arc::default())));
+            }
+        }
+        op::CREATE_SNAPSHOT
+        | op::OPEN_SESSION
+        | op::SESSION_SEND
+        | op::SESSION_RUN
+        | op::START_PROFILER
+        | op::STOP_PROFILER => {
+            return Err(Fault::coded(ErrorClass::Error, "This is not available inside isolates", Code::Unsupported));
+        }
+        _ => {}
+    }
+    let remote = at.guest.remote()?;
+    Ok(ops::prepare(op, target, values, &remote.settings))
+}
+
+/// Where the compilation cache stands among the arguments of a compilation.
+const CACHED_DATA: usize = 4;
 
 /// The answer that settles a request of the surface.
 fn settlement(at: &Place, request: f64, bounded: bool) -> Result<Arc<dyn Answer>, Fault> {
@@ -127,20 +181,15 @@ fn owned<'s>(
     }
 }
 
-/// `cross(value, bits)`: the value as if it had been sent to another isolate and back.
-fn cross<'s>(
+/// `brand(object, target)`: the object is one of the surface's, and stands for the function `target` if there is one.
+fn brand_object<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,
-    mut result: v8::ReturnValue<v8::Value>,
+    _result: v8::ReturnValue<v8::Value>,
 ) {
-    let _lifted = cap::lift();
-    let Ok(at) = Place::current(scope) else { return };
-    let transfer = Transfer::from_number(number(scope, &args, 1));
-    let crossed =
-        ops::transfer_out(scope, &at, args.get(0), transfer).and_then(|value| convert::to_v8(scope, &at, value));
-    match crossed {
-        Ok(value) => result.set(value),
-        Err(fault) => outgoing::throw(scope, &at, &fault),
+    if let Ok(object) = v8::Local::<v8::Object>::try_from(args.get(0)) {
+        let key = brand(scope);
+        object.set_private(scope, key, args.get(1));
     }
 }
 

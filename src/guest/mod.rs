@@ -2,8 +2,11 @@
 //! surface.
 
 mod carrier;
-mod import;
+pub mod import;
 mod invoke;
+mod local;
+mod moving;
+mod offspring;
 pub mod outgoing;
 
 use std::sync::Arc;
@@ -13,7 +16,7 @@ use crate::engine::{BOOTSTRAP, Recipe};
 use crate::isolate::{Binding, Guest, Held, Place};
 use crate::ops;
 use crate::ops::protocol::kind;
-use crate::value::{Fault, Handle, Settlement, Value};
+use crate::value::{Code, ErrorClass, Fault, Handle, Settlement, Value};
 
 /// The sources of every realm's surface; the host runs the same files.
 pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "./guest.js" };
@@ -94,22 +97,34 @@ impl Binding for GuestBinding {
         object.has_private(scope, brand).unwrap_or(false)
     }
 
+    fn function_of<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        object: v8::Local<'_, v8::Object>,
+    ) -> Option<v8::Local<'s, v8::Value>> {
+        let brand = brand(scope);
+        object.get_private(scope, brand).filter(|target| target.is_function())
+    }
+
     fn identify(
         &self,
         scope: &mut v8::PinScope<'_, '_>,
         at: &Place,
         object: v8::Local<'_, v8::Object>,
-    ) -> Option<Value> {
+    ) -> Result<Option<Value>, Fault> {
         v8::tc_scope!(let scope, scope);
-        let surface = surface(scope, at).ok()?;
-        let identify = member(scope, surface, "identify")?;
+        let surface = surface(scope, at)?;
+        let identify = member(scope, surface, "identify").ok_or_else(ops::malformed)?;
         let receiver = v8::undefined(scope).into();
         let object = v8::Local::new(scope, object).into();
-        let carrier = identify.call(scope, receiver, &[object])?;
-        if !carrier.is_array() {
-            return None;
+        let Some(carrier) = identify.call(scope, receiver, &[object]) else {
+            return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
+        };
+        if let Ok(text) = v8::Local::<v8::String>::try_from(carrier) {
+            let message = text.to_rust_string_lossy(scope);
+            return Err(Fault::coded(ErrorClass::Error, &message, Code::Released));
         }
-        carrier::read(scope, at, carrier).ok()
+        if carrier.is_array() { carrier::read(scope, at, carrier).map(Some) } else { Ok(None) }
     }
 }
 
@@ -118,7 +133,7 @@ fn private<'s>(scope: &v8::PinScope<'s, '_>, name: &str) -> v8::Local<'s, v8::Pr
     v8::Private::for_api(scope, v8::String::new(scope, name))
 }
 
-/// Marks the surface's objects.
+/// Marks the surface's objects. A `Callback` has its function there.
 fn brand<'s>(scope: &v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Private> {
     private(scope, "isolated-v8")
 }
@@ -219,6 +234,7 @@ fn adopt_handle<'s>(
         // Sessions are opened by hosts and stay there.
         Handle::Session(_) => return Err(ops::malformed()),
         Handle::Ivm => (kind::IVM, false, "", 0),
+        Handle::Lib => (kind::LIB, false, "", 0),
         Handle::Reference(reference) => {
             let accessors = if reference.accessors { ops::Transfer::ACCESSORS } else { 0 };
             let inherit = if reference.inherit { ops::Transfer::UNSAFE_INHERIT } else { 0 };
@@ -226,8 +242,9 @@ fn adopt_handle<'s>(
             (kind::REFERENCE, own, reference.type_of.name(), accessors | inherit)
         }
     };
+    carrier::charge_for(at, &handle)?;
     let surface = surface(scope, at)?;
-    let id = if kind == kind::IVM { 0 } else { at.guest.carry(Value::Handle(handle)) };
+    let id = if matches!(kind, kind::IVM | kind::LIB) { 0 } else { at.guest.carry(Value::Handle(handle)) };
     v8::tc_scope!(let scope, scope);
     let args = [
         v8::Number::new(scope, f64::from(kind)).into(),
@@ -242,11 +259,6 @@ fn adopt_handle<'s>(
         at.guest.put_down(id);
         return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
     };
-    if let Ok(object) = v8::Local::<v8::Object>::try_from(adopted) {
-        let brand = brand(scope);
-        let yes = v8::Boolean::new(scope, true).into();
-        object.set_private(scope, brand, yes);
-    }
     Ok(adopted)
 }
 
@@ -258,6 +270,15 @@ fn adopt_promise<'s>(
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
     let promise = resolver.get_promise(scope);
+    if let Some(outcome) = settlement.take_settled() {
+        // As in isolated-vm: nothing that the guest does comes before.
+        v8::tc_scope!(let scope, scope);
+        let settled = outgoing::settle(scope, at, resolver, outcome);
+        return match settled {
+            Some(_) => Ok(promise.into()),
+            None => Err(Fault::not_awaited(scope.is_execution_terminating())),
+        };
+    }
     let answer = outgoing::resolution(scope, at, resolver, settlement.is_of_guest())?;
     let recipient = answer.recipient().map(|owner| Arc::downgrade(&owner));
     settlement.subscribe(recipient, Box::new(move |outcome| answer.answer(outcome)));

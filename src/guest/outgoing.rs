@@ -1,6 +1,6 @@
 //! Calls out of a guest: functions that live elsewhere, and answers that come back into the realm later.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::track;
 use crate::convert::{self, Exchange, cap};
@@ -10,13 +10,14 @@ use crate::value::{
     Answer, Callable, CallbackMode, Chain, Charge, Code, ErrorClass, Fault, Host, Nobody, Outcome, Owner, Value,
 };
 
-/// A native function of this realm that calls `callable`. One that lives in this isolate is itself.
+/// A native function of this realm that calls `callable`. One that lives in this isolate is itself, unless it is to be called
+/// in a way of its own.
 pub fn function<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
     callable: Arc<Callable>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    if at.guest.owns(&callable.slot) {
+    if at.guest.owns(&callable.slot) && callable.mode == CallbackMode::Sync {
         let own = at.guest.held(&callable.slot, |held| match held {
             Held::Value(_, value) => Some(v8::Local::new(scope, value)),
             _ => None,
@@ -71,10 +72,14 @@ fn call_out<'s>(
     };
     let mut values = Arguments::new(at);
     for index in 0..args.length() {
-        values.push(ops::transfer_out(scope, at, args.get(index), Transfer(Transfer::COPY))?)?;
+        let value = args.get(index);
+        if let Ok(symbol) = v8::Local::<v8::Symbol>::try_from(value) {
+            return Err(symbol_refused(scope, symbol));
+        }
+        values.push(ops::transfer_out(scope, at, value, Transfer(Transfer::COPY))?)?;
     }
     let Arguments { values, bytes, .. } = values;
-    let prepared = ops::call_callable(&callable, values)?;
+    let prepared = ops::call_callable(&callable, values)?.within(at.guest.limits());
     match callable.mode {
         CallbackMode::Sync | CallbackMode::Awaited => {
             let outcome = wait(scope, at, prepared)?;
@@ -92,6 +97,13 @@ fn call_out<'s>(
             Ok(promise.into())
         }
     }
+}
+
+/// The arguments of a call count as one list that is cloned, so a symbol among them goes by its name.
+fn symbol_refused(scope: &v8::PinScope<'_, '_>, symbol: v8::Local<'_, v8::Symbol>) -> Fault {
+    let name = v8::Local::<v8::String>::try_from(symbol.description(scope));
+    let name = name.map(|name| convert::beginning(scope, name, ops::MOST_NAME).to_string()).unwrap_or_default();
+    Fault::refused(&format!("Symbol({name}) could not be cloned."))
 }
 
 /// Arguments of one call, which together take no more than one value may.
@@ -125,8 +137,23 @@ pub fn throw(scope: &mut v8::PinScope<'_, '_>, at: &Place, fault: &Fault) {
 
 /// Waits on this thread for the outcome of a call, wherever it leads.
 pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
+    if let Prepared::Enter { remote, .. } | Prepared::MakeContext { remote, .. } = &prepared
+        && at.guest.owner_id() != Some(remote.id())
+        && !at.guest.chain().is_rooted()
+    {
+        return Err(Fault::coded(ErrorClass::Error, SYNC_IN_ASYNC, Code::Unsupported));
+    }
+    wait_anyway(scope, at, prepared)
+}
+
+/// As [`wait`], also inside an asynchronous call.
+pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
         return outcome;
+    }
+    let host = matches!(prepared, Prepared::Ask { .. });
+    if host {
+        at.guest.remote()?.meter.called_host();
     }
     let reply = at.guest.reply();
     let answer = Arc::clone(&reply) as Arc<dyn Answer>;
@@ -135,12 +162,12 @@ pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) ->
         Prepared::Enter { remote, limits, work } if at.guest.owner_id() == Some(remote.id()) => {
             at.guest.run_nested(scope, Job::new(Kind::Call, answer, work).limited(limits).in_chain(chain))?;
         }
-        Prepared::Enter { .. } if !chain.is_rooted() => {
-            return Err(Fault::coded(ErrorClass::Error, SYNC_IN_ASYNC, Code::Unsupported));
+        prepared => {
+            let prepared = prepared.asked_by(&at.guest.remote()?);
+            prepared.dispatch(Kind::Call, chain, Charge::default(), answer);
         }
-        prepared => prepared.dispatch(Kind::Call, chain, Charge::default(), answer),
     }
-    at.guest.wait(scope, &reply)
+    at.guest.wait(scope, &reply, host)
 }
 
 const SYNC_IN_ASYNC: &str = "Calling a synchronous isolated-vm function on a non-default isolate from within an \
@@ -148,12 +175,13 @@ const SYNC_IN_ASYNC: &str = "Calling a synchronous isolated-vm function on a non
 
 /// As [`wait`], and the promise that comes out is waited for as well.
 pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
+    let host = matches!(prepared, Prepared::Ask { .. });
     match wait(scope, at, prepared)? {
         Value::Promise(settlement) => {
             let reply = at.guest.reply();
             let answer = Arc::clone(&reply) as Arc<dyn Answer>;
             settlement.subscribe(None, Box::new(move |outcome| answer.answer(outcome)));
-            at.guest.wait(scope, &reply)
+            at.guest.wait(scope, &reply, host)
         }
         value => Ok(value),
     }
@@ -175,15 +203,114 @@ pub fn start(
 ) -> Result<(), Fault> {
     let remote = at.guest.remote()?;
     let charge = Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
-    if let Prepared::Ask { host, .. } = &prepared {
-        while !admit(scope, at, host, false)? {}
-    }
+    let answer = match &prepared {
+        Prepared::Ask { host, args, .. } => {
+            let answer = hold(&remote, args, answer)?;
+            while !admit(scope, at, host, false)? {}
+            remote.meter.called_host();
+            answer
+        }
+        Prepared::Done(_) => answer,
+        Prepared::Enter { .. } | Prepared::MakeContext { .. } => Staying::new(&remote, answer),
+    };
+    let prepared = prepared.asked_by(&remote);
     prepared.dispatch(Kind::Task, Chain::of_request(behalf::current(scope)), charge, answer);
     Ok(())
 }
 
+/// What weighs less is bounded by the number of calls that may be under way.
+const LIGHT: usize = 512;
+
+/// Charges the guest for `args` until a host has answered with `answer`, and with the outcome of the promise that this may be.
+fn hold(remote: &Remote, args: &[Value], answer: Arc<dyn Answer>) -> Result<Arc<dyn Answer>, Fault> {
+    let weight = args.iter().map(Value::weight).fold(0, usize::saturating_add);
+    if weight <= LIGHT {
+        return Ok(answer);
+    }
+    let charge = Charge::take(&remote.held, weight).ok_or_else(Fault::too_many_calls)?;
+    Ok(Arc::new(Holding { answer, charge: Mutex::new(charge) }))
+}
+
+/// An answer until which something is charged.
+struct Holding {
+    answer: Arc<dyn Answer>,
+    charge: Mutex<Charge>,
+}
+
+impl Answer for Holding {
+    fn answer(&self, outcome: Outcome) {
+        let charge = std::mem::take(&mut *self.charge.lock().unwrap_or_else(PoisonError::into_inner));
+        match &outcome {
+            Ok(Value::Promise(settlement)) => settlement.charge(charge),
+            _ => drop(charge),
+        }
+        self.answer.answer(outcome);
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answer.is_answered()
+    }
+
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        self.answer.recipient()
+    }
+}
+
+/// An answer for which the host of `remote` stays: until it is there, or `remote` is gone, which waits for it.
+struct Staying {
+    answer: Arc<dyn Answer>,
+    remote: Weak<Remote>,
+    stay: Mutex<Option<usize>>,
+}
+
+impl Staying {
+    fn new(remote: &Arc<Remote>, answer: Arc<dyn Answer>) -> Arc<Self> {
+        Arc::new(Self { answer, remote: Arc::downgrade(remote), stay: Mutex::new(remote.begin_stay()) })
+    }
+
+    fn end(&self) {
+        let stay = self.stay.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(id), Some(remote)) = (stay, self.remote.upgrade()) {
+            remote.end_stay(id);
+        }
+    }
+}
+
+impl Drop for Staying {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Answer for Staying {
+    fn answer(&self, outcome: Outcome) {
+        self.answer.answer(outcome);
+        self.end();
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answer.is_answered()
+    }
+
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        self.answer.recipient()
+    }
+}
+
 /// Starts a call whose answer nobody waits for.
 pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
+    if matches!(prepared, Prepared::Ask { .. }) {
+        at.guest.remote()?.meter.called_host();
+    }
+    tell(scope, at, prepared, bytes)
+}
+
+/// As [`post`], on behalf of this library instead of the guest.
+pub fn tell(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
+    if let Prepared::Done(outcome) = prepared {
+        // That it could not begin is told, as on a host.
+        return outcome.map(|_| ());
+    }
     let remote = at.guest.remote()?;
     let bytes = bytes.saturating_add(cost_of_one(&remote));
     let charge = match &prepared {
@@ -191,6 +318,7 @@ pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, by
         // Another isolate may never come to it.
         _ => Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?,
     };
+    let prepared = prepared.asked_by(&remote);
     prepared.dispatch(Kind::Task, Chain::of_request(behalf::current(scope)), charge, Arc::new(Nobody));
     Ok(())
 }
@@ -221,10 +349,11 @@ fn pay(
 /// Whether `host` takes another message, perhaps after some waiting.
 fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, broke: bool) -> Result<bool, Fault> {
     let reply = at.guest.reply();
-    if host.admit(&at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Answer>))? {
+    let asker = at.guest.remote()?.id();
+    if host.admit(asker, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Answer>))? {
         return Ok(true);
     }
-    at.guest.wait(scope, &reply)?;
+    at.guest.wait(scope, &reply, true)?;
     Ok(false)
 }
 
@@ -238,16 +367,25 @@ pub fn resolution(
     let resolver = v8::Global::new(scope, resolver);
     later(at, bounded, move |scope, at, outcome| {
         let resolver = v8::Local::new(scope, &resolver);
-        let value = outcome.and_then(|value| convert::to_v8(scope, at, value));
         // A promise that cannot be settled belongs to an isolate that is being stopped.
-        let _ = match value {
-            Ok(value) => resolver.resolve(scope, value),
-            Err(fault) => {
-                convert::exception_from_fault(scope, &fault, |scope, value| convert::to_v8(scope, at, value).ok())
-                    .and_then(|exception| resolver.reject(scope, exception))
-            }
-        };
+        let _ = settle(scope, at, resolver, outcome);
     })
+}
+
+/// Settles a promise of this realm here and now. `None` where that cannot be done any more.
+pub fn settle(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    resolver: v8::Local<'_, v8::PromiseResolver>,
+    outcome: Outcome,
+) -> Option<bool> {
+    match outcome.and_then(|value| convert::to_v8(scope, at, value)) {
+        Ok(value) => resolver.resolve(scope, value),
+        Err(fault) => {
+            convert::exception_from_fault(scope, &fault, |scope, value| convert::to_v8(scope, at, value).ok())
+                .and_then(|exception| resolver.reject(scope, exception))
+        }
+    }
 }
 
 type Arrive = Box<dyn FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send>;
@@ -318,7 +456,9 @@ impl Answer for Later {
             arrive(scope, &Place { guest: Arc::clone(guest), realm }, outcome);
             Ok(Value::Undefined)
         };
-        let job = Job::new(Kind::Loose, Arc::new(Nobody), Box::new(work));
+        // Until what the guest does with it is over, microtasks included.
+        let answer = Staying::new(&remote, Arc::new(Nobody));
+        let job = Job::new(Kind::Loose, answer, Box::new(work));
         remote.post(job.limited(limits));
     }
 }

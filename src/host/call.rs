@@ -8,15 +8,19 @@ use std::time::Duration;
 
 use napi::sys;
 
-use super::carrier;
 use super::environment::Local;
 use super::js::{CallInfo, Js, JsResult, JsValue};
+use super::spare::{self, outfit};
+use super::streams::Origin;
+use super::{carrier, engine as whole, process};
 use crate::engine;
-use crate::isolate::{Kind, Remote};
+use crate::isolate::{Kind, Remote, Settings};
 use crate::ops::protocol::mode;
 use crate::ops::{self, Args, Prepared};
-use crate::sandbox::{self, Body, FunctionForm, LogStyle, Spec, Tool};
-use crate::value::{Answer, Chain, Charge, Fault, Handle, IsolateHandle, Nobody, Outcome, Reply, Value, spin};
+use crate::sandbox::{
+    self, Body, Equipment, FunctionForm, LogStyle, Logging, Modules, Names, Sources, Spec, Supply, Tool,
+};
+use crate::value::{Answer, Chain, Charge, Fault, Handle, IsolateHandle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and being woken takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -25,7 +29,7 @@ const SPIN: Duration = Duration::from_micros(50);
 const CHECK: Duration = Duration::from_millis(100);
 
 /// Runs the body of a callback. A refusal without a pending exception becomes one.
-fn callback(
+pub(super) fn callback(
     env: sys::napi_env,
     info: sys::napi_callback_info,
     body: impl FnOnce(Js<'_>, &'static Local, &[JsValue]) -> JsResult<JsValue>,
@@ -78,7 +82,7 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
             && let Some(remote) = prepared.remote().upgrade()
         {
             // No handle names it, but it ends with the environment all the same.
-            local.shared.register(&remote);
+            local.shared.add_isolate(&remote);
         }
         finish(js, local, mode, request, prepared)
     })
@@ -90,7 +94,7 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             let origin = prepared.remote();
             let outcome = wait(js, local, prepared);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
-            let carrier = carrier::write(js, local, outcome);
+            let carrier = local.write_result(js, outcome);
             local.returned(js, promise.then_some(&origin));
             carrier
         }
@@ -99,11 +103,12 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             prepared.dispatch(Kind::Task, Chain::of_request(request), Charge::default(), answer);
             js.undefined()
         }
-        // Nobody hears how it ends, except that it could not begin.
+        // Nobody hears how it ends, except that it could not begin. The event loop stays alive for it all the same.
         _ => match prepared {
             Prepared::Done(Err(fault)) => carrier::write(js, local, Err(fault)),
             prepared => {
-                prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), Arc::new(Nobody));
+                let answer = local.digest(js, prepared.remote());
+                prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), answer);
                 js.undefined()
             }
         },
@@ -128,7 +133,7 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
         }
         if let Some(request) = local.shared.take_call() {
             // Fails only where the host is going down; the request is answered in any case.
-            let _ = js.scoped(|| local.serve(js, request));
+            let _ = js.scoped(|| local.serve(js, request, Origin::default()));
             continue;
         }
         if !spin(SPIN, || local.shared.version.load(Ordering::Acquire) != version)
@@ -146,9 +151,9 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     outcome
 }
 
-/// `execute(request, code, prefix, functionCode, functionPrefix, functionGuard, flags, memoryLimit, timeout, maxOutput,
-/// globals, ...tools)`: an execution in a
-/// sandbox. Returns its isolate's handle; the outcome settles `request`.
+/// `execute(request, code, line, column, functionCode, functionLine, functionColumn, functionGuard, flags, memoryLimit, timeout,
+/// maxOutput, maxLogs, maxLogLength, onLog, warm, snapshot, globals, index, sources, main, mainLine, mainColumn, ...tools)`: an execution in
+/// a sandbox; `warm` is how many isolates are to be ready for the next. Returns its isolate's handle; the outcome settles `request`.
 pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, rest @ ..] = args else {
@@ -163,32 +168,45 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
             }
         }
         let answer = local.async_answer(js, request, Weak::new());
-        let mut spec = execution(values, answer).map_err(|_| super::js::Refused)?;
+        let (mut spec, wanted) = execution(values, answer, &local.settings).map_err(|_| super::js::Refused)?;
         spec.request = request;
-        let remote = sandbox::start(spec, &local.settings);
+        let supply = Supply { pool: Arc::clone(&local.shared.spares), wanted };
+        let remote = sandbox::start(spec, &local.settings, Some(supply));
         let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
         js.number(id as f64)
     })
 }
 
 /// Bits of `flags`.
-const SHADOW_GLOBAL: u32 = 1;
-const TIMERS: u32 = 2;
+pub(super) const SHADOW_GLOBAL: u32 = 1;
+pub(super) const TIMERS: u32 = 2;
 const MARKED_LOGS: u32 = 4;
+/// The names of the web begin here.
+pub(super) const WEB_SHIFT: u32 = 8;
 
-fn execution(values: Vec<Value>, answer: Arc<dyn Answer>) -> Result<Spec, Fault> {
+/// The execution, and how many isolates are to be ready for the next.
+fn execution(values: Vec<Value>, answer: Arc<dyn Answer>, settings: &Settings) -> Result<(Spec, usize), Fault> {
     let mut args = Args::new(values);
-    let code = Body { text: args.text()?, prefix: args.number()? as i32 };
-    let (text, prefix, guard) = (args.optional_text()?, args.number()? as i32, args.optional_text()?);
-    let function = match (text, guard) {
-        (Some(text), Some(guard)) => Some(FunctionForm { code: Body { text, prefix }, guard }),
+    let code = Body { text: args.text()?, line: args.number()? as i32, column: args.number()? as i32 };
+    let (text, line, column) = (args.optional_text()?, args.number()? as i32, args.number()? as i32);
+    let function = match (text, args.optional_text()?) {
+        (Some(text), Some(guard)) => Some(FunctionForm { code: Body { text, line, column }, guard }),
         _ => None,
     };
     let flags = args.number()? as u32;
     let memory_limit = (args.number()? as usize).saturating_mul(1 << 20);
     let timeout = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
     let max_output = args.number()? as usize;
+    let logging = Logging {
+        style: if flags & MARKED_LOGS != 0 { LogStyle::Marked } else { LogStyle::Plain },
+        most_lines: args.number()? as usize,
+        most_length: args.number()? as usize,
+        listener: args.optional_function()?,
+    };
+    let wanted = args.number()? as usize;
+    let outfit = outfit(flags, memory_limit, args.value(), settings)?;
     let globals = args.value();
+    let modules = modules_of(&mut args)?;
     let mut tools = Vec::new();
     let mut rest = args.rest().into_iter();
     while let (Some(namespace), Some(method), Some(function)) = (rest.next(), rest.next(), rest.next()) {
@@ -199,19 +217,107 @@ fn execution(values: Vec<Value>, answer: Arc<dyn Answer>) -> Result<Spec, Fault>
         };
         tools.push(Tool { namespace, method, function });
     }
-    Ok(Spec {
+    let spec = Spec {
         code,
         function,
-        shadow_global: flags & SHADOW_GLOBAL != 0,
-        memory_limit,
+        modules,
+        outfit,
+        freeze_builtins: false,
         timeout,
         max_output,
-        log_style: if flags & MARKED_LOGS != 0 { LogStyle::Marked } else { LogStyle::Plain },
-        timers: flags & TIMERS != 0,
+        logging,
         globals,
         tools,
+        tools_take_text: false,
         request: 0,
         answer,
+    };
+    Ok((spec, wanted))
+}
+
+/// `index, sources, main, mainLine, mainColumn`: modules, if there are any, and the code as one.
+pub(super) fn modules_of(args: &mut Args) -> Result<Option<Modules>, Fault> {
+    let (index, text, main) = (args.optional_text()?, args.optional_text()?, args.optional_text()?);
+    let (line, column) = (args.number()? as i32, args.number()? as i32);
+    Ok(match (index, text, main) {
+        (Some(index), Some(text), Some(main)) => {
+            Some(Modules { sources: Sources { index, text }, main: Body { text: main, line, column } })
+        }
+        _ => None,
+    })
+}
+
+/// `equip(request, context, web, timers, index, sources, logLength)`: puts into a context what sandboxes have; `web` is which names of the
+/// web, `timers` who hears of what fails in them, if there are to be any, the next two what can be imported. The outcome, which settles
+/// `request`, is a reference to what makes text of a console's arguments, of `logLength` characters, if that is given.
+pub unsafe extern "C" fn equip(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, context, web, timers, index, sources, log_length, ..] = args else {
+            return Err(super::js::Refused);
+        };
+        let request = js.read_number(*request)? as i64;
+        let context = local.handle(js.read_number(*context)? as usize);
+        let web = Names::from_bits(js.read_number(*web)? as u32);
+        let timers = carrier::read(js, local, *timers)?;
+        let (index, sources) = (carrier::read(js, local, *index)?, carrier::read(js, local, *sources)?);
+        let log_length = match carrier::read(js, local, *log_length)? {
+            Ok(Value::Number(length)) => Some(length as usize),
+            _ => None,
+        };
+        let (Some(Value::Handle(Handle::Context(context))), Ok(timers)) = (context, timers) else {
+            return Err(super::js::Refused);
+        };
+        let timers = match timers {
+            Value::Function(listener) => Some(listener),
+            _ => None,
+        };
+        let modules = match (index, sources) {
+            (Ok(Value::String(index)), Ok(Value::String(text))) => Some(Sources { index, text }),
+            _ => None,
+        };
+        let prepared = sandbox::equip(&context, Equipment { timers, web, modules, log_length });
+        finish(js, local, mode::ASYNC, request, prepared)
+    })
+}
+
+/// `adoptModule(request, context, code, file)`: the outcome that settles `request` is what the code, which is called `file` in stacks, is
+/// imported by, if it is a module.
+pub unsafe extern "C" fn adopt(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, context, code, file, ..] = args else {
+            return Err(super::js::Refused);
+        };
+        let request = js.read_number(*request)? as i64;
+        let context = local.handle(js.read_number(*context)? as usize);
+        let (code, file) = (carrier::read(js, local, *code)?, carrier::read(js, local, *file)?);
+        let (Some(Value::Handle(Handle::Context(context))), Ok(Value::String(code)), Ok(Value::String(file))) =
+            (context, code, file)
+        else {
+            return Err(super::js::Refused);
+        };
+        finish(js, local, mode::ASYNC, request, sandbox::adopt(&context, code, file))
+    })
+}
+
+/// `announce(request)`: the call that is made under this number may be aborted.
+pub unsafe extern "C" fn announce(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, ..] = args else {
+            return Err(super::js::Refused);
+        };
+        local.abortable.announce(js.read_number(*request)? as i64);
+        js.undefined()
+    })
+}
+
+/// `abort(request)`: nobody waits any more for a call that was announced, or for the promise that came out of it.
+pub unsafe extern "C" fn abort(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, ..] = args else {
+            return Err(super::js::Refused);
+        };
+        local.abort(js.read_number(*request)? as i64);
+        js.undefined()
     })
 }
 
@@ -248,6 +354,34 @@ pub unsafe extern "C" fn taken(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
+/// `pause()`: the surface reads in turns what it was just handed. What comes from the same isolate waits until it calls `resume` with
+/// the number that this returns.
+pub unsafe extern "C" fn pause(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, _args| js.number(local.pause() as f64))
+}
+
+/// `wanted(number)`: whether what is being read is still wanted. If not, it has been given up, and is not to be resumed.
+pub unsafe extern "C" fn wanted(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [number, ..] = args else {
+            return Err(super::js::Refused);
+        };
+        let wanted = local.is_wanted(js, js.read_number(*number)? as u64);
+        js.boolean(wanted)
+    })
+}
+
+/// `resume(number)`: it is read.
+pub unsafe extern "C" fn resume(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [number, ..] = args else {
+            return Err(super::js::Refused);
+        };
+        local.shared.end_reading(js.read_number(*number)? as u64);
+        js.undefined()
+    })
+}
+
 /// `drain()`: handles the events that were left for another turn.
 pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
@@ -256,23 +390,40 @@ pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `open(settle, serve, serveFor, defer, exposesGc)`: opens this environment; the result has the functions above.
+/// `open(settle, serve, serveLater, defer, exposesGc)`: opens this environment; the result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, serve_for, defer, exposes_gc, ..] = call.args() else {
+        let [settle, serve, serve_later, defer, exposes_gc, ..] = call.args() else {
             return Err(super::js::Refused);
         };
         if js.read_boolean(*exposes_gc)? {
             engine::expose_gc();
         }
-        let local = Local::open(js, [*settle, *serve, *serve_for, *defer], crate::settings())?;
+        let local = Local::open(js, [*settle, *serve, *serve_later, *defer], crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
         js.object(&[
             (c"invoke", js.function("invoke", Some(invoke), data)?),
+            (c"announce", js.function("announce", Some(announce), data)?),
+            (c"abort", js.function("abort", Some(abort), data)?),
+            (c"configure", js.function("configure", Some(whole::configure), data)?),
+            (c"statistics", js.function("statistics", Some(whole::statistics), data)?),
             (c"drain", js.function("drain", Some(drain), data)?),
+            (c"pause", js.function("pause", Some(pause), data)?),
+            (c"wanted", js.function("wanted", Some(wanted), data)?),
+            (c"resume", js.function("resume", Some(resume), data)?),
+            (c"equip", js.function("equip", Some(equip), data)?),
+            (c"keepSnapshot", js.function("keepSnapshot", Some(spare::keep_snapshot), data)?),
+            (c"takeIsolate", js.function("takeIsolate", Some(spare::take_isolate), data)?),
+            (c"makeSpare", js.function("makeSpare", Some(spare::make_spare), data)?),
+            (c"meter", js.function("meter", Some(spare::meter), data)?),
+            (c"rouse", js.function("rouse", Some(spare::rouse), data)?),
             (c"execute", js.function("execute", Some(execute), data)?),
+            (c"adoptModule", js.function("adoptModule", Some(adopt), data)?),
+            (c"executeApart", js.function("executeApart", Some(process::execute), data)?),
+            (c"terminateApart", js.function("terminateApart", Some(process::terminate), data)?),
+            (c"surveyApart", js.function("surveyApart", Some(process::survey), data)?),
             (c"release", js.function("release", Some(release), data)?),
             (c"reply", js.function("reply", Some(reply), data)?),
             (c"taken", js.function("taken", Some(taken), data)?),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue};
+use super::memory;
 use crate::ops::Transfer;
-use crate::ops::protocol::{callback_mode, kind, tag};
+use crate::ops::protocol::{callback_mode, callback_number, kind, tag};
 use crate::value::{
     Answer, Callable, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload, Reference,
     Settlement, Text, TypeOf, Value,
@@ -57,7 +58,11 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
         },
         tag::PROMISE => {
             let settlement = Arc::new(Settlement::default());
-            local.expect_reply(number(1)? as i64, Arc::clone(&settlement) as Arc<dyn Answer>);
+            match number(1)? as i64 {
+                // It has settled already.
+                0 => settlement.answer(read(js, local, js.element(array, 2)?)?),
+                request => local.expect_reply(request, Arc::clone(&settlement) as Arc<dyn Answer>),
+            }
             Some(Value::Promise(settlement))
         }
         tag::FAULT => return Ok(Err(read_fault(js, array)?)),
@@ -126,7 +131,13 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
             let view = js.element(row, 1)?;
             let key = js.read_number(js.element(row, 2)?)? as u32;
             let (data, length) = js.view_memory(view)?;
-            Entry::Shared(local.share_memory(js, view, key, data, length)?)
+            Entry::Shared(match memory::of_guest(data, length) {
+                Some(memory) => {
+                    local.adopted.meet(js, &memory, js.element(row, 3)?)?;
+                    memory
+                }
+                None => local.share_memory(js, view, key, data, length)?,
+            })
         }
         // A row that cannot be read is refused where the bytes name it.
         _ => Entry::Value(read(js, local, row)?.unwrap_or(Value::Undefined)),
@@ -155,6 +166,14 @@ pub fn write(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
         Ok(value) => write_value(js, local, value),
         Err(fault) => write_fault(js, local, fault),
     }
+}
+
+/// As [`write`]. What the host has no room for is told, so that nobody waits for ever.
+pub fn write_or_refuse(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
+    write(js, local, outcome).or_else(|_| {
+        js.clear_exception();
+        write_fault(js, local, Fault::range_error("The value could not be brought into the host"))
+    })
 }
 
 fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
@@ -190,13 +209,15 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
         Value::List(values) => {
             let mut elements = vec![js.number(f64::from(tag::LIST))?];
             for value in values {
-                elements.push(write_value(js, local, value)?);
+                elements.push(write_or_refuse(js, local, Ok(value))?);
             }
             js.array(&elements)
         }
         Value::Dereference(reference) => {
             if local.owns(&reference.slot) {
-                return write_handle(js, local, Handle::Reference(reference));
+                let index = reference.slot.index();
+                local.keep_for_reader(reference);
+                return js.array(&[js.number(f64::from(tag::DEREF))?, js.number(f64::from(index))?]);
             }
             write_fault(js, local, Fault::refused("Cannot dereference this into target isolate"))
         }
@@ -213,7 +234,15 @@ fn write_entry(js: Js<'_>, local: &Local, entry: Entry) -> JsResult<JsValue> {
         Entry::Buffer(bytes) => js.array(&[js.number(f64::from(tag::BUFFER))?, js.bytes(&bytes, false)?]),
         Entry::Shared(memory) => {
             let key = local.shared_key(&memory);
-            js.array(&[js.number(f64::from(tag::SHARED))?, js.number(f64::from(key))?])
+            let buffer = if key == 0 { local.adopted.buffer(js, &memory)? } else { None };
+            let length = memory.len();
+            local.keep_for_reader(memory);
+            js.array(&[
+                js.number(f64::from(tag::SHARED))?,
+                js.number(f64::from(key))?,
+                buffer.map_or_else(|| js.undefined(), Ok)?,
+                js.number(length as f64)?,
+            ])
         }
     }
 }
@@ -225,9 +254,13 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
         Handle::Script(_) => (kind::SCRIPT, None, None, 0),
         Handle::Module(_) => (kind::MODULE, None, None, 0),
         Handle::Linker(_) => (kind::LINKER, None, None, 0),
-        Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, None, None, 0),
+        Handle::ExternalCopy(copy) => {
+            copy.claim();
+            (kind::EXTERNAL_COPY, None, None, 0)
+        }
         Handle::Session(_) => (kind::SESSION, None, None, 0),
         Handle::Ivm => (kind::IVM, None, None, 0),
+        Handle::Lib => (kind::LIB, None, None, 0),
         Handle::Reference(reference) => {
             let accessors = if reference.accessors { Transfer::ACCESSORS } else { 0 };
             let inherit = if reference.inherit { Transfer::UNSAFE_INHERIT } else { 0 };
@@ -235,6 +268,9 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
             (kind::REFERENCE, own, Some(reference.type_of), accessors | inherit)
         }
     };
+    if let Handle::Isolate(isolate) = &handle {
+        local.reckon_with(js, isolate);
+    }
     let id = local.keep(Value::Handle(handle));
     let type_of = match type_of {
         Some(type_of) => js.string(type_of.name())?,
@@ -254,6 +290,7 @@ fn write_function(js: Js<'_>, local: &Local, callable: Arc<Callable>) -> JsResul
     let own = local.owns(&callable.slot).then(|| callable.slot.index());
     let name = js.text(&callable.name)?;
     let length = f64::from(callable.length);
+    let mode = f64::from(callback_number(callable.mode));
     let id = local.keep(Value::Function(callable));
     js.array(&[
         js.number(f64::from(tag::FUNCTION))?,
@@ -261,6 +298,7 @@ fn write_function(js: Js<'_>, local: &Local, callable: Arc<Callable>) -> JsResul
         name,
         js.number(length)?,
         js.number(own.map_or(-1.0, f64::from))?,
+        js.number(mode)?,
     ])
 }
 

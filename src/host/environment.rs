@@ -3,35 +3,34 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock, Weak};
 
 use napi::sys;
 use slab::Slab;
 
+use super::abortable::Abortable;
+use super::events::Current;
 use super::js::{Js, JsResult, JsValue};
+use super::memory::Adopted;
 use super::shared::{Event, Shared};
 use super::signal::Signal;
+use super::streams::{Kept, Origin};
 use super::{carrier, signal};
-use crate::isolate::{Job, Kind, Remote, Settings};
-use crate::ops::op;
-use crate::value::{Answer, Chain, Fault, Handle, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value};
-
-/// How long events are handled before others get a turn of the event loop.
-const TURN: Duration = Duration::from_millis(8);
+use crate::isolate::{Remote, Settings};
+use crate::value::{Answer, Chain, Fault, Handle, Host, Outcome, Owner, Settlement, SharedMemory, Slot, Value};
 
 /// The environment on its own thread.
 pub struct Local {
     pub shared: Arc<Shared>,
     pub settings: Settings,
-    settle: sys::napi_ref,
-    serve: sys::napi_ref,
-    serve_for: sys::napi_ref,
-    defer: sys::napi_ref,
-    /// Handles that the surface knows by number. 0 is the module itself.
+    pub(super) settle: sys::napi_ref,
+    pub(super) serve: sys::napi_ref,
+    pub(super) serve_later: sys::napi_ref,
+    pub(super) defer: sys::napi_ref,
+    /// Handles that the surface knows by number. 0 is the module itself, 1 its `lib`.
     handles: RefCell<Slab<Value>>,
     /// Answers that the surface was asked for, by number less one.
-    asked: RefCell<Slab<Arc<dyn Answer>>>,
+    pub(super) asked: RefCell<Slab<Arc<dyn Answer>>>,
     /// Answers that the surface has promised, by its numbers, which are negative.
     promised: RefCell<HashMap<i64, Arc<dyn Answer>>>,
     last_promise: Cell<i64>,
@@ -39,6 +38,12 @@ pub struct Local {
     pending: Cell<u32>,
     /// The event loop is kept alive.
     held: Cell<bool>,
+    /// The event that is being handled, as far as what comes of it has to know.
+    pub(super) current: Cell<Current>,
+    /// The surface reads in turns what was just handed to it, under this number.
+    pub(super) pausing: Cell<Option<u64>>,
+    /// What was just handed to the surface names this by numbers.
+    pub(super) kept: RefCell<Vec<Kept>>,
     /// Isolates that were answered, or have answered, and may have more to say.
     owing: RefCell<HashMap<usize, Weak<Remote>>>,
     /// The sync call that this thread is in, and the chain it belongs to.
@@ -46,26 +51,32 @@ pub struct Local {
     /// Slots of the surface's table that have come since it asked last.
     pub(super) taken: RefCell<Vec<u32>>,
     /// Pins of shared memory: references to views of it.
-    pins: RefCell<Slab<sys::napi_ref>>,
+    pub(super) pins: RefCell<Slab<sys::napi_ref>>,
+    pub(super) adopted: Adopted,
+    pub(super) abortable: Abortable,
 }
 
 impl Local {
     /// Opens the environment that `js` is in.
     pub fn open(
         js: Js<'_>,
-        [settle, serve, serve_for, defer]: [JsValue; 4],
+        [settle, serve, serve_later, defer]: [JsValue; 4],
         settings: Settings,
     ) -> JsResult<&'static Local> {
         let shared = Shared::open();
+        let host: Weak<dyn Host> = shared.me.clone();
+        let maker = Arc::downgrade(&shared.spares);
+        let settings = Settings { host: Some(host), maker: Some(maker), ..settings };
         let mut handles = Slab::new();
         handles.insert(Value::Handle(Handle::Ivm));
+        handles.insert(Value::Handle(Handle::Lib));
         // Never freed: Node-API names no moment after which no callback can come.
         let local: &'static Local = Box::leak(Box::new(Local {
             shared,
             settings,
             settle: js.reference(settle)?,
             serve: js.reference(serve)?,
-            serve_for: js.reference(serve_for)?,
+            serve_later: js.reference(serve_later)?,
             defer: js.reference(defer)?,
             handles: RefCell::new(handles),
             asked: RefCell::default(),
@@ -73,10 +84,15 @@ impl Local {
             last_promise: Cell::new(0),
             pending: Cell::new(0),
             held: Cell::new(false),
+            current: Cell::default(),
+            pausing: Cell::new(None),
+            kept: RefCell::default(),
             owing: RefCell::default(),
             chain: RefCell::default(),
             taken: RefCell::default(),
             pins: RefCell::default(),
+            adopted: Adopted::default(),
+            abortable: Abortable::default(),
         }));
         signal::attach(js, local)?;
         Ok(local)
@@ -103,16 +119,11 @@ impl Local {
 
     /// Gives a handle a number for the surface.
     pub fn keep(&self, value: Value) -> usize {
-        if let Value::Handle(Handle::Isolate(isolate)) = &value
-            && let Some(remote) = Remote::from_owner(&isolate.0)
-        {
-            self.shared.register(&remote);
-        }
         self.handles.borrow_mut().insert(value)
     }
 
     pub fn release(&self, id: usize) {
-        if id != 0 {
+        if id > 1 {
             let value = self.handles.borrow_mut().try_remove(id);
             // Outside the borrow: this may be the last handle of an isolate.
             drop(value);
@@ -145,14 +156,14 @@ impl Local {
         answer.answer(outcome);
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
             self.owes(&Arc::downgrade(&remote));
-            self.update_hold(js);
         }
+        self.update_hold(js);
     }
 
-    /// Keeps the event loop alive until `remote` has done what was sent to it so far.
+    /// Keeps the event loop alive until the guest of `remote` has nothing to do.
     fn stay_until_digested(&self, js: Js<'_>, remote: &Arc<Remote>) {
         let answer = self.digest(js, Arc::downgrade(remote));
-        remote.post(Job::new(Kind::Task, answer, Box::new(|_scope, _guest| Ok(Value::Undefined))));
+        remote.when_digested(answer);
     }
 
     /// Keeps the event loop alive until `remote` is gone: promises it abandons are still to be heard of.
@@ -161,7 +172,7 @@ impl Local {
     }
 
     /// An answer until which the event loop stays alive.
-    fn digest(&self, js: Js<'_>, remote: Weak<Remote>) -> Arc<dyn Answer> {
+    pub fn digest(&self, js: Js<'_>, remote: Weak<Remote>) -> Arc<dyn Answer> {
         struct Digest(Weak<Shared>, Weak<Remote>, AtomicBool);
         impl Answer for Digest {
             fn answer(&self, _outcome: Outcome) {
@@ -177,19 +188,25 @@ impl Local {
     }
 
     /// The number under which the surface will hear of `settlement`.
-    pub fn promise(&self, js: Js<'_>, settlement: &Settlement) -> f64 {
+    pub fn promise(&self, js: Js<'_>, settlement: &Arc<Settlement>) -> f64 {
         let held = settlement.is_timed();
         if held {
             self.begin(js);
         }
         let request = self.last_promise.get() - 1;
         self.last_promise.set(request);
+        if held {
+            self.abortable.promise(request, settlement);
+        }
         let shared = self.shared.me.clone();
+        let origin = settlement.origin().and_then(|isolate| Remote::from_owner(&isolate));
+        let origin = origin.map(|remote| Origin::of(&remote)).unwrap_or_default();
+        let call = self.current.get().call;
         settlement.subscribe(
             None,
             Box::new(move |outcome| {
                 if let Some(shared) = shared.upgrade() {
-                    let _ = shared.send(Event::Settle { request, outcome, held, origin: Weak::new() });
+                    let _ = shared.send(Event::Settle { request, outcome, held, owing: Weak::new(), origin, call });
                 }
             }),
         );
@@ -197,9 +214,15 @@ impl Local {
     }
 
     /// The answer that settles `request` of the surface.
-    pub fn async_answer(&self, js: Js<'_>, request: i64, origin: Weak<Remote>) -> Arc<dyn Answer> {
+    pub fn async_answer(&self, js: Js<'_>, request: i64, remote: Weak<Remote>) -> Arc<dyn Answer> {
         self.begin(js);
-        Arc::new(AsyncAnswer { shared: self.shared.me.clone(), request, origin, answered: AtomicBool::new(false) })
+        let shared = self.shared.me.clone();
+        let origin = remote.upgrade().map(|remote| OnceLock::from(Origin::of(&remote))).unwrap_or_default();
+        let owing = remote.clone();
+        let answer: Arc<dyn Answer> =
+            Arc::new(AsyncAnswer { shared, request, owing, origin, answered: AtomicBool::new(false) });
+        self.abortable.begin(request, &answer, &remote);
+        answer
     }
 
     /// Something is under way.
@@ -210,27 +233,8 @@ impl Local {
         }
     }
 
-    fn end(&self) {
+    pub(super) fn end(&self) {
         self.pending.set(self.pending.get().saturating_sub(1));
-    }
-
-    /// Everything that other threads have sent, on a turn of the event loop.
-    pub fn handle_events(&self, js: Js<'_>) {
-        let until = Instant::now() + TURN;
-        let mut events = self.shared.take_events();
-        while let Some(event) = events.pop_front() {
-            // A refusal means that the host is going down, or that an exception is pending which it will report.
-            let _ = js.scoped(|| self.handle_event(js, event));
-            if Instant::now() >= until {
-                break;
-            }
-        }
-        if self.shared.put_back(events) {
-            // Others want the event loop as well. Not through the thread-safe function: hosts call that again at once.
-            let _ = js.scoped(|| js.call(js.dereference(self.defer)?, &[]));
-        } else {
-            self.update_hold(js);
-        }
     }
 
     /// A sync call has returned. What it has set going is not over with it: what a guest has sent meanwhile, and the promise
@@ -239,14 +243,14 @@ impl Local {
         if let Some(origin) = promised_by {
             self.owes(origin);
         }
-        if promised_by.is_some() || self.shared.signalled.load(Ordering::Acquire) {
+        if promised_by.is_some() || self.shared.signalled.load(Ordering::Acquire) || self.shared.guests_are_busy() {
             self.update_hold(js);
         }
     }
 
-    /// Keeps the event loop alive exactly while something is under way: a call, a message that has come, or what a guest
-    /// still does with an answer that it got.
-    fn update_hold(&self, js: Js<'_>) {
+    /// Keeps the event loop alive exactly while something is under way: a call, also one among guests, a message that has
+    /// come, or what a guest still does with an answer that it got.
+    pub(super) fn update_hold(&self, js: Js<'_>) {
         if self.pending.get() == 0 {
             for remote in self.owing.take().values().filter_map(Weak::upgrade) {
                 if remote.has_loose_work() {
@@ -255,51 +259,32 @@ impl Local {
             }
         }
         // In this order: work that is over by now has sent its message before.
-        let busy = self.pending.get() > 0 || self.shared.signalled.load(Ordering::Acquire);
+        let busy = self.pending.get() > 0 || self.shared.listen() || self.shared.signalled.load(Ordering::Acquire);
         if self.held.replace(busy) != busy {
             if busy { self.signal().hold(js) } else { self.signal().let_go(js) }
         }
     }
 
     /// More may come from `origin`, although nobody waits for it yet.
-    fn owes(&self, origin: &Weak<Remote>) {
+    pub(super) fn owes(&self, origin: &Weak<Remote>) {
         if origin.strong_count() > 0 {
             // The address is the isolate's alone for as long as this is kept.
             self.owing.borrow_mut().insert(origin.as_ptr().addr(), origin.clone());
         }
     }
 
-    fn handle_event(&self, js: Js<'_>, event: Event) -> JsResult<()> {
-        match event {
-            Event::Settle { request, outcome, held, origin } => {
-                self.owes(&origin);
-                if held {
-                    self.end();
-                }
-                // What the host has no room for is told, so that nobody waits for ever.
-                let carrier = carrier::write(js, self, outcome).or_else(|_| {
-                    js.clear_exception();
-                    carrier::write(js, self, Err(Fault::range_error("The value could not be brought into the host")))
-                })?;
-                js.call(js.dereference(self.settle)?, &[js.number(request as f64)?, carrier])?;
-            }
-            Event::Ask(request) => self.serve(js, request),
-            Event::Disown(slot) => {
-                let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(f64::from(slot))?];
-                js.call(js.dereference(self.serve)?, &args)?;
-            }
-            Event::Digested(origin) => {
-                self.owes(&origin);
-                self.end();
-            }
-            Event::Unpin(pin) => {
-                let pin = self.pins.borrow_mut().try_remove(pin);
-                if let Some(pin) = pin {
-                    js.delete_reference(pin);
-                }
-            }
-        }
-        Ok(())
+    /// Keeps something for which a carrier has only a number, until the surface has read the carrier.
+    pub fn keep_for_reader(&self, kept: Kept) {
+        self.kept.borrow_mut().push(kept);
+    }
+
+    /// Writes the carrier of what a sync call gives, which is read at once.
+    pub fn write_result(&self, js: Js<'_>, outcome: Outcome) -> JsResult<JsValue> {
+        let before = self.current.take();
+        let carrier = carrier::write(js, self, outcome);
+        self.current.set(before);
+        self.kept.take();
+        carrier
     }
 
     /// Whether JavaScript still runs here. A worker that is being terminated only shows when it is tried: nothing tells a
@@ -309,67 +294,6 @@ impl Local {
         let ping = || js.call(js.dereference(self.settle)?, &[js.number(0.0)?, js.undefined()?]);
         // Deep in a recursion even this may throw; whoever throws is alive.
         matches!(js.scoped(ping), Ok(Ok(_))) || js.clear_exception()
-    }
-
-    /// Lets the surface answer a request, now or later.
-    pub fn serve(&self, js: Js<'_>, request: Request) {
-        let Request { op, slot, args, answer, chain, charge } = request;
-        // A slab's key fits.
-        let number = self.asked.borrow_mut().insert(answer) as i64 + 1;
-        // While a sync call waits, what it asks for runs where it stands.
-        let waits = chain.waits_in(self.shared.id);
-        let caller = if waits { 0 } else { chain.request() };
-        let outer = self.chain.replace(waits.then_some(chain));
-        let carried = self.call_serve(js, caller, number, op, slot, args);
-        *self.chain.borrow_mut() = outer;
-        drop(charge);
-        match carried {
-            // `undefined`: the surface replies itself.
-            Ok(None) => {}
-            Ok(Some(outcome)) => self.reply(js, number, outcome),
-            Err(_) => {
-                // The surface lets no exception out, but at the end of the stack it cannot help it.
-                let thrown = js.clear_exception();
-                let fault = if thrown {
-                    Fault::range_error("Maximum call stack size exceeded")
-                } else {
-                    Fault::environment_gone()
-                };
-                self.reply(js, number, Err(fault));
-                // A guest may take that for an error and call again, for ever.
-                if !thrown && !self.is_alive(js) {
-                    self.close();
-                }
-            }
-        }
-    }
-
-    /// `caller` is the async call of this environment on whose behalf it is asked, or 0.
-    fn call_serve(
-        &self,
-        js: Js<'_>,
-        caller: i64,
-        number: i64,
-        op: u32,
-        slot: u32,
-        args: Vec<Value>,
-    ) -> JsResult<Option<Outcome>> {
-        let mut values = Vec::with_capacity(args.len() + 4);
-        if caller != 0 {
-            values.push(js.number(caller as f64)?);
-        }
-        values.push(js.number(number as f64)?);
-        values.push(js.number(f64::from(op))?);
-        values.push(js.number(f64::from(slot))?);
-        for arg in args {
-            values.push(carrier::write(js, self, Ok(arg))?);
-        }
-        let serve = if caller == 0 { self.serve } else { self.serve_for };
-        let carrier = js.call(js.dereference(serve)?, &values)?;
-        Ok(match carrier::read(js, self, carrier)? {
-            Ok(Value::Undefined) => None,
-            outcome => Some(outcome),
-        })
     }
 
     /// Pins the memory of a shared buffer for as long as an isolate uses it.
@@ -409,7 +333,9 @@ impl Local {
 struct AsyncAnswer {
     shared: Weak<Shared>,
     request: i64,
-    origin: Weak<Remote>,
+    /// More may come from there.
+    owing: Weak<Remote>,
+    origin: OnceLock<Origin>,
     answered: AtomicBool,
 }
 
@@ -429,8 +355,16 @@ impl Answer for AsyncAnswer {
         if !self.answered.swap(true, Ordering::AcqRel)
             && let Some(shared) = self.shared.upgrade()
         {
-            let _ =
-                shared.send(Event::Settle { request: self.request, outcome, held: true, origin: self.origin.clone() });
+            let (request, owing) = (self.request, self.owing.clone());
+            let origin = self.origin.get().cloned().unwrap_or_default();
+            let _ = shared.send(Event::Settle { request, outcome, held: true, owing, origin, call: request });
+        }
+    }
+
+    fn comes_from(&self, isolate: &Arc<dyn Owner>) {
+        if let Some(remote) = Remote::from_owner(isolate) {
+            // Said once.
+            let _ = self.origin.set(Origin::of(&remote));
         }
     }
 }

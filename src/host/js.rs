@@ -407,9 +407,25 @@ impl<'a> Js<'a> {
         Ok(reference)
     }
 
+    /// Tells the host's collector that its objects keep so much more memory outside of its heap, or less.
+    pub fn adjust_external_memory(self, change: i64) {
+        let mut total = 0;
+        // SAFETY: as in `type_of`. A failure leaves the collector uninformed.
+        let _ = unsafe { sys::napi_adjust_external_memory(self.env, change, &raw mut total) };
+    }
+
+    /// Tells whether `value` is still alive; see [`Js::dereference`].
+    pub fn weak_reference(self, value: JsValue) -> JsResult<sys::napi_ref> {
+        let mut reference = ptr::null_mut();
+        // SAFETY: as in `type_of`.
+        check!(unsafe { sys::napi_create_reference(self.env, value, 0, &raw mut reference) })?;
+        Ok(reference)
+    }
+
+    /// Null when the reference is weak and its value gone.
     pub fn dereference(self, reference: sys::napi_ref) -> JsResult<JsValue> {
         let mut value = ptr::null_mut();
-        // SAFETY: the reference is strong and was not deleted.
+        // SAFETY: the reference was not deleted.
         check!(unsafe { sys::napi_get_reference_value(self.env, reference, &raw mut value) })?;
         Ok(value)
     }

@@ -1,11 +1,21 @@
 //! The Node-API binding: what the host's surface calls, and how the host's thread waits and is woken.
 
+mod abortable;
 mod call;
 mod carrier;
+mod engine;
 mod environment;
+mod events;
 mod js;
+mod library;
+mod memory;
+mod pressure;
+mod process;
+mod share;
 mod shared;
 mod signal;
+mod spare;
+mod streams;
 
 use napi::bindgen_prelude::Object;
 use napi::{Env, JsValue, Result, Status};
@@ -20,5 +30,7 @@ pub fn exports(exports: Object, env: Env) -> Result<()> {
     let open = js
         .function("open", Some(call::open), std::ptr::null_mut())
         .and_then(|open| js.set(exports.raw(), c"open", open));
-    open.map_err(|_| napi::Error::new(Status::GenericFailure, "isolated-v8: the addon could not be set up"))
+    let version = js.string(crate::engine::version()).and_then(|version| js.set(exports.raw(), c"v8", version));
+    open.and(version)
+        .map_err(|_| napi::Error::new(Status::GenericFailure, "isolated-v8: the addon could not be set up"))
 }

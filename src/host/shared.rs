@@ -2,12 +2,16 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use super::pressure::Pressure;
 use super::signal::Signal;
+use super::streams::{Next, Origin, Reading, Streams};
+use crate::child;
 use crate::isolate::{Remote, Stop, next_owner_id};
+use crate::sandbox::Pool;
 use crate::value::{Answer, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Value, Wake};
 
 /// What other threads have for the environment's thread.
@@ -18,22 +22,43 @@ pub enum Event {
         outcome: Outcome,
         /// The event loop was kept alive for it.
         held: bool,
-        /// Where it comes from; more may come from there.
-        origin: Weak<Remote>,
+        /// More may come from there.
+        owing: Weak<Remote>,
+        origin: Origin,
+        /// The async call that it is the outcome of, or of what came out of it.
+        call: i64,
     },
     /// A guest asks for something here.
-    Ask(Request),
+    Ask { request: Request, origin: Origin },
     /// The last holder of a slot is gone.
     Disown(u32),
     /// An isolate has digested what was sent to it; until then the event loop was kept alive.
     Digested(Weak<Remote>),
     /// Shared memory that no isolate uses any more.
     Unpin(usize),
+    /// The memory of isolates has changed.
+    Weigh,
+    /// Isolates may have been forgotten that the host has not looked for. `last`: there will be no other reminder soon.
+    Remind { last: bool },
+    /// Nothing is under way among guests any more.
+    Quiet,
+}
+
+impl Event {
+    /// The isolate that it comes from, where it must not pass others from there.
+    pub fn origin(&self) -> Option<&Origin> {
+        match self {
+            Event::Settle { origin, .. } | Event::Ask { origin, .. } => Some(origin).filter(|origin| origin.id != 0),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Default)]
 struct Queue {
     events: VecDeque<Event>,
+    /// Events that have been looked at, and wait for others of their isolate.
+    streams: Streams,
     /// Requests for a thread that waits in a sync call.
     calls: VecDeque<Request>,
     closed: bool,
@@ -51,12 +76,21 @@ pub struct Shared {
     parked: Condvar,
     /// Requests for a waiting thread that are queued.
     waiting_calls: AtomicU32,
+    /// Some isolate has to wait. Written under the queue's lock.
+    holds_back: AtomicBool,
     /// There are events, and the event loop has been told. Written under the queue's lock.
     pub(super) signalled: AtomicBool,
     /// Counts what a waiting thread must look at.
     pub(super) version: AtomicU32,
     pub(super) signal: Signal,
+    /// What is under way among guests.
+    under_way: AtomicUsize,
+    /// The event loop stays alive for that alone, and is to hear of its end.
+    listens: AtomicBool,
     isolates: Mutex<Vec<Weak<Remote>>>,
+    /// Isolates that wait for executions in sandboxes.
+    pub(super) spares: Arc<Pool>,
+    pub(super) pressure: Pressure,
 }
 
 impl Shared {
@@ -68,10 +102,15 @@ impl Shared {
             queue: Mutex::default(),
             parked: Condvar::new(),
             waiting_calls: AtomicU32::new(0),
+            holds_back: AtomicBool::new(false),
             signalled: AtomicBool::new(false),
             version: AtomicU32::new(0),
             signal: Signal::default(),
+            under_way: AtomicUsize::new(0),
+            listens: AtomicBool::new(false),
             isolates: Mutex::default(),
+            spares: Pool::new(),
+            pressure: Pressure::default(),
         })
     }
 
@@ -111,15 +150,68 @@ impl Shared {
         }
     }
 
+    /// Whether something is under way among guests.
+    pub(super) fn guests_are_busy(&self) -> bool {
+        self.under_way.load(Ordering::SeqCst) > 0
+    }
+
+    /// The same; if so, the event loop will hear when that is over.
+    pub(super) fn listen(&self) -> bool {
+        self.listens.store(true, Ordering::SeqCst);
+        self.guests_are_busy()
+    }
+
     /// Puts back what was not handled. False when nothing is left; the next event then tells the event loop again.
     pub(super) fn put_back(&self, mut events: VecDeque<Event>) -> bool {
         let mut queue = self.lock();
         events.append(&mut queue.events);
         queue.events = events;
-        let left = !queue.events.is_empty();
+        let left = !queue.events.is_empty() || queue.streams.is_ready();
         self.signalled.store(left, Ordering::Release);
         self.let_in(queue);
         left
+    }
+
+    /// Keeps an event that must not pass others of its isolate; gives back any other.
+    pub(super) fn hold_back(&self, event: Event) -> Option<Event> {
+        if self.holds_back.load(Ordering::Acquire) { self.lock().streams.hold_back(event) } else { Some(event) }
+    }
+
+    fn change_streams<T>(&self, change: impl FnOnce(&mut Streams) -> T) -> T {
+        let mut queue = self.lock();
+        let result = change(&mut queue.streams);
+        self.holds_back.store(!queue.streams.is_empty(), Ordering::Release);
+        result
+    }
+
+    /// What comes from this isolate waits until others have had a turn.
+    pub(super) fn set_aside(&self, origin: u64) {
+        self.change_streams(|streams| streams.set_aside(origin));
+    }
+
+    /// What comes from this isolate waits until the surface has read something.
+    pub(super) fn begin_reading(&self, origin: u64, reading: Reading) {
+        self.change_streams(|streams| streams.begin(origin, reading));
+    }
+
+    /// It has, or need not.
+    pub(super) fn end_reading(&self, origin: u64) {
+        let reading = self.change_streams(|streams| streams.end(origin));
+        // Not under the lock, and before a guest hears that it may go on.
+        drop(reading);
+        self.change_streams(|streams| streams.release(origin));
+    }
+
+    pub(super) fn next_held(&self) -> Option<Next> {
+        if self.holds_back.load(Ordering::Acquire) { self.change_streams(Streams::next) } else { None }
+    }
+
+    pub(super) fn has_streams(&self) -> bool {
+        self.holds_back.load(Ordering::Acquire)
+    }
+
+    pub(super) fn ask_streams<T>(&self, ask: impl FnOnce(&mut Streams) -> T) -> T {
+        ask(&mut self.lock().streams)
     }
 
     /// The sync call at the root of `chain` has returned. What is asked of it from now on, or was too late, is for the event
@@ -179,6 +271,8 @@ impl Shared {
         let mut queue = self.lock();
         queue.closed = true;
         let events = std::mem::take(&mut queue.events);
+        let streams = std::mem::take(&mut queue.streams);
+        self.holds_back.store(false, Ordering::Release);
         let calls = std::mem::take(&mut queue.calls);
         self.waiting_calls.store(0, Ordering::Release);
         let crowd = std::mem::take(&mut queue.crowd);
@@ -187,8 +281,10 @@ impl Shared {
             answer.answer(Err(Fault::environment_gone()));
         }
         self.signal.close();
-        let asked = events.into_iter().filter_map(|event| match event {
-            Event::Ask(request) => Some(request),
+        child::terminate_of(self.id);
+        self.spares.close();
+        let asked = events.into_iter().chain(streams.into_events()).filter_map(|event| match event {
+            Event::Ask { request, .. } => Some(request),
             _ => None,
         });
         for request in asked.chain(calls) {
@@ -206,12 +302,17 @@ impl Shared {
         }
     }
 
-    pub(super) fn register(&self, remote: &Arc<Remote>) {
+    pub(super) fn add_isolate(&self, remote: &Arc<Remote>) {
         let mut isolates = self.isolates.lock().unwrap_or_else(PoisonError::into_inner);
         if isolates.len().is_power_of_two() {
             isolates.retain(|remote| remote.strong_count() > 0);
         }
         isolates.push(Arc::downgrade(remote));
+        drop(isolates);
+        // Guests make isolates on threads of their own. One that comes after the others were stopped has no memory of the host's.
+        if self.lock().closed {
+            remote.stop(Stop::Environment);
+        }
     }
 }
 
@@ -245,10 +346,18 @@ impl Owner for Shared {
 const MOST_EVENTS: usize = 1_000;
 
 impl Host for Shared {
-    fn admit(&self, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
+    fn register(&self, isolate: &Arc<dyn Owner>) {
+        if let Some(remote) = Remote::from_owner(isolate) {
+            self.add_isolate(&remote);
+        }
+    }
+
+    fn admit(&self, asker: u64, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
         let mut queue = self.lock();
         // While the event loop has something to do it will come by here.
-        let waits = queue.events.len() >= MOST_EVENTS || broke && self.signalled.load(Ordering::Acquire);
+        let held = queue.streams.count(asker);
+        let busy = held > 0 || self.signalled.load(Ordering::Acquire);
+        let waits = queue.events.len().max(held) >= MOST_EVENTS || broke && busy;
         if !waits || queue.closed {
             return Ok(true);
         }
@@ -260,6 +369,16 @@ impl Host for Shared {
         Ok(false)
     }
 
+    fn begin(&self) {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn end(&self) {
+        if self.under_way.fetch_sub(1, Ordering::SeqCst) == 1 && self.listens.swap(false, Ordering::SeqCst) {
+            let _ = self.send(Event::Quiet);
+        }
+    }
+
     fn ask(&self, request: Request) {
         let mut queue = self.lock();
         // Under the lock, under which chains end as well.
@@ -269,7 +388,9 @@ impl Host for Shared {
             return self.bump(queue);
         }
         drop(queue);
-        if let Err(Event::Ask(request)) = self.send(Event::Ask(request)) {
+        let asker = request.asker.as_ref().and_then(Weak::upgrade).and_then(|asker| Remote::from_owner(&asker));
+        let origin = asker.map(|remote| Origin::of(&remote)).unwrap_or_default();
+        if let Err(Event::Ask { request, .. }) = self.send(Event::Ask { request, origin }) {
             request.answer.answer(Err(Fault::environment_gone()));
         }
     }

@@ -10,6 +10,7 @@ use super::ending::Stop;
 use super::remote::{Remote, Whereabouts};
 use super::{Guest, Job, entry, memory, run};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
+use crate::native;
 use crate::value::{Answer, Budget, Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
 
 thread_local! {
@@ -44,13 +45,15 @@ pub fn write(remote: &Arc<Remote>) {
     if let Some(job) = remote.take_job() {
         let answer = Arc::clone(&job.answer);
         remote.when_ended(Arc::clone(&answer));
-        remote.meter.borrow_thread();
+        let sitting = remote.seat.take();
         answer.answer(perform(remote, job));
-        remote.meter.give_back_thread();
+        drop(sitting);
     }
     remote.stop(Stop::Disposed);
     remote.lock().place = Whereabouts::Gone;
     remote.fail_queued(&Fault::disposed(false));
+    remote.account.recover();
+    remote.account.end(remote.stop_reason().end());
     remote.announce_gone();
 }
 
@@ -61,6 +64,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
+    remote.seat.learn_place(&isolate);
     engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
     // Fails only if it was set before: each isolate is made once.
     let _ = remote.v8.set(isolate.thread_safe_handle());
@@ -71,6 +75,8 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
     WAITING.with(|place| *place.borrow_mut() = Some(waiting));
+    // What V8 takes for its writing is not the guest's.
+    let _portion = native::draw_on(None);
     let written = engine::contain_fatal_errors(|| {
         // V8 has to write a snapshot in any case.
         let blob = isolate.create_blob(code);
@@ -135,6 +141,7 @@ fn leave_behind(isolate: &mut v8::OwnedIsolate, remote: &Arc<Remote>, job: Job) 
 fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
     let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
     let budget = Budget::new(0);
+    let _budgets = engine::draw_on(&budget, &remote.space);
     let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
     budget.overdraw(|| {
         let mut isolate = engine::make_isolate(params);

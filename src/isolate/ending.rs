@@ -4,10 +4,28 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::census::End;
+use super::grace::Grace;
 use super::job::Kind;
-use super::remote::{Remote, TERMINATION_GRACE};
-use super::{Job, clock};
-use crate::value::{Answer, Fault, Outcome, Value};
+use super::remote::Remote;
+use super::{Job, burial, clock};
+use crate::engine::{self, Occupant};
+use crate::value::{Answer, Fault, Outcome, Stay, Value};
+
+/// When a thread that has not come back is to be suspended. What takes long but ends gives its memory back before that. Each
+/// further attempt waits twice as long as the one before.
+const FIRST_ATTEMPT: Duration = Duration::from_secs(2);
+const LAST_ATTEMPTS: Duration = Duration::from_secs(4);
+
+/// The same where a host's memory is at stake.
+const FIRST_SHARING_ATTEMPT: Duration = Duration::from_millis(1);
+const LAST_SHARING_ATTEMPTS: Duration = Duration::from_millis(250);
+
+/// How often it is looked whether a grace is over.
+const GRACE_CHECK: Duration = Duration::from_millis(50);
+
+/// After this time a thread that may be at a host's memory is suspended wherever it is.
+const SHARING_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Why an isolate is at its end. The first reason stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +60,16 @@ impl Stop {
             Stop::Lost => Some(Fault::unresponsive()),
         }
     }
+
+    pub(super) fn end(self) -> End {
+        match self {
+            Stop::None => End::Collected,
+            Stop::Disposed => End::Disposed,
+            Stop::Memory => End::OutOfMemory,
+            Stop::Environment => End::Environment,
+            Stop::Lost => End::GivenUp,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -56,13 +84,23 @@ impl Remote {
         if self.stop.compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return false;
         }
+        self.legacy.end();
+        if reason != Stop::Environment {
+            // Whoever stops it: the promises that it abandons are still to be heard of.
+            self.keep_host();
+            if self.is_gone() {
+                // Its thread was faster.
+                drop(self.staying());
+            }
+        }
         if let Some(v8) = self.v8.get() {
             v8.terminate_execution();
         }
+        self.stop_offspring();
         let fault = reason.fault().unwrap_or(Fault::Stopped);
         self.answer_end(&fault);
         if self.entries.is_running() {
-            self.give_up_after(TERMINATION_GRACE);
+            self.give_up_after(Grace::begin(self));
         }
         self.signal(self.lock());
         true
@@ -84,6 +122,11 @@ impl Remote {
             return answer.answer(Ok(Value::Undefined));
         }
         departures.waiting.push(answer);
+    }
+
+    /// The V8 side is gone or given up.
+    pub(super) fn is_gone(&self) -> bool {
+        self.departures.lock().unwrap_or_else(PoisonError::into_inner).gone
     }
 
     /// Waits until the isolate's V8 side is gone or given up. Not on a thread of an isolate.
@@ -111,6 +154,44 @@ impl Remote {
         for answer in waiting {
             answer.answer(Ok(Value::Undefined));
         }
+        self.announce_digested();
+        drop(self.staying());
+        let stays = std::mem::take(&mut *self.stays.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(stays);
+    }
+
+    /// The host's event loop stays alive for something that the guest waits for, until [`Remote::end_stay`] or the isolate's end.
+    pub fn begin_stay(&self) -> Option<usize> {
+        let stay = self.settings.host.as_ref().and_then(Stay::with)?;
+        let id = self.stays.lock().unwrap_or_else(PoisonError::into_inner).insert(stay);
+        if self.is_gone() {
+            self.end_stay(id);
+        }
+        Some(id)
+    }
+
+    pub fn end_stay(&self, id: usize) {
+        let stay = self.stays.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id);
+        drop(stay);
+    }
+
+    /// The host's event loop stays alive from now on.
+    pub(super) fn keep_host(&self) {
+        let stay = self.settings.host.as_ref().and_then(Stay::with);
+        let before = std::mem::replace(&mut *self.staying.lock().unwrap_or_else(PoisonError::into_inner), stay);
+        drop(before);
+    }
+
+    /// It need not any more, unless the isolate is being stopped.
+    pub(super) fn let_host_go(&self) {
+        let mut staying = self.staying.lock().unwrap_or_else(PoisonError::into_inner);
+        let stay = if self.is_disposed() { None } else { staying.take() };
+        drop(staying);
+        drop(stay);
+    }
+
+    fn staying(&self) -> Option<Stay> {
+        self.staying.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn answer_end(&self, fault: &Fault) {
@@ -121,12 +202,15 @@ impl Remote {
         }
     }
 
-    /// Unless the thread has come back by then, the isolate counts as lost.
-    fn give_up_after(&self, grace: Duration) {
+    /// Unless the thread comes back in time, the isolate counts as lost.
+    fn give_up_after(&self, grace: Grace) {
         let remote = self.me.clone();
-        clock::after(grace, move || {
-            if let Some(remote) = remote.upgrade().filter(|remote| remote.entries.is_running()) {
+        clock::after(GRACE_CHECK, move || {
+            let Some(remote) = remote.upgrade().filter(|remote| remote.entries.is_running()) else { return };
+            if grace.is_over(&remote) {
                 remote.give_up("Script failed to terminate");
+            } else {
+                remote.give_up_after(grace);
             }
         });
     }
@@ -137,16 +221,74 @@ impl Remote {
         let first = !self.lost.swap(true, Ordering::AcqRel);
         // An earlier reason stays.
         let _ = self.stop.compare_exchange(0, Stop::Lost as u8, Ordering::AcqRel, Ordering::Acquire);
-        self.meter.lower_priority();
+        self.legacy.end();
+        self.has_arrived();
+        self.stop_offspring();
+        match self.seat.occupant() {
+            Occupant::Nobody => {}
+            Occupant::Working(_) => self.account.lose(self.me.clone(), true),
+            Occupant::Parked | Occupant::Suspended => self.account.lose(self.me.clone(), false),
+        }
+        self.account.end(self.stop_reason().end());
         let fault = self.stop_reason().fault().unwrap_or(Fault::Stopped);
         // Before the calls: a host stays alive for those, not for promises.
         self.abandon_promises();
         self.answer_end(&fault);
         self.fail_queued(&fault);
-        self.announce_gone();
-        if first && let Some(callback) = &self.settings.on_catastrophe {
+        if !first {
+            return;
+        }
+        self.retire_thread();
+        if let Some(callback) = self.on_catastrophe.get() {
             callback(problem);
         }
+    }
+
+    /// Has the thread stopped for good as soon as that harms nobody.
+    fn retire_thread(&self) {
+        if matches!(self.seat.occupant(), Occupant::Working(_)) {
+            let sharing = self.may_touch_host();
+            self.suspend_after(if sharing { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
+            burial::tidy_after(self.most_native());
+        }
+        if !self.may_touch_host() {
+            self.announce_gone();
+        }
+    }
+
+    /// Its thread may be at memory that belongs to a host.
+    fn may_touch_host(&self) -> bool {
+        self.shares_memory.load(Ordering::SeqCst) && matches!(self.seat.occupant(), Occupant::Working(_))
+    }
+
+    fn suspend_after(&self, delay: Duration, before: Duration) {
+        let remote = self.me.clone();
+        clock::after(delay, move || {
+            // Not on the clock's thread: it waits for the other to answer.
+            engine::run_on_pool(move || {
+                let Some(remote) = remote.upgrade() else { return };
+                let waited = before + delay;
+                // The host waits until its memory is safe. A thread that goes on there would end the process, or worse.
+                let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
+                let occupant = remote.seat.suspend(anywhere);
+                if occupant == Occupant::Suspended {
+                    remote.account.freeze();
+                }
+                // What grows while the thread runs leaves its former self behind.
+                burial::tidy_after(remote.most_native());
+                if !matches!(occupant, Occupant::Working(_)) {
+                    return remote.announce_gone();
+                }
+                if cfg!(not(target_os = "linux")) && waited >= SHARING_PATIENCE {
+                    // It will never be suspended there.
+                    return remote.announce_gone();
+                }
+                // It runs when nobody else wants to. Not before the first attempt, which it has to answer.
+                remote.seat.lower_priority();
+                let most = if remote.may_touch_host() { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
+                remote.suspend_after((delay * 2).min(most), waited);
+            });
+        });
     }
 
     /// Answers everything that has not started.

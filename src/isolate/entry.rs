@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 
 use super::clock::{self, Alarm};
 use super::ending::Stop;
+use super::grace::Grace;
 use super::inspector::Profiling;
 use super::job::Kind;
-use super::remote::{Remote, TERMINATION_GRACE};
+use super::policy;
+use super::remote::Remote;
 use super::{Deadline, Guest, Job, Limits};
 use crate::convert;
-use crate::value::{Answer, Chain, Charge, Fault, Nobody, Outcome, Text};
+use crate::value::{Answer, Chain, Charge, Fault, Nobody, Outcome, Text, Value};
 
 /// How long an interrupt may stay unanswered before execution is terminated from outside, and again: what is terminated
 /// once may run on elsewhere.
@@ -27,6 +29,7 @@ const LONG: Duration = Duration::from_millis(1);
 enum Expired {
     Timeout,
     Deadline(Duration),
+    Aborted,
 }
 
 impl Expired {
@@ -34,6 +37,7 @@ impl Expired {
         match self {
             Expired::Timeout => Fault::timeout(stack),
             Expired::Deadline(limit) => Fault::deadline(limit),
+            Expired::Aborted => Fault::aborted(),
         }
     }
 }
@@ -87,6 +91,11 @@ impl Entries {
     /// Some entry is past its limit; whoever waits must return.
     pub fn any_expired(&self) -> bool {
         self.expired.load(Ordering::Acquire)
+    }
+
+    fn was_aborted(&self, serial: u64) -> bool {
+        let stack = self.lock();
+        stack.entries.iter().any(|entry| entry.serial == serial && matches!(entry.expired, Some(Expired::Aborted)))
     }
 
     pub fn answer_all(&self, fault: &Fault) {
@@ -169,9 +178,9 @@ impl Remote {
         Arc::downgrade(self)
     }
 
-    /// The guest waits from now on: its timeouts stand still. The result is for [`Remote::resume`].
-    pub(super) fn pause(&self) -> Paused {
-        Paused(self.entries.pause())
+    /// The guest waits from now on, with `timeouts` that stand still. The result is for [`Remote::resume`].
+    pub(super) fn pause(&self, timeouts: bool) -> Paused {
+        Paused(if timeouts { self.entries.pause() } else { Vec::new() })
     }
 
     pub(super) fn resume(self: &Arc<Self>, paused: &Paused) {
@@ -205,6 +214,17 @@ impl Remote {
         serial
     }
 
+    /// Whoever waits for `answer` does not any more: it is given, and what is being done for it stops.
+    pub fn abort(self: &Arc<Self>, answer: &Arc<dyn Answer>) {
+        answer.answer(Err(Fault::aborted()));
+        let stack = self.entries.lock();
+        let serial = stack.entries.iter().find(|entry| Arc::ptr_eq(&entry.answer, answer)).map(|entry| entry.serial);
+        drop(stack);
+        if let Some(serial) = serial {
+            self.expire(serial, Expired::Aborted);
+        }
+    }
+
     /// First stage: a limit of entry `serial` has passed.
     fn expire(self: &Arc<Self>, serial: u64, expired: Expired) {
         let mut stack = self.entries.lock();
@@ -220,34 +240,38 @@ impl Remote {
         drop(stack);
         // A guest that waits in Rust is not woken by V8.
         self.signal(self.lock());
-        self.insist_later(serial, Instant::now() + TERMINATION_GRACE);
+        self.insist_later(serial, Grace::begin(self));
     }
 
-    fn insist_later(self: &Arc<Self>, serial: u64, until: Instant) {
+    fn insist_later(self: &Arc<Self>, serial: u64, grace: Grace) {
         let remote = self.weak();
         clock::after(INTERRUPT_PATIENCE, move || {
             if let Some(remote) = remote.upgrade() {
-                remote.insist(serial, until);
+                remote.insist(serial, grace);
             }
         });
     }
 
-    /// Second stage: terminated from outside. Third stage, after `until`: it takes no notice and is given up.
-    fn insist(self: &Arc<Self>, serial: u64, until: Instant) {
+    /// Second stage: terminated from outside. Third stage, after its grace: it takes no notice and is given up.
+    fn insist(self: &Arc<Self>, serial: u64, grace: Grace) {
         let stack = self.entries.lock();
         if !stack.entries.iter().any(|entry| entry.serial == serial) {
             return;
         }
-        if Instant::now() < until {
-            if let Some(v8) = self.v8.get() {
-                v8.terminate_execution();
-            }
-            drop(stack);
-            self.insist_later(serial, until);
-        } else {
-            drop(stack);
-            self.give_up("Script failed to terminate");
+        drop(stack);
+        if grace.is_over(self) {
+            return self.give_up("Script failed to terminate");
         }
+        // Under the lock, as where the termination is taken back.
+        let stack = self.entries.lock();
+        if grace.interrupt_was_missed(self)
+            && stack.entries.iter().any(|entry| entry.serial == serial)
+            && let Some(v8) = self.v8.get()
+        {
+            v8.terminate_execution();
+        }
+        drop(stack);
+        self.insist_later(serial, grace);
     }
 
     /// Takes entry `serial` off the stack and says what its outcome is, given what its job returned.
@@ -293,12 +317,14 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         Kind::Loose => limits.renewed(),
         Kind::Background => guest.last_limits().renewed(),
     };
-    if answer.is_answered() {
-        return;
-    }
     let serial = remote.enter(limits, &answer, charge);
     // The entry has an alarm of its own now.
     drop(overdue);
+    // After it is known to run: who answers from here on has it stopped, too.
+    if answer.is_answered() {
+        let _ = remote.leave(serial, Err(Fault::Stopped));
+        return;
+    }
     // After it is known to run: who stops the isolate from here on answers, and waits for it.
     if remote.is_disposed() {
         return answer.answer(remote.leave(serial, Err(Fault::Stopped)));
@@ -324,7 +350,13 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     if time.is_some_and(|since| since.elapsed() >= LONG) {
         remote.check_memory(scope);
     }
+    if !outermost && matches!(outcome, Ok(Value::Promise(_))) {
+        guest.linger(remote);
+    }
     guest.pop_chain();
+    if outermost {
+        guest.stop_lingering(remote);
+    }
     if let Some(profiling) = profiling {
         profiling.finish(remote);
     }
@@ -333,9 +365,13 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         remote.meter.worked(since);
     }
     let stopped = outermost && remote.is_stopping();
+    let aborted = stopped && remote.entries.was_aborted(serial);
     answer.answer(remote.leave(serial, outcome));
     if stopped && !remote.is_disposed() {
-        finish_microtasks(scope, guest, remote, limits.renewed());
+        let renewed = limits.renewed();
+        // Whoever has aborted it wants no more of it than others need.
+        let brief = Limits::new(Some(policy::termination_grace()), None);
+        finish_microtasks(scope, guest, remote, if aborted { renewed.within(brief) } else { renewed });
     }
 }
 

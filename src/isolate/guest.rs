@@ -15,8 +15,8 @@ use super::remote::Remote;
 use super::{Deadline, IsolateScope, Job, Limits, Realm, entry};
 use crate::convert;
 use crate::value::{
-    Chain, ContextHandle, Fault, Handle, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory, Slot, TypeOf,
-    Value,
+    Answer, Chain, ContextHandle, Fault, Handle, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory, Slot,
+    TypeOf, Value,
 };
 
 /// What a slot of this isolate holds.
@@ -43,6 +43,9 @@ const HOLDS_PER_TIDY: u32 = 1_000;
 /// Room that an empty table keeps.
 const MOST_SPARE_SLOTS: usize = 4_096;
 
+/// Ids before are those of the module.
+const FIRST_ID: usize = 2;
+
 /// Something that guest code knows by an id.
 enum Carried {
     Foreign(Value),
@@ -66,7 +69,7 @@ pub struct Guest {
     realms: RefCell<BTreeMap<u32, Weak<Realm>>>,
     next_realm: Cell<u32>,
     pub modules: Modules,
-    /// Handles and functions that guest code holds, by the id it knows them by. 0 is the module itself.
+    /// Handles and functions that guest code holds, by the id it knows them by. 0 is the module itself, 1 its `lib`.
     carried: RefCell<HashMap<usize, Carried>>,
     /// Never used again, so that what is put down twice is nothing else's.
     next_carried: Cell<usize>,
@@ -76,12 +79,16 @@ pub struct Guest {
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
     /// For what needs a context before there is one.
     spare_realm: RefCell<Option<Arc<Realm>>>,
+    /// Made beforehand, for whoever makes the first one.
+    pub(super) prepared: RefCell<Option<Arc<Realm>>>,
     /// Some realm has met a handle.
     pub has_surface: Cell<bool>,
     /// One per entry on the stack.
     chains: RefCell<Vec<(Chain, Limits)>>,
     /// Realms that what runs now has come back to, until it is over: their continuations run at its end.
     staying: RefCell<Vec<Arc<Realm>>>,
+    /// The host stays until what runs now is over.
+    lingers: Cell<bool>,
     /// Those of the last call that had any; what V8 runs by itself gets them.
     last_limits: Cell<Limits>,
     /// Rejected promises nobody handles, in order.
@@ -105,14 +112,19 @@ impl Guest {
             realms: RefCell::default(),
             next_realm: Cell::new(1),
             modules: Modules::default(),
-            carried: RefCell::new(HashMap::from([(0, Carried::Foreign(Value::Handle(Handle::Ivm)))])),
-            next_carried: Cell::new(1),
+            carried: RefCell::new(HashMap::from([
+                (0, Carried::Foreign(Value::Handle(Handle::Ivm))),
+                (1, Carried::Foreign(Value::Handle(Handle::Lib))),
+            ])),
+            next_carried: Cell::new(FIRST_ID),
             tracker: RefCell::default(),
             shared: RefCell::default(),
             spare_realm: RefCell::default(),
+            prepared: RefCell::default(),
             has_surface: Cell::new(false),
             chains: RefCell::default(),
             staying: RefCell::default(),
+            lingers: Cell::new(false),
             last_limits: Cell::default(),
             rejections: RefCell::default(),
             agent: RefCell::default(),
@@ -159,6 +171,7 @@ impl Guest {
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         drop(std::mem::take(&mut *self.realms.borrow_mut()));
         drop(std::mem::take(&mut *self.spare_realm.borrow_mut()));
+        drop(std::mem::take(&mut *self.prepared.borrow_mut()));
     }
 
     /// Makes the isolate one that can be inspected.
@@ -278,7 +291,8 @@ impl Guest {
                 accessors: reference.accessors,
                 inherit: reference.inherit,
             }),
-            Handle::ExternalCopy(_) | Handle::Module(_) | Handle::Linker(_) | Handle::Session(_) | Handle::Ivm => None,
+            Handle::ExternalCopy(_) | Handle::Module(_) | Handle::Linker(_) | Handle::Session(_) => None,
+            Handle::Ivm | Handle::Lib => None,
         }
     }
 
@@ -310,7 +324,7 @@ impl Guest {
     }
 
     pub fn put_down(&self, id: usize) {
-        if id != 0 {
+        if id >= FIRST_ID {
             let value = self.carried.borrow_mut().remove(&id);
             drop(value);
         }
@@ -331,6 +345,20 @@ impl Guest {
         chains.pop();
         if chains.is_empty() {
             drop(std::mem::take(&mut *self.staying.borrow_mut()));
+        }
+    }
+
+    /// A promise that others wait for may settle only when what runs now is over: their host stays until then.
+    pub(super) fn linger(&self, remote: &Remote) {
+        if !self.lingers.replace(true) {
+            remote.keep_host();
+        }
+    }
+
+    /// What ran is over.
+    pub(super) fn stop_lingering(&self, remote: &Remote) {
+        if self.lingers.take() {
+            remote.let_host_go();
         }
     }
 
@@ -417,7 +445,7 @@ impl Guest {
     }
 
     /// Terminates what runs, now: V8 itself would only notice at the next loop or call, and run on until then.
-    fn terminate(&self, scope: &mut IsolateScope<'_, '_>) {
+    pub fn terminate(&self, scope: &mut IsolateScope<'_, '_>) {
         scope.terminate_execution();
         let Some(realm) = self.any_realm() else { return };
         v8::scope!(let scope, scope);
@@ -428,14 +456,17 @@ impl Guest {
         let _ = script.and_then(|script| script.run(scope));
     }
 
-    /// Waits on this thread until `reply` is there. Serves sync calls to this isolate meanwhile; timeouts stand still.
-    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply<Remote>) -> Outcome {
+    /// Waits on this thread until `reply` is there. Serves sync calls to this isolate meanwhile. Timeouts stand still where the
+    /// guest waits for a `host`; other guests it may wait for no longer than it may run.
+    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply<Remote>, host: bool) -> Outcome {
         let remote = self.remote()?;
-        let paused = remote.pause();
+        let paused = remote.pause(host);
         let outcome = loop {
             let version = remote.version.load(Ordering::Acquire);
             // First of all: an answer may have come, and the guest must not go on with it.
             if remote.is_stopping() {
+                // What has not begun for it need not.
+                reply.answer(Err(Fault::Stopped));
                 self.terminate(scope);
                 break Err(Fault::Stopped);
             }

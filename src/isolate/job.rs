@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Guest;
 use super::clock::Alarm;
+use super::{Guest, Policy};
 use crate::value::{Answer, Chain, Charge, Outcome};
 
 /// A scope without a context: what every job starts in.
@@ -29,8 +29,21 @@ impl Limits {
         Self { timeout: timeout.map(|timeout| timeout.min(LONGEST)), deadline: deadline.map(Deadline::after) }
     }
 
+    /// Those of a call that says nothing of any.
+    pub fn standard() -> Self {
+        let Policy { timeout, deadline, .. } = Policy::current();
+        Self::new(timeout, deadline)
+    }
+
     pub fn is_some(&self) -> bool {
         self.timeout.is_some() || self.deadline.is_some()
+    }
+
+    /// Limits that are no wider than `outer`, on behalf of which something is done.
+    pub fn within(self, outer: Self) -> Self {
+        let timeout = self.timeout.into_iter().chain(outer.timeout).min();
+        let deadline = self.deadline.into_iter().chain(outer.deadline).min_by_key(|deadline| deadline.time);
+        Self { timeout, deadline }
     }
 
     /// The same limits for something that begins now.

@@ -3,19 +3,57 @@
 
 use std::ffi::{c_char, c_void};
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError, Weak};
 
 use super::ending::Stop;
-use super::remote::Remote;
+use super::remote::{Remote, Settings};
 use super::{author, run};
+use crate::native::{Ration, Watch};
 
 /// The largest single allocation V8 makes for one object (128 Mi slots), and room to unwind.
 const LOAN: usize = 1_150 << 20;
+
+/// What V8 may take beside its heap and buffers: as much as the limit says, and room for what a small guest needs all the same.
+const NATIVE_ROOM: usize = 32 << 20;
+
+/// What the isolate `remote` may take of that.
+pub fn ration(remote: &Weak<Remote>, settings: &Settings) -> Option<Arc<Ration>> {
+    let limit = settings.memory_limit.saturating_add(NATIVE_ROOM);
+    (!settings.inspector).then(|| Ration::new(limit, Box::new(Native(remote.clone()))))
+}
+
+/// Hears of it, in the middle of V8's work.
+struct Native(Weak<Remote>);
+
+impl Watch for Native {
+    fn crowded(&self) {
+        if let Some(remote) = self.0.upgrade()
+            && let Some(v8) = remote.v8.get()
+        {
+            v8.request_interrupt(on_crowded, std::ptr::null_mut());
+        }
+    }
+
+    fn exceeded(&self) {
+        if let Some(remote) = self.0.upgrade() {
+            remote.stop(Stop::Memory);
+        }
+    }
+}
+
+unsafe extern "C" fn on_crowded(isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
+    // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
+    unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) }.low_memory_notification();
+    if let Some(ration) = run::current().and_then(|remote| remote.ration.clone()) {
+        ration.collected();
+    }
+}
 
 pub fn install(isolate: &mut v8::OwnedIsolate) {
     let address = run::address_of(isolate).cast_mut();
     isolate.add_near_heap_limit_callback(on_near_heap_limit, address);
     isolate.set_oom_error_handler(on_out_of_memory);
+    isolate.add_gc_prologue_callback(before_collection, std::ptr::null_mut(), v8::GCType::kGCTypeAll);
     isolate.add_gc_epilogue_callback(on_collected, std::ptr::null_mut(), v8::GCType::kGCTypeAll);
 }
 
@@ -39,12 +77,14 @@ impl Remote {
             heap.malloced_memory(),
             heap.peak_malloced_memory(),
             usize::from(heap.does_zap_garbage()),
-            self.budget.used(),
+            self.budget.used() + self.budget.shared(),
             heap.total_global_handles_size(),
             heap.used_global_handles_size(),
             heap.number_of_native_contexts(),
             heap.number_of_detached_contexts(),
         ];
+        self.meter.saw_heap(heap.used_heap_size());
+        self.account.measured(heap.total_heap_size().saturating_add(self.beside_heap()));
         *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
         figures
     }
@@ -57,9 +97,40 @@ impl Remote {
         }
     }
 
+    /// What the isolate takes at this moment, or where its heap cannot be asked from outside, what that was when it was measured last.
+    pub(super) fn taken(&self) -> usize {
+        let measured = || self.measured().map_or(0, |figures| figures[0]);
+        let heap = self.seat.heap_size().unwrap_or_else(measured);
+        heap.saturating_add(self.beside_heap()).saturating_add(self.copies.used())
+    }
+
+    /// Bytes of buffers, and what V8 takes beside its heap.
+    fn beside_heap(&self) -> usize {
+        self.budget.used().saturating_add(self.ration.as_ref().map_or(0, |ration| ration.used()))
+    }
+
+    /// The most that V8 has had beside its heap and buffers.
+    pub(super) fn most_native(&self) -> usize {
+        self.ration.as_ref().map_or(0, |ration| ration.peak())
+    }
+
     /// What was measured last.
     pub fn measured(&self) -> Option<HeapFigures> {
         *self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// V8 calls this before every collection: this is when most is in use.
+unsafe extern "C" fn before_collection(
+    isolate: v8::UnsafeRawIsolatePtr,
+    _kind: v8::GCType,
+    _flags: v8::GCCallbackFlags,
+    _data: *mut c_void,
+) {
+    // SAFETY: V8 passes the isolate that is about to collect, on its thread, for the time of this call.
+    let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
+    if let Some(remote) = run::current() {
+        remote.meter.saw_heap(isolate.get_heap_statistics().used_heap_size());
     }
 }
 
@@ -123,6 +194,7 @@ pub fn park(refused: bool) {
     if refused {
         author::refuse();
     }
+    remote.seat.park();
     if std::thread::panicking() {
         // Rust does not let a panic through V8. It is a bug of ours, and the guest's memory is not at its end.
         remote.give_up("Internal error");

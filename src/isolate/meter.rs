@@ -1,9 +1,9 @@
-//! How much time an isolate's guest has taken, by a clock that everybody can read: the time for which it ran, as in
+//! What an isolate's guest has taken. Time goes by a clock that everybody can read: the time for which it ran, as in
 //! isolated-vm. A thread's processor time is less where threads compete, and asking the kernel for it costs as much as a
 //! short call.
 
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Default)]
@@ -13,8 +13,9 @@ pub struct Meter {
     wall: AtomicU64,
     /// When it began to run, by [`now`]; 0 while it does not.
     since: AtomicU64,
-    borrowed: AtomicBool,
-    thread: AtomicI32,
+    /// The most bytes of heap that were seen in use.
+    heap_peak: AtomicUsize,
+    host_calls: AtomicU32,
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
@@ -28,29 +29,6 @@ fn now() -> u64 {
 }
 
 impl Meter {
-    /// This thread now works for the isolate.
-    pub fn borrow_thread(&self) {
-        self.thread.store(current_thread(), Ordering::Relaxed);
-        self.borrowed.store(true, Ordering::Release);
-    }
-
-    /// This thread has done its work for the isolate.
-    pub fn give_back_thread(&self) {
-        self.borrowed.store(false, Ordering::Release);
-    }
-
-    /// The thread is lost to its guest: it runs when nobody else wants to.
-    pub fn lower_priority(&self) {
-        if self.borrowed.load(Ordering::Acquire) {
-            lower_priority(self.thread.load(Ordering::Relaxed));
-        }
-    }
-
-    /// What the kernel calls the thread that works for the isolate, or did last.
-    pub fn thread_id(&self) -> u64 {
-        u64::try_from(self.thread.load(Ordering::Relaxed)).unwrap_or(0)
-    }
-
     /// The guest runs from now on, or waits. Whether it ran before. On the isolate's thread.
     pub fn set_running(&self, running: bool) -> bool {
         let since = self.since.load(Ordering::Relaxed);
@@ -64,6 +42,14 @@ impl Meter {
         ran
     }
 
+    /// Counts from here.
+    pub fn reset(&self) {
+        self.cpu.store(0, Ordering::Relaxed);
+        self.wall.store(0, Ordering::Relaxed);
+        self.heap_peak.store(0, Ordering::Relaxed);
+        self.host_calls.store(0, Ordering::Relaxed);
+    }
+
     pub fn worked(&self, since: Instant) {
         self.wall.fetch_add(nanoseconds(since.elapsed()), Ordering::Relaxed);
     }
@@ -75,32 +61,31 @@ impl Meter {
         self.cpu.load(Ordering::Relaxed) + running
     }
 
+    pub fn saw_heap(&self, used: usize) {
+        self.heap_peak.fetch_max(used, Ordering::Relaxed);
+    }
+
+    /// The peak is that of what comes.
+    pub fn forget_heap(&self) {
+        self.heap_peak.store(0, Ordering::Relaxed);
+    }
+
+    /// Bytes; what was in use between two measurements may have been more.
+    pub fn heap_peak(&self) -> usize {
+        self.heap_peak.load(Ordering::Relaxed)
+    }
+
+    pub fn called_host(&self) {
+        self.host_calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the guest has asked something of a host.
+    pub fn host_calls(&self) -> u32 {
+        self.host_calls.load(Ordering::Relaxed)
+    }
+
     /// Nanoseconds of wall-clock time, up to the end of the last job.
     pub fn wall_time(&self) -> u64 {
         self.wall.load(Ordering::Relaxed)
     }
 }
-
-/// What the kernel calls this thread.
-#[cfg(target_os = "linux")]
-fn current_thread() -> i32 {
-    // SAFETY: has no preconditions.
-    unsafe { libc::gettid() }
-}
-
-#[cfg(target_os = "linux")]
-fn lower_priority(thread: i32) {
-    const LOWEST: i32 = 19;
-    // Linux takes a thread's id for a process's.
-    let thread = libc::id_t::try_from(thread).unwrap_or(0);
-    // SAFETY: changes the scheduling of one thread of this process. A failure leaves it as it is.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, LOWEST) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn current_thread() -> i32 {
-    0
-}
-
-#[cfg(not(target_os = "linux"))]
-fn lower_priority(_thread: i32) {}

@@ -75,13 +75,20 @@ pub trait Binding: Send + Sync {
     /// Whether an object is one of the realm's surface, without running JavaScript.
     fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool;
 
+    /// The function of an object of the realm's surface that is a `Callback`, without running JavaScript.
+    fn function_of<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        object: v8::Local<'_, v8::Object>,
+    ) -> Option<v8::Local<'s, v8::Value>>;
+
     /// The handle behind an object of the realm's surface.
     fn identify(
         &self,
         scope: &mut v8::PinScope<'_, '_>,
         at: &Place,
         object: v8::Local<'_, v8::Object>,
-    ) -> Option<Value>;
+    ) -> Result<Option<Value>, Fault>;
 }
 
 /// A realm of a guest: where a conversion takes place.
@@ -98,6 +105,19 @@ impl Place {
         let realm = Realm::current(scope, &guest)?;
         Ok(Self { guest, realm })
     }
+
+    /// The function of a `Callback`; any other value is itself.
+    pub fn behind<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        value: v8::Local<'s, v8::Value>,
+    ) -> v8::Local<'s, v8::Value> {
+        let object = v8::Local::<v8::Object>::try_from(value).ok().filter(|_| self.guest.has_surface.get());
+        let function = object.and_then(|object| {
+            self.guest.remote().ok().and_then(|remote| remote.settings.binding.function_of(scope, object))
+        });
+        function.unwrap_or(value)
+    }
 }
 
 impl Exchange for Place {
@@ -110,17 +130,20 @@ impl Exchange for Place {
             && self.guest.remote().is_ok_and(|remote| remote.settings.binding.is_handle(scope, object))
     }
 
-    fn identify(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Value> {
+    fn identify(
+        &self,
+        scope: &mut v8::PinScope<'_, '_>,
+        object: v8::Local<'_, v8::Object>,
+    ) -> Result<Option<Value>, Fault> {
         // Without a surface there are no handles.
         if !self.guest.has_surface.get() {
-            return None;
+            return Ok(None);
         }
-        self.guest.remote().ok()?.settings.binding.identify(scope, self, object)
+        self.guest.remote()?.settings.binding.identify(scope, self, object)
     }
 
     fn limit(&self) -> usize {
-        let memory = self.guest.remote().map_or(0, |remote| remote.settings.memory_limit);
-        memory.saturating_mul(CLONE_PER_HEAP).clamp(LEAST_LIMIT, MOST_LIMIT)
+        self.guest.remote().map_or(LEAST_LIMIT, |remote| most_outside(remote.settings.memory_limit))
     }
 
     fn budget(&self) -> Arc<Budget> {
@@ -167,6 +190,11 @@ impl Exchange for Place {
 /// A value may take more bytes outside a heap than inside: what is there once is written wherever it is referred to.
 const CLONE_PER_HEAP: usize = 4;
 
-/// Bounds of what one value may take out of an isolate.
+/// What one value may take out of an isolate, and what a host may hold for its guest.
+pub fn most_outside(memory_limit: usize) -> usize {
+    memory_limit.saturating_mul(CLONE_PER_HEAP).clamp(LEAST_LIMIT, MOST_LIMIT)
+}
+
+/// Bounds of that.
 const LEAST_LIMIT: usize = 64 << 20;
 const MOST_LIMIT: usize = 512 << 20;

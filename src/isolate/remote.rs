@@ -8,18 +8,22 @@ use std::time::Duration;
 
 use slab::Slab;
 
+use super::arrivals::Arrival;
+use super::burial::{self, Burial};
+use super::census::{self, Account, Ledger};
 use super::ending::{Departures, Stop};
 use super::entry::Entries;
+use super::family::{Family, Membership};
 use super::inspector::{Port, Profiles};
 use super::job::Kind;
+use super::legacy::Legacy;
 use super::meter::Meter;
 use super::run::{self, Body};
-use super::{Binding, Deadline, HeapFigures, Job, clock};
-use crate::engine::{Engine, Snapshot, TaskSink};
-use crate::value::{Answer, Budget, Fault, Owner, Wake};
-
-/// How long a guest that was told to stop may take before it is given up.
-pub const TERMINATION_GRACE: Duration = Duration::from_millis(1_000);
+use super::spare::Spare;
+use super::{Binding, Deadline, HeapFigures, Job, clock, memory, realm};
+use crate::engine::{self, Engine, Seat, Snapshot, TaskSink};
+use crate::native::Ration;
+use crate::value::{Answer, Budget, Fault, Host, Owner, Stay, Value, Wake};
 
 /// Gets a description of what went wrong.
 pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
@@ -37,8 +41,18 @@ pub struct Settings {
     pub snapshot: Option<Snapshot>,
     /// Sessions of V8's inspector can be opened.
     pub inspector: bool,
-    /// Called when the isolate is given up.
-    pub on_catastrophe: Option<Notify>,
+    /// Its guests see where a host's code lies, in the stacks of what the host's functions throw.
+    pub host_stacks: bool,
+    /// With which the isolate ends at the latest.
+    pub host: Option<Weak<dyn Host>>,
+    /// Makes the host's isolates.
+    pub maker: Option<Weak<dyn Maker>>,
+}
+
+/// Who makes isolates for a host, and may have had one made before.
+pub trait Maker: Send + Sync {
+    /// `warm`: how many are to be ready for those who come next, when this one has ended.
+    fn make(&self, settings: Settings, warm: usize) -> Arc<Remote>;
 }
 
 /// Who has the V8 side of the isolate.
@@ -73,6 +87,8 @@ pub struct Remote {
     pub settings: Settings,
     pub(super) inbox: Mutex<Inbox>,
     pub(super) ready: Condvar,
+    /// While the V8 side is being made.
+    arrival: Mutex<Option<Arrival>>,
     /// Counts changes that a waiting thread must look at.
     pub(super) version: AtomicU32,
     pub(super) stop: AtomicU8,
@@ -84,12 +100,24 @@ pub struct Remote {
     pub(super) released: Mutex<Vec<u32>>,
     pub(super) has_released: AtomicBool,
     pub budget: Arc<Budget>,
+    /// Memory of V8's that is neither its heap nor buffers; without a limit where the isolate can be inspected.
+    pub(super) ration: Option<Arc<Ration>>,
+    /// Address space that buffers reserve.
+    pub(super) space: Arc<Budget>,
+    /// Called when the isolate is given up.
+    pub(super) on_catastrophe: OnceLock<Notify>,
     /// Hears of the isolate's end, for whoever waits for more than a call.
     pub(super) ending: Mutex<Option<Arc<dyn Answer>>>,
     /// Hear when nothing of the isolate can run any more.
     pub(super) departures: Mutex<Departures>,
+    /// Keeps the host for what a running job will still bring about, and from when the isolate is stopped until it is gone.
+    pub(super) staying: Mutex<Option<Stay>>,
+    /// Keep the host for what the guest waits for, or still does with what has come.
+    pub(super) stays: Mutex<Slab<Stay>>,
     pub(super) figures: Mutex<Option<HeapFigures>>,
     pub meter: Meter,
+    /// The thread that works for the isolate.
+    pub seat: Seat,
     /// What inspector sessions have sent.
     pub port: Port,
     pub profiles: Profiles,
@@ -99,15 +127,30 @@ pub struct Remote {
     pub(super) awaited: Mutex<Slab<(Arc<dyn Answer>, u32)>>,
     /// What the guest's calls that it does not wait for take outside its heap, from question to answer.
     pub outstanding: Arc<Budget>,
+    /// What a host may hold of the guest's until it answers, as that is there: the host's function has it until it is done.
+    pub held: Arc<Budget>,
     /// The same for calls whose answer it ignores.
     pub posted: Arc<Budget>,
+    /// What copies take that the guest has made and holds outside of its heap.
+    pub copies: Arc<Budget>,
+    /// Isolates that the guest has made.
+    pub(super) offspring: Mutex<Vec<Weak<Remote>>>,
+    /// Those and what they make, as far as it is known what they are to get.
+    pub(super) family: OnceLock<Arc<Family>>,
+    pub(super) membership: Mutex<Membership>,
     /// Loose jobs that are queued or running.
     loose: AtomicU32,
+    /// Hear when there are none.
+    digested: Mutex<Vec<Arc<dyn Answer>>>,
     /// Memory of a host has come in.
     pub shares_memory: AtomicBool,
     /// Handles on values of this isolate that are alive.
     pub handles: AtomicU32,
+    /// What it has sent, which others may outlive.
+    pub legacy: Arc<Legacy>,
     pub(super) is_author: bool,
+    pub(super) spare: Spare,
+    pub(super) account: Arc<Account>,
 }
 
 /// A deadline counts from the call: one that has not even started by then is answered all the same.
@@ -130,22 +173,30 @@ pub fn next_owner_id() -> u64 {
 impl Remote {
     /// A new isolate. Its V8 side is made on a pool thread, at once.
     pub fn create(settings: Settings) -> Arc<Self> {
-        let remote = Self::new(settings, false);
+        let remote = Self::new(settings, false, Spare::default());
         remote.borrow_thread(remote.lock());
         remote
+    }
+
+    /// Has `notify` called when the isolate is given up; whoever has it made says so, once.
+    pub fn when_given_up(&self, notify: Notify) {
+        // Fails only if it was said before.
+        let _ = self.on_catastrophe.set(notify);
     }
 
     /// An isolate that does one job, and whose answer then is the snapshot of what the job leaves behind (see
     /// [`super::author`]).
     pub fn create_author(settings: Settings) -> Arc<Self> {
-        Self::new(settings, true)
+        Self::new(settings, true, Spare::default())
     }
 
-    fn new(settings: Settings, is_author: bool) -> Arc<Self> {
-        let [budget, outstanding, posted] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
+    pub(super) fn new(settings: Settings, is_author: bool, spare: Spare) -> Arc<Self> {
+        let held = Budget::new(realm::most_outside(settings.memory_limit));
+        let [budget, outstanding, posted, copies] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
         Arc::new_cyclic(|me: &Weak<Remote>| Self {
             id: next_owner_id(),
             me: me.clone(),
+            ration: memory::ration(me, &settings),
             settings,
             inbox: Mutex::new(Inbox {
                 calls: VecDeque::new(),
@@ -154,6 +205,7 @@ impl Remote {
                 parked: false,
             }),
             ready: Condvar::new(),
+            arrival: Mutex::default(),
             version: AtomicU32::new(0),
             stop: AtomicU8::new(Stop::None as u8),
             lost: AtomicBool::new(false),
@@ -162,20 +214,34 @@ impl Remote {
             released: Mutex::default(),
             has_released: AtomicBool::new(false),
             budget,
+            space: engine::address_space(),
+            on_catastrophe: OnceLock::new(),
             ending: Mutex::default(),
             departures: Mutex::default(),
+            staying: Mutex::default(),
+            stays: Mutex::default(),
             figures: Mutex::default(),
             meter: Meter::default(),
+            seat: Seat::default(),
             port: Port::default(),
             profiles: Profiles::default(),
             waiting_calls: AtomicU32::new(0),
             awaited: Mutex::default(),
             outstanding,
+            held,
             posted,
+            copies,
+            offspring: Mutex::default(),
+            family: OnceLock::new(),
+            membership: Mutex::default(),
             loose: AtomicU32::new(0),
+            digested: Mutex::default(),
             shares_memory: AtomicBool::new(false),
             handles: AtomicU32::new(0),
+            legacy: Arc::default(),
             is_author,
+            account: Arc::new(Account::open(spare.is_one())),
+            spare,
         })
     }
 
@@ -187,13 +253,37 @@ impl Remote {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has `ledger` reckon with the isolate's memory from now on, unless another one does. Returns what that is so far.
+    pub fn charge(&self, ledger: Weak<dyn Ledger>) -> Option<usize> {
+        self.account.charge(ledger)
+    }
+
     /// The guest has work of its own that nobody waits for yet.
     pub fn has_loose_work(&self) -> bool {
         !self.is_disposed() && self.loose.load(Ordering::Acquire) > 0
     }
 
+    /// `answer` hears when the guest has no work of its own any more, at once if that is so. Where the isolate is stopped, when it
+    /// is gone: what it abandons is told before.
+    pub fn when_digested(&self, answer: Arc<dyn Answer>) {
+        self.digested.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+        let done = if self.is_disposed() { self.is_gone() } else { self.loose.load(Ordering::Acquire) == 0 };
+        if done {
+            self.announce_digested();
+        }
+    }
+
+    pub(super) fn announce_digested(&self) {
+        let digested = std::mem::take(&mut *self.digested.lock().unwrap_or_else(PoisonError::into_inner));
+        for answer in digested {
+            answer.answer(Ok(Value::Undefined));
+        }
+    }
+
     pub(super) fn finish_loose(&self) {
-        self.loose.fetch_sub(1, Ordering::AcqRel);
+        if self.loose.fetch_sub(1, Ordering::AcqRel) == 1 && !self.is_disposed() {
+            self.announce_digested();
+        }
     }
 
     pub fn stop_reason(&self) -> Stop {
@@ -292,15 +382,27 @@ impl Remote {
         }
     }
 
-    fn borrow_thread(&self, mut inbox: MutexGuard<'_, Inbox>) {
+    pub(super) fn borrow_thread(&self, mut inbox: MutexGuard<'_, Inbox>) {
         let Some(me) = self.me.upgrade() else { return };
         let place = std::mem::replace(&mut inbox.place, Whereabouts::Borrowed);
+        let is_spare = self.spare.is_one();
         drop(inbox);
-        let body = match place {
-            Whereabouts::Idle(body) => Some(body),
-            _ => None,
-        };
-        run::start(me, body);
+        let Whereabouts::Idle(body) = place else { return run::start(me, None) };
+        if !is_spare {
+            census::stir();
+        }
+        if self.is_disposed() { burial::bury(Burial::Stopped(body, me)) } else { run::start(me, Some(body)) }
+    }
+
+    /// Its V8 side is being made from now on.
+    pub(super) fn arrive(&self, arrival: Arrival) {
+        *self.arrival.lock().unwrap_or_else(PoisonError::into_inner) = Some(arrival);
+    }
+
+    /// It is made, or never will be.
+    pub(super) fn has_arrived(&self) {
+        let arrival = self.arrival.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(arrival);
     }
 
     /// The isolate behind an owner of slots, if it is one.
@@ -351,9 +453,17 @@ impl Drop for Remote {
     /// Nobody can reach the isolate any more: its V8 side is disposed on a pool thread.
     fn drop(&mut self) {
         self.abandon_promises();
+        self.announce_digested();
+        self.stop_offspring();
+        let membership = self.leave_family();
         let inbox = self.inbox.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Whereabouts::Idle(body) = std::mem::replace(&mut inbox.place, Whereabouts::Gone) {
-            run::dispose_idle(body);
+        let place = std::mem::replace(&mut inbox.place, Whereabouts::Gone);
+        if let Whereabouts::Idle(body) = place {
+            if !self.spare.is_one() {
+                census::stir();
+            }
+            let native = self.most_native();
+            burial::bury(Burial::Forgotten { body, account: Arc::clone(&self.account), membership, native });
         }
     }
 }

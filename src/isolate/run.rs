@@ -11,8 +11,9 @@ use super::ending::Stop;
 use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
 use super::remote::{Remote, Whereabouts};
-use super::{Job, author, clock, entry, memory};
+use super::{Job, arrivals, author, burial, census, clock, entry, memory};
 use crate::engine::{self, Snapshot, TaskSink};
+use crate::native;
 use crate::value::{Fault, Nobody, Value, spin};
 
 /// The isolate itself, with what belongs to it.
@@ -68,8 +69,18 @@ impl Waiting {
     }
 }
 
-/// Puts the isolate on a pool thread. `body` is `None` when it has yet to be made.
+/// Puts the isolate on a pool thread. `body` is `None` when it has yet to be made, which may have to wait.
 pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
+    if body.is_some() {
+        return go(remote, body);
+    }
+    arrivals::admit(move |arrival| {
+        remote.arrive(arrival);
+        go(remote, None);
+    });
+}
+
+fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
     let failed = Arc::clone(&remote);
     // A pool that can start no thread keeps the work until one of its threads is free, which may be never.
     let waiting = Arc::new(Waiting(Arc::clone(&remote)));
@@ -84,17 +95,13 @@ pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
     }
 }
 
-/// Disposes an isolate that nothing refers to any more.
-pub fn dispose_idle(body: Box<Body>) {
-    engine::run_on_pool(move || dispose(*body));
-}
-
 fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     /// A panic is a bug of ours; without this whoever waits for the isolate would wait for ever.
     struct Watch(Arc<Remote>);
     impl Drop for Watch {
         fn drop(&mut self) {
             CURRENT.with(|current| current.borrow_mut().take());
+            self.0.has_arrived();
             if std::thread::panicking() {
                 self.0.give_up("Internal error");
             }
@@ -102,17 +109,29 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     }
     CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
+    let _budgets = engine::draw_on(&remote.budget, &remote.space);
+    let _portion = native::draw_on(remote.ration.as_ref());
+    if body.is_none() && !engine::has_room() {
+        remote.stop(Stop::Memory);
+        return remote.give_up("There is no address space for another isolate");
+    }
     if remote.is_author {
+        remote.has_arrived();
         return author::write(&remote);
     }
+    if body.is_none() && remote.is_disposed() {
+        return end_without(&remote, || {});
+    }
     let body = body.or_else(|| make(&remote).map(Box::new));
+    remote.has_arrived();
     if let Some(body) = body {
         serve(&remote, body);
     }
 }
 
 fn serve(remote: &Arc<Remote>, body: Box<Body>) {
-    remote.meter.borrow_thread();
+    // Before the body goes, also where this panics.
+    let sitting = remote.seat.take();
     loop {
         let ended = {
             let mut locker = body.shared.lock();
@@ -136,23 +155,42 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             }
         };
         if ended {
-            remote.meter.give_back_thread();
-            remote.lock().place = Whereabouts::Gone;
-            let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
-            remote.fail_queued(&fault);
-            dispose(*body);
-            remote.abandon_promises();
-            remote.announce_gone();
-            return;
+            drop(sitting);
+            remote.give_way();
+            return end(remote, *body);
         }
         let mut inbox = remote.lock();
         if inbox.calls.is_empty() && inbox.tasks.is_empty() && remote.stop_reason() == Stop::None {
-            remote.meter.give_back_thread();
+            drop(sitting);
+            if !remote.spare.is_one() {
+                census::rest();
+            }
             inbox.place = Whereabouts::Idle(body);
             return;
         }
         drop(inbox);
     }
+}
+
+/// Brings a stopped isolate to its end.
+pub fn end(remote: &Remote, body: Body) {
+    end_without(remote, || dispose(body));
+    burial::tidy_after(remote.most_native());
+}
+
+/// The same; `dispose` is what becomes of its V8 side.
+fn end_without(remote: &Remote, dispose: impl FnOnce()) {
+    remote.lock().place = Whereabouts::Gone;
+    let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
+    remote.fail_queued(&fault);
+    // This thread may be faster than the one that stops the isolate. What only its guest refers to would just be forgotten then.
+    remote.stop_offspring();
+    dispose();
+    drop(remote.leave_family());
+    remote.abandon_promises();
+    remote.account.recover();
+    remote.account.end(remote.stop_reason().end());
+    remote.announce_gone();
 }
 
 fn make(remote: &Arc<Remote>) -> Option<Body> {
@@ -165,6 +203,9 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     isolate.set_promise_reject_callback(on_promise_reject);
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
+    remote.seat.learn_place(&isolate);
+    // SAFETY: `serve` sits there as long as it has the body that the isolate becomes part of, and who sits there else has none.
+    unsafe { remote.seat.learn_heap() };
     settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
@@ -175,6 +216,10 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     if remote.settings.inspector {
         v8::scope!(let scope, &mut isolate);
         guest.open_inspector(scope, remote);
+    }
+    if let Some(prepare) = remote.spare.take_preparation() {
+        v8::scope!(let scope, &mut isolate);
+        prepare(scope, &guest);
     }
     // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the
     // snapshot (shared bytes); callbacks capture nothing. It is on the thread that made it.
@@ -194,7 +239,7 @@ pub fn address_of(isolate: &v8::Isolate) -> *const std::ffi::c_void {
     unsafe { std::mem::transmute(isolate.as_raw_isolate_ptr()) }
 }
 
-fn dispose(body: Body) {
+pub fn dispose(body: Body) {
     let Body { shared, guest, snapshot } = body;
     {
         let mut locker = shared.lock();
@@ -229,7 +274,7 @@ impl Remote {
             }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
             let limit = if self.port.has_sessions() { None } else { Some(LINGER) };
-            if !self.spin(version) && !self.park(version, limit) {
+            if !self.spin(version) && !self.expect_work(version) && !self.park(version, limit) {
                 return Next::Idle;
             }
         }

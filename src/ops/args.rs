@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::isolate::Limits;
+use crate::isolate::{Limits, Policy};
 use crate::value::{Callable, Fault, Handle, Reference, Text, Value};
 
 pub struct Args(std::vec::IntoIter<Value>);
@@ -60,15 +60,21 @@ impl Args {
         }
     }
 
-    /// `timeout` and `deadline` in milliseconds; none, zero or less means no limit.
+    /// `timeout` and `deadline` in milliseconds. None or zero is what the engine has for calls that say nothing, less is no limit.
     pub fn limits(&mut self) -> Result<Limits, Fault> {
-        let timeout = self.number()?;
-        let deadline = self.number()?;
-        Ok(Limits::new(milliseconds(timeout), milliseconds(deadline)))
+        let Policy { timeout, deadline, .. } = Policy::current();
+        let timeout = limit(self.number()?, timeout);
+        let deadline = limit(self.number()?, deadline);
+        Ok(Limits::new(timeout, deadline))
     }
 }
 
-fn milliseconds(number: f64) -> Option<Duration> {
+fn limit(number: f64, unsaid: Option<Duration>) -> Option<Duration> {
+    if number == 0.0 { unsaid } else { milliseconds(number) }
+}
+
+/// None for no time at all.
+pub fn milliseconds(number: f64) -> Option<Duration> {
     (number > 0.0).then(|| Duration::try_from_secs_f64(number / 1_000.0).ok()).flatten()
 }
 

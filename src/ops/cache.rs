@@ -3,27 +3,48 @@
 use std::sync::Arc;
 
 use crate::engine;
-use crate::value::{Entry, Handle, Payload, Value};
+use crate::value::{Entry, Handle, Payload, Text, Value};
 
 const MAGIC: [u8; 4] = *b"iv8c";
 
+/// The code that a cache is of: its text, and whether it is a module. V8 itself compares no more than the length of the text, and
+/// runs what is in the cache, under the name that it gets then.
+#[derive(Clone, Copy)]
+pub struct Identity([u64; 4]);
+
+impl Identity {
+    /// Reads through all of `code`.
+    pub fn new(code: &Text, is_module: bool) -> Self {
+        Self([hash(code), code.len() as u64, u64::from(is_module), 0])
+    }
+}
+
+fn hash(text: &Text) -> u64 {
+    match text {
+        Text::Latin1(bytes) => engine::hash(bytes),
+        Text::Utf16(units) => engine::hash_units(units),
+    }
+}
+
 /// Contents with their tag.
-pub fn seal(contents: &[u8]) -> Vec<u8> {
-    engine::seal(MAGIC, [], contents)
+pub fn seal(identity: Identity, contents: &[u8]) -> Vec<u8> {
+    engine::seal(MAGIC, identity.0, contents)
 }
 
 /// A compilation cache that somebody has passed.
 pub struct Cache {
     sealed: Arc<Vec<u8>>,
-    /// Where the contents begin, if this build made them and they are whole.
+    /// Where the contents begin, if this build made them of the code in question and they are whole.
     start: Option<usize>,
 }
 
 impl Cache {
     /// Reads through all of it.
-    pub fn open(value: Value) -> Option<Self> {
+    pub fn open(value: Value, identity: Identity) -> Option<Self> {
         let sealed = buffer_of(value)?;
-        let start = engine::open::<0>(MAGIC, &sealed).map(|(_, contents)| sealed.len() - contents.len());
+        let start = engine::open(MAGIC, &sealed)
+            .filter(|(made_of, _)| *made_of == identity.0)
+            .map(|(_, contents)| sealed.len() - contents.len());
         Some(Self { sealed, start })
     }
 
@@ -31,6 +52,12 @@ impl Cache {
     pub fn contents(&self) -> Option<&[u8]> {
         self.sealed.get(self.start?..)
     }
+}
+
+/// How long the contents of a cache are, if they are of this code.
+#[cfg(any(test, fuzzing))]
+pub fn contents_of(value: Value, code: &Text) -> Option<usize> {
+    Cache::open(value, Identity::new(code, false))?.contents().map(<[u8]>::len)
 }
 
 /// The bytes of an `ArrayBuffer` that the surface passed, perhaps as an `ExternalCopy`.
@@ -49,4 +76,22 @@ pub fn buffer_of(value: Value) -> Option<Arc<Vec<u8>>> {
 /// An `ArrayBuffer` for the surface.
 pub fn to_value(bytes: &Arc<Vec<u8>>) -> Value {
     Value::Payload(Box::new(Payload::buffer(Arc::clone(bytes))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cache, Identity, seal, to_value};
+    use crate::value::Text;
+
+    #[test]
+    fn is_of_the_code_it_was_made_of_only() {
+        let identity = |code: &str, is_module| Identity::new(&Text::from(code), is_module);
+        let made_of = identity("one", false);
+        let sealed = to_value(&seal(made_of, b"contents").into());
+        let opens = |identity| Cache::open(sealed.clone(), identity).is_some_and(|cache| cache.contents().is_some());
+        assert!(opens(made_of));
+        for (code, is_module) in [("two", false), ("one\0", false), ("one", true), ("öne", false), ("→ne", false)] {
+            assert!(!opens(identity(code, is_module)));
+        }
+    }
 }

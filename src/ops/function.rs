@@ -44,7 +44,7 @@ pub fn call_callable(callable: &Arc<Callable>, arguments: Vec<Value>) -> Result<
     match locate(&callable.slot)? {
         Location::Host(host) => {
             let op = if callable.mode == CallbackMode::Awaited { op::CALL_AWAITED } else { op::CALL };
-            Ok(Prepared::Ask { host, op, slot: Arc::clone(&callable.slot), args: arguments })
+            Ok(Prepared::Ask { host, op, slot: Arc::clone(&callable.slot), args: arguments, asker: None })
         }
         Location::Isolate(remote) => {
             let awaited = if callable.mode == CallbackMode::Awaited { Transfer::PROMISE } else { 0 };
@@ -52,7 +52,7 @@ pub fn call_callable(callable: &Arc<Callable>, arguments: Vec<Value>) -> Result<
             let work = work_on_value(Arc::clone(&callable.slot), move |scope, place, function| {
                 call_function(scope, place, function, Value::Undefined, arguments, transfer)
             });
-            Ok(Prepared::Enter { remote, limits: Limits::default(), work })
+            Ok(Prepared::Enter { remote, limits: Limits::standard(), work })
         }
     }
 }

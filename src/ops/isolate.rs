@@ -3,41 +3,85 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use super::{Args, Prepared, malformed, snapshot};
-use crate::isolate::{HeapFigures, Held, Limits, Notify, Realm, Remote, Settings, Stop};
+use super::{Args, Prepared, call_callable, malformed, snapshot};
+use crate::isolate::{HeapFigures, Held, Kind, Limits, Notify, Realm, Remote, Settings, Stop};
 use crate::value::{
     Answer, BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Outcome,
-    Owner, Reference, Request, Slot, Text, TypeOf, Value,
+    Owner, Reference, Slot, Text, TypeOf, Value,
 };
 
-pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
-    let megabytes = args.number()?;
+pub fn create(args: Args, settings: &Settings) -> Result<Prepared, Fault> {
+    let Plan { settings, on_catastrophe, warm } = plan(args, settings, Limits::default(), true)?;
+    let remote = match settings.maker.as_ref().and_then(Weak::upgrade) {
+        Some(maker) => maker.make(settings, warm),
+        None => Remote::create(settings),
+    };
+    if let Some(notify) = on_catastrophe {
+        remote.when_given_up(notify);
+    }
+    Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote))))))
+}
+
+/// What a new isolate of a guest's is to be, which is asked for as if by a host. Nothing that V8 reads without checking it is
+/// taken from a guest, and nobody sees more there than the guest itself. What the guest hears of its end runs under the guest's `limits`.
+pub fn plan_offspring(args: Vec<Value>, settings: &Settings, limits: Limits) -> Result<Plan, Fault> {
+    let refused = |option: &str| {
+        let message = format!("`{option}` is not available inside isolates");
+        Fault::coded(ErrorClass::Error, &message, Code::Unsupported)
+    };
+    if !matches!(args.get(1), None | Some(Value::Undefined)) {
+        return Err(refused("snapshot"));
+    }
+    if matches!(args.get(2), Some(Value::Boolean(true))) {
+        return Err(refused("inspector"));
+    }
+    plan(Args::new(args), settings, limits, settings.host_stacks)
+}
+
+/// Bytes of an isolate that was given no limit.
+pub const DEFAULT_MEMORY: usize = 128 << 20;
+const LEAST_MEMORY: usize = 8 << 20;
+
+/// Reads a limit in megabytes. Without one of its own an isolate has no more than whoever makes it.
+pub fn memory_limit(args: &mut Args, settings: &Settings) -> Result<usize, Fault> {
+    // The cast saturates.
+    Ok(match (args.number()? as usize).saturating_mul(1 << 20) {
+        0 => DEFAULT_MEMORY.min(settings.memory_limit),
+        bytes => bytes.max(LEAST_MEMORY),
+    })
+}
+
+/// What an isolate is to be.
+pub struct Plan {
+    pub settings: Settings,
+    pub on_catastrophe: Option<Notify>,
+    /// How many like it are to be ready later.
+    pub warm: usize,
+}
+
+fn plan(mut args: Args, settings: &Settings, limits: Limits, may_show_stacks: bool) -> Result<Plan, Fault> {
+    let memory_limit = memory_limit(&mut args, settings)?;
     let snapshot = args.value();
     let inspector = args.boolean();
     let on_catastrophe = args.optional_function()?;
+    let host_stacks = args.boolean();
+    // The cast saturates.
+    let warm = args.number()? as usize;
     let mut settings = settings.clone();
-    // The surface has checked that the number is whole and at least 8; the cast saturates.
-    settings.memory_limit = (megabytes as usize).saturating_mul(1 << 20);
+    settings.memory_limit = memory_limit;
     settings.snapshot = snapshot::open(snapshot, &settings, settings.memory_limit)?;
     settings.inspector = inspector;
-    settings.on_catastrophe = on_catastrophe.map(|callback| {
+    settings.host_stacks = host_stacks && may_show_stacks;
+    let on_catastrophe = on_catastrophe.map(|callback| {
         let notify = move |problem: &str| {
-            let Some(host) = Arc::clone(callback.slot.owner()).as_host() else {
-                return;
-            };
-            host.ask(Request {
-                op: super::op::CALL,
-                slot: callback.slot.index(),
-                args: vec![Value::String(Text::from(problem))],
-                chain: Chain::default(),
-                answer: Arc::new(Nobody),
-                charge: Charge::default(),
-            });
+            if let Ok(call) = call_callable(&callback, vec![Value::String(Text::from(problem))]) {
+                let call = call.within(limits.renewed());
+                call.dispatch(Kind::Task, Chain::default(), Charge::default(), Arc::new(Nobody));
+            }
         };
         Arc::new(notify) as Notify
     });
-    let remote = Remote::create(settings);
-    Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote))))))
+    Ok(Plan { settings, on_catastrophe, warm })
 }
 
 pub fn remote_of(target: Option<Value>) -> Result<Arc<Remote>, Fault> {
@@ -57,8 +101,13 @@ pub fn create_context(target: Option<Value>, mut args: Args) -> Result<Prepared,
         remote,
         work: Box::new(move |scope, guest| {
             let remote = guest.remote()?;
-            make_room(scope, &remote)?;
-            let realm = Realm::create(scope, guest);
+            let realm = match guest.take_prepared() {
+                Some(realm) => realm,
+                None => {
+                    make_room(scope, &remote)?;
+                    Realm::create(scope, guest)
+                }
+            };
             let context = v8::Local::new(scope, &realm.context);
             if let Some(agent) = guest.agent().filter(|_| inspect) {
                 agent.show_context(scope, context);
@@ -148,7 +197,7 @@ pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
     Ok(Prepared::Enter {
         remote,
-        limits: Limits::default(),
+        limits: Limits::standard(),
         work: Box::new(|scope, guest| {
             let remote = guest.remote()?;
             Ok(figures(&remote.measure(scope)))

@@ -117,12 +117,13 @@ pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
 /// Attributes that resolvers hear of; any other is an error, as the language asks for.
 const TYPE: &str = "type";
 
-pub fn check_attributes(attributes: &[(Text, Text)]) -> Result<(), Fault> {
+/// `class` is what the language has for the kind of import.
+pub fn check_attributes(attributes: &[(Text, Text)], class: ErrorClass) -> Result<(), Fault> {
     match attributes.iter().find(|(key, _)| *key != Text::from(TYPE)) {
         None => Ok(()),
         Some((key, _)) => {
             let message = format!("Import attribute \"{key}\" is not supported");
-            Err(Fault::coded(ErrorClass::TypeError, &message, Code::Unsupported))
+            Err(Fault::coded(class, &message, Code::Unsupported))
         }
     }
 }
@@ -150,7 +151,7 @@ pub fn link(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     claims.push(Claim { module: Arc::clone(&module), found: vec![None; module.requests.len()] });
     drop(claims);
     for request in &module.requests {
-        check_attributes(&request.attributes)?;
+        check_attributes(&request.attributes, ErrorClass::SyntaxError)?;
         let attributes = request.attributes.iter().flat_map(|(key, value)| [key, value]);
         let texts = std::iter::once(&request.specifier).chain(attributes);
         list.push(Value::List(texts.map(|text| Value::String(text.clone())).collect()));
@@ -182,7 +183,7 @@ pub fn instantiate(target: Option<Value>, mut args: Args) -> Result<Prepared, Fa
         linker.end(true);
         Ok(Value::Undefined)
     });
-    Ok(Prepared::Enter { remote, limits: Limits::default(), work })
+    Ok(Prepared::Enter { remote, limits: Limits::standard(), work })
 }
 
 fn module_at<'s>(

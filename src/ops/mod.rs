@@ -3,6 +3,7 @@
 
 mod args;
 mod cache;
+mod compilation;
 mod context;
 mod copy;
 mod evals;
@@ -12,23 +13,28 @@ mod isolate;
 mod link;
 mod module;
 pub mod protocol;
-mod reference;
+pub mod reference;
 mod script;
-mod snapshot;
+pub mod snapshot;
 mod transfer;
 
 use std::sync::{Arc, Weak};
 
-pub use args::{Args, malformed};
+pub use args::{Args, malformed, milliseconds};
+#[cfg(any(test, fuzzing))]
+pub use cache::contents_of as cache_contents;
+#[cfg(any(test, fuzzing))]
+pub use evals::may_call_eval;
 pub use function::{call_callable, call_function};
+pub use isolate::{DEFAULT_MEMORY, Plan, plan_offspring};
 pub use link::check_attributes;
-pub use module::{MOST_SPECIFIER, attributes_of, evaluate, stopped};
+pub use module::{MOST_SPECIFIER, attributes_of, evaluate, numbered, stopped};
 pub use protocol::op;
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{MOST_NAME, Transfer, transfer_out};
 
 use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work, behalf};
-use crate::value::{Answer, Chain, Charge, Fault, Host, Outcome, Request, Slot, Value};
+use crate::value::{Answer, Chain, Charge, Fault, Host, Outcome, Owner, Request, Slot, Value};
 
 /// What a call comes to.
 pub enum Prepared {
@@ -39,7 +45,7 @@ pub enum Prepared {
     /// The making of a context.
     MakeContext { remote: Arc<Remote>, work: Work },
     /// A question to a host about one of its own values.
-    Ask { host: Arc<dyn Host>, op: u32, slot: Arc<Slot>, args: Vec<Value> },
+    Ask { host: Arc<dyn Host>, op: u32, slot: Arc<Slot>, args: Vec<Value>, asker: Option<Weak<dyn Owner>> },
 }
 
 impl Prepared {
@@ -52,13 +58,32 @@ impl Prepared {
             }
             Prepared::MakeContext { remote, work } => {
                 let answer = if kind == Kind::Call { answer } else { isolate::outlast_disposal(&remote, answer) };
-                remote.post(Job::new(kind, answer, work).in_chain(chain).charged(charge));
+                // It runs no code, but may have to wait for some.
+                remote.post(Job::new(kind, answer, work).limited(Limits::standard()).in_chain(chain).charged(charge));
             }
-            Prepared::Ask { host, op, slot, args } => {
-                host.ask(Request { op, slot: slot.index(), args, chain, answer, charge });
-                // The slot must not be given back before the request is on its way.
-                drop(slot);
+            Prepared::Ask { host, op, slot, args, asker } => {
+                host.ask(Request { op, slot, args, asker, chain, answer, charge });
             }
+        }
+    }
+
+    /// The same under limits that are no wider than `outer`. Making a context runs no code of anybody's.
+    pub fn within(self, outer: Limits) -> Self {
+        match self {
+            Prepared::Enter { remote, limits, work } => Prepared::Enter { remote, limits: limits.within(outer), work },
+            prepared => prepared,
+        }
+    }
+
+    /// The same, as the guest of `remote` asks for it.
+    pub fn asked_by(self, remote: &Arc<Remote>) -> Self {
+        match self {
+            Prepared::Ask { host, op, slot, args, .. } => {
+                let op = if remote.settings.host_stacks { op | op::SHOWS_STACKS } else { op };
+                let asker: Weak<dyn Owner> = Arc::<Remote>::downgrade(remote);
+                Prepared::Ask { host, op, slot, args, asker: Some(asker) }
+            }
+            prepared => prepared,
         }
     }
 
@@ -155,7 +180,7 @@ fn work_on_value(
 }
 
 /// Work that runs in a realm.
-fn work_in_realm(
+pub fn work_in_realm(
     slot: Arc<Slot>,
     work: impl for<'s, 'i> FnOnce(&mut v8::PinScope<'s, 'i>, &Place) -> Outcome + Send + 'static,
 ) -> Work {

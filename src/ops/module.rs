@@ -4,12 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::args::malformed;
-use super::script::Origin;
-use super::{
-    Args, Prepared, Transfer,
-    cache::{self, Cache},
-    transfer_out,
-};
+use super::compilation::Compilation;
+use super::{Args, Prepared, Transfer, transfer_out};
 use crate::convert;
 use crate::isolate::{CompiledModule, Guest, Held, Limits, Place, Remote};
 use crate::value::{
@@ -33,29 +29,23 @@ pub fn misuse(message: &str) -> Fault {
 }
 
 pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
-    let Some(Value::Handle(Handle::Isolate(isolate))) = target else {
-        return Err(malformed());
-    };
-    let remote = Remote::from_owner(&isolate.0).ok_or_else(malformed)?;
-    let code = args.text()?;
-    let origin = Origin::from_args(&mut args)?;
-    let cached = Cache::open(args.value());
-    let produce = args.boolean();
+    let (remote, compilation) = Compilation::read(target, &mut args, true)?;
     let meta = args.optional_function()?;
     Ok(Prepared::Enter {
         remote,
-        limits: Limits::default(),
+        limits: Limits::standard(),
         work: Box::new(move |scope, guest| {
             let realm = guest.spare_realm(scope);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
-            let imports = calls_import(&code);
+            let imports = calls_import(&compilation.code);
             let number = guest.modules.next_number();
             let options = imports.then(|| numbered(scope, number));
-            let (module, cache_rejected) = compile_source(scope, &code, &origin, options, cached.as_ref())?;
-            let fresh = produce && cache_rejected != Some(false);
-            let cache = fresh.then(|| module.get_unbound_module_script(scope).create_code_cache()).flatten();
-            let cache = cache.map(|cache| Arc::new(cache::seal(&cache)));
+            let (module, cache_rejected) = compile_source(scope, &compilation, options)?;
+            let cache = compilation.cache(cache_rejected, || {
+                let script = module.get_unbound_module_script(scope);
+                script.create_code_cache()
+            });
             let requests = requests_of(scope, module)?;
             let meta = meta.map(|meta| own_function(scope, guest, &meta)).transpose()?;
             let has_meta = meta.is_some();
@@ -79,7 +69,7 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
 }
 
 /// What V8 tells of the code that calls `import()`.
-fn numbered<'s>(scope: &mut v8::PinScope<'s, '_>, number: u32) -> v8::Local<'s, v8::Data> {
+pub fn numbered<'s>(scope: &mut v8::PinScope<'s, '_>, number: u32) -> v8::Local<'s, v8::Data> {
     let options = v8::PrimitiveArray::new(scope, 1);
     let number = v8::Number::new(scope, f64::from(number));
     options.set(scope, 0, number.into());
@@ -88,26 +78,16 @@ fn numbered<'s>(scope: &mut v8::PinScope<'s, '_>, number: u32) -> v8::Local<'s, 
 
 fn compile_source<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    code: &Text,
-    origin: &Origin,
+    compilation: &Compilation,
     options: Option<v8::Local<'s, v8::Data>>,
-    cached: Option<&Cache>,
 ) -> Result<(v8::Local<'s, v8::Module>, Option<bool>), Fault> {
-    use v8::script_compiler::{CachedData, CompileOptions, NoCacheReason, Source, compile_module2};
-    let code = convert::text_to_v8(scope, code)?;
-    let origin = origin.to_v8_module(scope, options)?;
-    let (mut source, how) = match cached.and_then(Cache::contents) {
-        Some(contents) => (
-            Source::new_with_cached_data(code, Some(&origin), CachedData::new(contents)),
-            CompileOptions::ConsumeCodeCache,
-        ),
-        None => (Source::new(code, Some(&origin)), CompileOptions::NoCompileOptions),
-    };
+    use v8::script_compiler::{NoCacheReason, compile_module2};
+    let origin = compilation.origin.to_v8_module(scope, options)?;
+    let (mut source, how) = compilation.source(scope, &origin)?;
     v8::tc_scope!(let scope, scope);
     let module = compile_module2(scope, &mut source, how, NoCacheReason::NoReason)
         .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))?;
-    let rejected = cached.map(|_| source.get_cached_data().is_none_or(CachedData::rejected));
-    Ok((module, rejected))
+    Ok((module, compilation.cache_rejected(&source)))
 }
 
 /// A function of this very isolate.

@@ -3,14 +3,21 @@
 
 use crate::value::CallbackMode;
 
+/// What stands under `surface only` is there for the test: nothing asks for it here.
 macro_rules! numbers {
-    ($(#[$about:meta])* $module:ident is $group:literal { $($(#[$note:meta])* $name:ident = $number:literal,)* }) => {
+    (
+        $(#[$about:meta])* $module:ident is $group:literal { $($(#[$note:meta])* $name:ident = $number:literal,)* }
+        $(surface only { $($other:ident = $other_number:literal,)* })?
+    ) => {
         $(#[$about])*
         pub mod $module {
             $($(#[$note])* pub const $name: u32 = $number;)*
 
             #[cfg(test)]
-            pub const ALL: (&str, &[(&str, u32)]) = ($group, &[$((stringify!($name), $name)),*]);
+            pub const ALL: (&str, &[(&str, u32)]) = (
+                $group,
+                &[$((stringify!($name), $name),)* $($((stringify!($other), $other_number),)*)?],
+            );
         }
     };
 }
@@ -20,6 +27,9 @@ numbers! {
     mode is "MODE" {
         SYNC = 0,
         ASYNC = 1,
+    }
+    surface only {
+        IGNORED = 2,
     }
 }
 
@@ -33,8 +43,14 @@ numbers! {
         REFERENCE = 4,
         EXTERNAL_COPY = 5,
         IVM = 7,
+        LIB = 8,
         LINKER = 11,
         SESSION = 12,
+    }
+    surface only {
+        CALLBACK = 6,
+        DEREFERENCE = 9,
+        COPY_INTO = 10,
     }
 }
 
@@ -66,6 +82,9 @@ numbers! {
         IGNORED = 2,
         AWAITED = 3,
     }
+    surface only {
+        SYNC = 0,
+    }
 }
 
 /// `Sync` for a number that is none of the surface's.
@@ -75,6 +94,16 @@ pub fn callback_mode(number: u32) -> CallbackMode {
         callback::IGNORED => CallbackMode::Ignored,
         callback::AWAITED => CallbackMode::Awaited,
         _ => CallbackMode::Sync,
+    }
+}
+
+/// The surface's number for how a function is called.
+pub fn callback_number(mode: CallbackMode) -> u32 {
+    match mode {
+        CallbackMode::Sync => 0,
+        CallbackMode::Async => callback::ASYNC,
+        CallbackMode::Ignored => callback::IGNORED,
+        CallbackMode::Awaited => callback::AWAITED,
     }
 }
 
@@ -123,45 +152,77 @@ numbers! {
         SESSION_RUN = 52,
         START_PROFILER = 53,
         STOP_PROFILER = 54,
+        /// Beside what a guest asks of a host, as a bit: that guest may see where the host's code lies.
+        SHOWS_STACKS = 256,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::{callback, kind, mode, op, tag};
     use crate::ops::Transfer;
 
     const SOURCE: &str = include_str!("../../surface/protocol.js");
 
-    /// The number of `name` in the frozen object called `group`.
-    fn number(group: &str, name: &str) -> Option<u32> {
-        let start = SOURCE.find(&format!("const {group} = freeze({{"))?;
-        let body = &SOURCE[start..start + SOURCE[start..].find("});")?];
-        let line = body.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
-        line.trim().split(',').next()?.trim().parse().ok()
+    /// Numbers by group and name.
+    type Numbers = BTreeMap<(&'static str, &'static str), u32>;
+
+    /// All of `source`, which has one on each line.
+    fn numbers(source: &'static str) -> Numbers {
+        let mut numbers = Numbers::new();
+        let mut group = None;
+        for line in source.lines().map(str::trim) {
+            let Some(inside) = group else {
+                group = line.strip_prefix("const ").and_then(|line| line.strip_suffix(" = freeze({"));
+                continue;
+            };
+            if line == "});" {
+                group = None;
+            } else if !["//", "/*", "* "].iter().any(|comment| line.starts_with(comment)) {
+                let number = line.split_once(": ").and_then(|(name, rest)| {
+                    let (number, rest) = rest.split_once(',')?;
+                    let alone = rest.is_empty() || rest.starts_with(" //");
+                    Some((name, number.parse().ok().filter(|_| alone)?))
+                });
+                let (name, number) = number.unwrap_or_else(|| panic!("{inside}: {line}"));
+                assert_eq!(numbers.insert((inside, name), number), None, "{inside}.{name} twice");
+            }
+        }
+        numbers
     }
 
     #[test]
     fn both_sides_have_the_same_numbers() {
         macro_rules! transfer {
-            ($($name:ident),*) => { &[$((stringify!($name), Transfer::$name)),*] };
+            ($($name:ident),*) => { &[$((stringify!($name), Transfer::$name),)* ("DEFAULT", 0), ("ASKED_MASK", Transfer::TYPE_MASK | Transfer::PROMISE), ("OR_THROW", 0)] };
         }
-        let transfer = transfer![
+        let transfer: &[_] = transfer![
             COPY,
             EXTERNAL_COPY,
             REFERENCE,
+            TYPE_MASK,
             PROMISE,
             OR_UNDEFINED,
             OR_REFERENCE,
             OR_COPY,
+            FALLBACK_MASK,
             ACCESSORS,
             UNSAFE_INHERIT
         ];
+        let mut here = Numbers::new();
         for (group, names) in [mode::ALL, kind::ALL, tag::ALL, callback::ALL, op::ALL, ("TRANSFER", transfer)] {
-            assert!(!names.is_empty());
-            for (name, here) in names {
-                assert_eq!(number(group, name), Some(*here), "{group}.{name}");
+            for (name, number) in names {
+                assert_eq!(here.insert((group, name), *number), None, "{group}.{name} twice");
             }
+        }
+        let there = numbers(SOURCE);
+        for (name, number) in &there {
+            assert_eq!(here.get(name), Some(number), "{name:?} of the surface");
+        }
+        for (name, number) in &here {
+            assert_eq!(there.get(name), Some(number), "{name:?} of the native side");
         }
     }
 }

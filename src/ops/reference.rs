@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::args::{malformed, reference_of};
 use super::{Args, Location, Prepared, Transfer, call_function, locate, op, transfer_out, work_on_value};
 use crate::convert;
-use crate::isolate::{Limits, Place};
+use crate::isolate::Place;
 use crate::value::{Fault, Outcome, Reference, TypeOf, Value};
 
 pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
@@ -13,29 +13,35 @@ pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared
     let slot = Arc::clone(&reference.slot);
     let remote = match locate(&slot)? {
         Location::Host(host) => {
-            return Ok(Prepared::Ask { host, op, slot, args: args.rest() });
+            return Ok(Prepared::Ask { host, op, slot, args: args.rest(), asker: None });
         }
         Location::Isolate(remote) => remote,
     };
+    let (first, second) = (args.value(), args.value());
+    let limits = args.limits()?;
     let work = match op {
         op::REF_COPY => work_on_value(slot, |scope, place, value| convert::clone_from_v8(scope, place, value)),
         op::REF_GET => {
-            let key = Key::new(args.value())?;
-            let transfer = Transfer::from_number(args.number()?);
-            work_on_value(slot, move |scope, place, value| get(scope, place, &reference, value, &key, transfer))
+            let key = Key::new(first)?;
+            let mut transfer = Transfer::from_number(second.as_number().ok_or_else(malformed)?);
+            transfer.0 |= if reference.accessors { Transfer::ACCESSORS } else { 0 };
+            transfer.0 |= if reference.inherit { Transfer::UNSAFE_INHERIT } else { 0 };
+            check_object(&reference)?;
+            work_on_value(slot, move |scope, place, value| get(scope, place, value, &key, transfer))
         }
         op::REF_SET => {
-            let key = Key::new(args.value())?;
-            let new = args.value();
-            work_on_value(slot, move |scope, place, value| set(scope, place, &reference, value, &key, new))
+            let key = Key::new(first)?;
+            check_object(&reference)?;
+            work_on_value(slot, move |scope, place, value| set(scope, place, value, &key, second))
         }
         op::REF_DELETE => {
-            let key = Key::new(args.value())?;
-            work_on_value(slot, move |scope, _place, value| delete(scope, &reference, value, &key))
+            let key = Key::new(first)?;
+            check_object(&reference)?;
+            work_on_value(slot, move |scope, _place, value| delete(scope, value, &key))
         }
         _ => return Err(malformed()),
     };
-    Ok(Prepared::Enter { remote, limits: Limits::default(), work })
+    Ok(Prepared::Enter { remote, limits, work })
 }
 
 pub fn apply(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
@@ -43,7 +49,7 @@ pub fn apply(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared,
     let slot = Arc::clone(&reference.slot);
     let remote = match locate(&slot)? {
         Location::Host(host) => {
-            return Ok(Prepared::Ask { host, op, slot, args: args.rest() });
+            return Ok(Prepared::Ask { host, op, slot, args: args.rest(), asker: None });
         }
         Location::Isolate(remote) => remote,
     };
@@ -61,13 +67,13 @@ pub fn apply(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared,
 }
 
 /// A property name or index.
-enum Key {
+pub enum Key {
     Name(crate::value::Text),
     Index(u32),
 }
 
 impl Key {
-    fn new(value: Value) -> Result<Self, Fault> {
+    pub fn new(value: Value) -> Result<Self, Fault> {
         match value {
             Value::String(text) => Ok(Key::Name(text)),
             Value::Number(number) if number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0 => {
@@ -87,16 +93,19 @@ impl Key {
     }
 }
 
+fn not_an_object() -> Fault {
+    Fault::invalid("Reference is not an object")
+}
+
+fn check_object(reference: &Reference) -> Result<(), Fault> {
+    if reference.type_of == TypeOf::Object { Ok(()) } else { Err(not_an_object()) }
+}
+
 /// The object a reference names. One whose properties a proxy would answer for is refused.
 fn object_of<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    reference: &Reference,
     value: v8::Local<'s, v8::Value>,
 ) -> Result<v8::Local<'s, v8::Object>, Fault> {
-    let not_an_object = || Fault::invalid("Reference is not an object");
-    if reference.type_of != TypeOf::Object {
-        return Err(not_an_object());
-    }
     let object = v8::Local::<v8::Object>::try_from(value).map_err(|_| not_an_object())?;
     let mut current = value;
     loop {
@@ -113,21 +122,19 @@ fn object_of<'s>(
     }
 }
 
-fn get<'s>(
+/// A property as `transfer` asks for it, with what the reference allows beside own data properties.
+pub fn get<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
-    reference: &Reference,
     value: v8::Local<'s, v8::Value>,
     key: &Key,
     mut transfer: Transfer,
 ) -> Outcome {
-    let object = object_of(scope, reference, value)?;
+    let object = object_of(scope, value)?;
     let name = key.to_v8(scope)?;
-    let accessors = reference.accessors || transfer.0 & Transfer::ACCESSORS != 0;
+    let accessors = transfer.0 & Transfer::ACCESSORS != 0;
+    let inherit = transfer.0 & Transfer::UNSAFE_INHERIT != 0;
     transfer.0 &= !Transfer::ACCESSORS;
-    if reference.inherit {
-        transfer.0 |= Transfer::UNSAFE_INHERIT;
-    }
     v8::tc_scope!(let scope, scope);
     let caught = |scope: &mut _| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped);
     let mut holder: v8::Local<v8::Value> = object.into();
@@ -147,7 +154,7 @@ fn get<'s>(
             };
             return transfer_out(scope, place, found, transfer);
         }
-        if !reference.inherit {
+        if !inherit {
             break;
         }
         match current.get_prototype(scope) {
@@ -189,14 +196,23 @@ fn is_computed(
 fn set<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
-    reference: &Reference,
     value: v8::Local<'s, v8::Value>,
     key: &Key,
     new: Value,
 ) -> Outcome {
-    let object = object_of(scope, reference, value)?;
-    let name = key.to_v8(scope)?;
     let new = convert::to_v8(scope, place, new)?;
+    set_value(scope, value, key, new)
+}
+
+/// Sets a property to a value of the same realm.
+pub fn set_value<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    value: v8::Local<'s, v8::Value>,
+    key: &Key,
+    new: v8::Local<'s, v8::Value>,
+) -> Outcome {
+    let object = object_of(scope, value)?;
+    let name = key.to_v8(scope)?;
     v8::tc_scope!(let scope, scope);
     // Deleted first, so that no setter sees the value.
     let done = object.delete(scope, name.into()).and_then(|_| object.create_data_property(scope, name, new));
@@ -207,13 +223,8 @@ fn set<'s>(
     }
 }
 
-fn delete<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    reference: &Reference,
-    value: v8::Local<'s, v8::Value>,
-    key: &Key,
-) -> Outcome {
-    let object = object_of(scope, reference, value)?;
+pub fn delete<'s>(scope: &mut v8::PinScope<'s, '_>, value: v8::Local<'s, v8::Value>, key: &Key) -> Outcome {
+    let object = object_of(scope, value)?;
     let name = key.to_v8(scope)?;
     v8::tc_scope!(let scope, scope);
     match object.delete(scope, name.into()) {

@@ -4,11 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::args::malformed;
-use super::{
-    Args, Prepared, Transfer,
-    cache::{self, Cache},
-    work_in_realm,
-};
+use super::compilation::Compilation;
+use super::{Args, Prepared, Transfer, cache, work_in_realm};
 use crate::convert;
 use crate::isolate::{CompiledScript, Held, Limits, Place, Remote};
 use crate::value::{Code, ErrorClass, Fault, Handle, Outcome, Text, Value};
@@ -59,37 +56,15 @@ pub fn compile<'s>(
 ) -> Result<v8::Local<'s, v8::UnboundScript>, Fault> {
     let code = convert::text_to_v8(scope, code)?;
     let origin = origin.to_v8(scope)?;
-    compile_source(scope, &mut v8::script_compiler::Source::new(code, Some(&origin)))
-}
-
-/// As [`compile`], with a compilation cache. Also tells whether V8 refused the cache.
-fn compile_cached<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    code: &Text,
-    origin: &Origin,
-    cache: &Cache,
-) -> Result<(v8::Local<'s, v8::UnboundScript>, bool), Fault> {
-    let Some(contents) = cache.contents() else {
-        return Ok((compile(scope, code, origin)?, true));
-    };
-    let code = convert::text_to_v8(scope, code)?;
-    let origin = origin.to_v8(scope)?;
-    let cached = v8::script_compiler::CachedData::new(contents);
-    let mut source = v8::script_compiler::Source::new_with_cached_data(code, Some(&origin), cached);
-    let script = compile_source(scope, &mut source)?;
-    let rejected = source.get_cached_data().is_none_or(v8::script_compiler::CachedData::rejected);
-    Ok((script, rejected))
+    let mut source = v8::script_compiler::Source::new(code, Some(&origin));
+    compile_source(scope, &mut source, v8::script_compiler::CompileOptions::NoCompileOptions)
 }
 
 fn compile_source<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     source: &mut v8::script_compiler::Source,
+    options: v8::script_compiler::CompileOptions,
 ) -> Result<v8::Local<'s, v8::UnboundScript>, Fault> {
-    let options = if source.get_cached_data().is_some() {
-        v8::script_compiler::CompileOptions::ConsumeCodeCache
-    } else {
-        v8::script_compiler::CompileOptions::NoCompileOptions
-    };
     v8::tc_scope!(let scope, scope);
     let reason = v8::script_compiler::NoCacheReason::NoReason;
     v8::script_compiler::compile_unbound_script(scope, source, options, reason)
@@ -112,32 +87,19 @@ pub fn run_unbound<'s>(
 }
 
 pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
-    let Some(Value::Handle(Handle::Isolate(isolate))) = target else {
-        return Err(malformed());
-    };
-    let remote = Remote::from_owner(&isolate.0).ok_or_else(malformed)?;
-    let code = args.text()?;
-    let origin = Origin::from_args(&mut args)?;
-    // Here and not in the isolate, whose thread may be busy, or still at making it.
-    let cached = Cache::open(args.value());
-    let produce = args.boolean();
+    let (remote, compilation) = Compilation::read(target, &mut args, false)?;
     Ok(Prepared::Enter {
         remote,
-        limits: Limits::default(),
+        limits: Limits::standard(),
         work: Box::new(move |scope, guest| {
             let realm = guest.spare_realm(scope);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
-            let (script, cache_rejected) = match &cached {
-                Some(cached) => {
-                    let (script, rejected) = compile_cached(scope, &code, &origin, cached)?;
-                    (script, Some(rejected))
-                }
-                None => (compile(scope, &code, &origin)?, None),
-            };
-            let fresh = produce && cache_rejected != Some(false);
-            let cache = fresh.then(|| script.create_code_cache()).flatten();
-            let cache = cache.map(|cache| Arc::new(cache::seal(&cache)));
+            let origin = compilation.origin.to_v8(scope)?;
+            let (mut source, options) = compilation.source(scope, &origin)?;
+            let script = compile_source(scope, &mut source, options)?;
+            let cache_rejected = compilation.cache_rejected(&source);
+            let cache = compilation.cache(cache_rejected, || script.create_code_cache());
             let script = v8::Global::new(scope, script);
             let held = Held::Script(Rc::new(CompiledScript { script, cache_rejected, cache }));
             Ok(Value::Handle(Handle::Script(guest.hold(held)?)))
@@ -155,7 +117,7 @@ pub fn cached_data(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = Remote::from_owner(script.owner()).ok_or_else(malformed)?;
     Ok(Prepared::Enter {
         remote,
-        limits: Limits::default(),
+        limits: Limits::standard(),
         work: Box::new(move |_scope, guest| {
             let found = guest.held(&script, |held| match held {
                 Held::Script(script) => Some((script.cache_rejected, script.cache.clone())),

@@ -1,14 +1,16 @@
 //! `Isolate.createSnapshot`: running the scripts whose outcome V8 then writes down.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use super::evals::may_call_eval;
+use super::isolate::memory_limit;
 use super::script::Origin;
 use super::{Args, Prepared, cache, compile};
 use crate::convert;
 use crate::engine::Snapshot;
 use crate::isolate::{IsolateScope, Realm, Remote, Settings};
-use crate::value::{Code, ErrorClass, Fault, Text, Value};
+use crate::value::{Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Text, Value};
 
 thread_local! {
     /// A script has made code that may call `eval`.
@@ -28,7 +30,7 @@ impl Source {
 }
 
 pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
-    let memory_limit = (args.number()? as usize).saturating_mul(1 << 20);
+    let memory_limit = memory_limit(&mut args, settings)?;
     let limits = args.limits()?;
     let warmup = args.optional_text()?;
     let mut sources = Vec::new();
@@ -37,7 +39,7 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     }
     // What was compiled stays compiled, except where it may call `eval`.
     let keep = !sources.iter().map(|source| &source.code).chain(&warmup).any(may_call_eval);
-    let settings = Settings { memory_limit, snapshot: None, on_catastrophe: None, ..settings.clone() };
+    let settings = Settings { memory_limit, snapshot: None, ..settings.clone() };
     Ok(Prepared::Enter {
         remote: Remote::create_author(settings),
         limits,
@@ -156,6 +158,14 @@ fn run_in<'s>(
     }
     scope.perform_microtask_checkpoint();
     if scope.has_terminated() { Err(Fault::Stopped) } else { Ok(()) }
+}
+
+/// The same as a copy that stays as it is, whatever becomes of the one that the surface passed.
+pub fn keep(value: Value, settings: &Settings, memory_limit: usize) -> Outcome {
+    open(value, settings, memory_limit)?.map_or(Ok(Value::Undefined), |snapshot| {
+        let payload = Payload::buffer(Arc::clone(snapshot.sealed()));
+        Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Payload(Box::new(payload))))))
+    })
 }
 
 /// The snapshot that the surface passed for a new isolate with this heap limit; `undefined` is none.

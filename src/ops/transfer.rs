@@ -1,9 +1,9 @@
 //! How values of a guest leave it: as what the caller asked for, or as what they are.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::convert::{self, Exchange};
-use crate::isolate::{Deadline, Held, Place, Realm, clock};
+use crate::isolate::{Deadline, Held, Place, Realm, Remote, clock};
 use crate::value::{
     Answer, Budget, Callable, CallbackMode, Charge, ExternalCopy, Fault, Handle, Outcome, Owner, Reference, Settlement,
     Text, Value,
@@ -17,12 +17,12 @@ impl Transfer {
     pub const COPY: u32 = 1;
     pub const EXTERNAL_COPY: u32 = 2;
     pub const REFERENCE: u32 = 3;
-    const TYPE_MASK: u32 = 3;
+    pub(super) const TYPE_MASK: u32 = 3;
     pub const PROMISE: u32 = 4;
     pub const OR_UNDEFINED: u32 = 8;
     pub const OR_REFERENCE: u32 = 16;
     pub const OR_COPY: u32 = 24;
-    const FALLBACK_MASK: u32 = 24;
+    pub(super) const FALLBACK_MASK: u32 = 24;
     pub const ACCESSORS: u32 = 32;
     pub const UNSAFE_INHERIT: u32 = 64;
 
@@ -53,7 +53,7 @@ pub fn transfer_out<'s>(
         Transfer::COPY => convert::clone_from_v8(scope, place, value),
         Transfer::EXTERNAL_COPY => {
             let copy = convert::clone_from_v8(scope, place, value)?;
-            Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(copy))))
+            Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::of_guest(copy))))
         }
         Transfer::REFERENCE => reference_out(scope, place, value, transfer),
         _ => by_nature(scope, place, value, transfer),
@@ -70,7 +70,7 @@ fn by_nature<'s>(
         return Ok(primitive);
     }
     if let Ok(object) = v8::Local::<v8::Object>::try_from(value)
-        && let Some(handle) = place.identify(scope, object)
+        && let Some(handle) = place.identify(scope, object)?
     {
         return Ok(handle);
     }
@@ -90,13 +90,14 @@ fn by_nature<'s>(
     ))
 }
 
-/// A reference to `value`, which stays where it is.
-pub fn reference_out(
-    scope: &mut v8::PinScope<'_, '_>,
+/// A reference to `value`, which stays where it is. One to a `Callback` applies its function.
+pub fn reference_out<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
-    value: v8::Local<'_, v8::Value>,
+    value: v8::Local<'s, v8::Value>,
     transfer: Transfer,
 ) -> Outcome {
+    let value = place.behind(scope, value);
     let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
     Ok(Value::Handle(Handle::Reference(Arc::new(Reference {
         slot: place.guest.hold(held)?,
@@ -138,7 +139,9 @@ fn promise_out<'s>(
     value: v8::Local<'s, v8::Value>,
     transfer: Transfer,
 ) -> Result<Arc<Settlement>, Fault> {
-    let settlement = Settlement::of_guest();
+    let remote = place.guest.remote()?;
+    let isolate: Weak<dyn Owner> = Arc::<Remote>::downgrade(&remote);
+    let settlement = Settlement::of_guest(isolate);
     let Ok(promise) = v8::Local::<v8::Promise>::try_from(value) else {
         settlement.answer(transfer_out(scope, place, value, transfer));
         return Ok(settlement);
@@ -152,7 +155,7 @@ fn promise_out<'s>(
             }
         }));
     }
-    let outstanding = Arc::clone(&place.guest.remote()?.outstanding);
+    let outstanding = Arc::clone(&remote.outstanding);
     let answer = Arc::new(Guarded { settlement: Arc::clone(&settlement), outstanding });
     await_promise(scope, place, promise, answer, transfer)?;
     Ok(settlement)

@@ -1,28 +1,28 @@
-//! `console` of a sandbox: calls become log lines, few and short, whatever the guest does.
+//! `console` of a sandbox: calls become log lines, few and short, whatever the guest does. Lines that are kept can be streamed
+//! to the host as well.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::LogStyle;
+use super::outfit::put;
 use super::session::Session;
+use super::{LogStyle, Logging};
 use crate::convert::{self, cap};
-use crate::value::Text;
-
-/// `createSandbox` keeps this many lines of this many characters.
-const PLAIN_LINES: usize = 100;
-const PLAIN_LENGTH: usize = 1_000;
-
-/// Other sandboxes keep more; the bound is on what a flood costs the host.
-const MARKED_LINES: usize = 10_000;
-const MARKED_LENGTH: usize = 10_000;
+use crate::guest::outgoing;
+use crate::isolate::Place;
+use crate::ops;
+use crate::value::{Callable, Text, Value};
 
 /// Bytes that all lines may take; a last line tells when they do.
 const MOST_BYTES: usize = 8 << 20;
 
-const LEVELS: [&str; 5] = ["log", "info", "warn", "error", "debug"];
+/// What a line takes beside its characters.
+const LINE_BYTES: usize = 64;
+
+pub const LEVELS: [&str; 5] = ["log", "info", "warn", "error", "debug"];
 
 /// The lines of one execution.
 pub struct Logs {
-    style: LogStyle,
+    logging: Logging,
     lines: Mutex<Lines>,
 }
 
@@ -30,50 +30,68 @@ pub struct Logs {
 struct Lines {
     texts: Vec<Text>,
     bytes: usize,
+    dropped: u32,
 }
 
 impl Logs {
-    pub fn new(style: LogStyle) -> Self {
-        Self { style, lines: Mutex::default() }
+    pub fn new(logging: Logging) -> Self {
+        Self { logging, lines: Mutex::default() }
     }
 
-    pub fn take(&self) -> Vec<Text> {
-        std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner)).texts
+    pub fn into_logging(self) -> Logging {
+        self.logging
     }
 
-    fn is_full(&self) -> bool {
-        let limit = match self.style {
-            LogStyle::Plain => PLAIN_LINES,
-            LogStyle::Marked => MARKED_LINES,
-        };
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.texts.len() >= limit || lines.bytes >= MOST_BYTES
+    /// The lines, and how many were not kept.
+    pub fn take(&self) -> (Vec<Text>, u32) {
+        let lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        (lines.texts, lines.dropped)
     }
 
-    fn push(&self, level: &str, line: Vec<u16>) {
-        let mark = match (self.style, level) {
+    /// Whether there is room for one more, which counts as lost where there is none.
+    pub fn has_room(&self) -> bool {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = lines.texts.len() < self.logging.most_lines && lines.bytes < MOST_BYTES;
+        if !room {
+            lines.dropped = lines.dropped.saturating_add(1);
+        }
+        room
+    }
+
+    /// Keeps a line, cut where it is too long. Returns it without its mark.
+    pub fn push(&self, level: &str, mut line: Vec<u16>) -> Text {
+        let mark = match (self.logging.style, level) {
             (LogStyle::Marked, "error") => "[ERROR] ",
             (LogStyle::Marked, "warn") => "[WARN] ",
+            (LogStyle::Tagged, "log" | "info") => "[log] ",
+            (LogStyle::Tagged, "warn") => "[warn] ",
+            (LogStyle::Tagged, "error") => "[error] ",
+            (LogStyle::Tagged, "debug") => "[debug] ",
+            (LogStyle::Tagged, "stdout") => "[stdout] ",
+            (LogStyle::Tagged, "stderr") => "[stderr] ",
             _ => "",
         };
-        let limit = match self.style {
-            LogStyle::Plain => PLAIN_LENGTH,
-            LogStyle::Marked => MARKED_LENGTH,
-        };
-        let mut text: Vec<u16> = mark.encode_utf16().collect();
-        let long = line.len() > limit;
-        text.extend(line.into_iter().take(limit));
-        if long {
-            text.extend("...".encode_utf16());
-        }
-        let text = Text::from_utf16(text);
+        cut(&mut line, self.logging.most_length);
+        let text = Text::from_utf16(line.clone());
+        let marked =
+            if mark.is_empty() { text.clone() } else { Text::from_utf16(mark.encode_utf16().chain(line).collect()) };
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.bytes += text.byte_len();
-        lines.texts.push(text);
+        lines.bytes += marked.byte_len() + LINE_BYTES;
+        lines.texts.push(marked);
         if lines.bytes >= MOST_BYTES {
             lines.texts.push(Text::from("[WARN] Further output is not kept"));
         }
+        text
     }
+}
+
+/// Tells the host of a line at once. A guest that writes faster than its host reads has to wait.
+fn stream(scope: &mut v8::PinScope<'_, '_>, listener: &Arc<Callable>, level: &str, text: Text) {
+    let Ok(at) = Place::current(scope) else { return };
+    let bytes = text.byte_len();
+    let message = vec![Value::String(Text::from(level)), Value::String(text)];
+    // A host that is gone, or a guest that is being stopped, needs no lines.
+    let _ = ops::call_callable(listener, message).and_then(|call| outgoing::tell(scope, &at, call, bytes));
 }
 
 /// Puts the log functions on the realm's `console`.
@@ -87,8 +105,39 @@ pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Objec
         console.create_data_property(scope, name.into(), function.into())?;
     }
     let name = v8::String::new(scope, "console")?;
-    global.create_data_property(scope, name.into(), console.into())?;
+    put(scope, global, name.into(), console.into())?;
     Some(())
+}
+
+/// A function that makes of console arguments what a log has of them, of so many characters at the most.
+pub fn formatter<'s>(scope: &mut v8::PinScope<'s, '_>, most: usize) -> Option<v8::Local<'s, v8::Function>> {
+    let data = v8::Number::new(scope, most as f64).into();
+    v8::Function::builder(format).data(data).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)
+}
+
+fn format<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    let _lifted = cap::lift();
+    let most = args.data().number_value(scope).map_or(0, |most| most as usize);
+    let mut line = Vec::new();
+    if append_all(scope, &args, &mut line, most).is_none() {
+        return;
+    }
+    cut(&mut line, most);
+    if let Ok(text) = convert::text_to_v8(scope, &Text::from_utf16(line)) {
+        result.set(text.into());
+    }
+}
+
+/// Cuts a line where it is too long.
+fn cut(line: &mut Vec<u16>, most: usize) {
+    if line.len() > most {
+        line.truncate(most);
+        line.extend("...".encode_utf16());
+    }
 }
 
 fn log<'s>(
@@ -100,26 +149,107 @@ fn log<'s>(
     let Some(session) = Session::of(scope) else { return };
     let level = args.data().int32_value(scope).and_then(|index| LEVELS.get(usize::try_from(index).ok()?));
     // Formatting runs guest code and costs time: not for lines that nobody keeps.
-    if session.logs.is_full() {
+    if !session.logs.has_room() {
         return;
     }
+    let most = session.logs.logging.most_length;
     let mut line = Vec::new();
+    let written = match session.logs.logging.style {
+        LogStyle::Plain | LogStyle::Marked => append_all(scope, &args, &mut line, most),
+        LogStyle::Tagged => append_data(scope, &args, &mut line, most),
+    };
+    if written.is_none() {
+        return;
+    }
+    let level = level.unwrap_or(&"log");
+    let text = session.logs.push(level, line);
+    if let Some(listener) = &session.logs.logging.listener {
+        stream(scope, listener, level, text);
+    }
+}
+
+/// All arguments with spaces between.
+fn append_all<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: &v8::FunctionCallbackArguments<'s>,
+    line: &mut Vec<u16>,
+    most: usize,
+) -> Option<()> {
     for index in 0..args.length() {
         if index > 0 {
             line.push(u16::from(b' '));
         }
-        if append(scope, args.get(index), &mut line).is_none() {
-            return;
-        }
-        if line.len() > MARKED_LENGTH {
+        append(scope, args.get(index), line, most)?;
+        if line.len() > most {
             break;
         }
     }
-    session.logs.push(level.unwrap_or(&"log"), line);
+    Some(())
+}
+
+/// The one argument as JSON, or all of them as a list.
+fn append_data<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: &v8::FunctionCallbackArguments<'s>,
+    line: &mut Vec<u16>,
+    most: usize,
+) -> Option<()> {
+    let single = args.length() == 1;
+    if !single {
+        line.push(u16::from(b'['));
+    }
+    for index in 0..args.length() {
+        if index > 0 {
+            line.push(u16::from(b','));
+        }
+        let value = args.get(index);
+        if value.is_undefined() || value.is_function() || value.is_symbol() {
+            line.extend(if single { "undefined" } else { "null" }.encode_utf16());
+        } else if let Ok(text) = v8::Local::<v8::String>::try_from(value) {
+            // Quoting a text takes as long as the text is.
+            let text = convert::beginning(scope, text, most + 1);
+            let text = convert::text_to_v8(scope, &text).ok()?;
+            append_beginning(scope, v8::json::stringify(scope, text.into())?, line, most);
+        } else if value.is_native_error() {
+            let mut text = Vec::new();
+            append_error(scope, value, &mut text, most)?;
+            let text = convert::text_to_v8(scope, &Text::from_utf16(text)).ok()?;
+            append_beginning(scope, v8::json::stringify(scope, text.into())?, line, most);
+        } else {
+            append(scope, value, line, most)?;
+        }
+        if line.len() > most {
+            return Some(());
+        }
+    }
+    if !single {
+        line.push(u16::from(b']'));
+    }
+    Some(())
+}
+
+fn append_beginning(
+    scope: &mut v8::PinScope<'_, '_>,
+    text: v8::Local<'_, v8::String>,
+    line: &mut Vec<u16>,
+    most: usize,
+) {
+    match convert::beginning(scope, text, most + 1) {
+        Text::Latin1(bytes) => line.extend(bytes.iter().map(|byte| u16::from(*byte))),
+        Text::Utf16(units) => line.extend_from_slice(&units),
+    }
 }
 
 /// A string as it is, anything else as JSON, or as a string where it has none. `None` when the guest is being stopped.
-fn append(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>, line: &mut Vec<u16>) -> Option<()> {
+fn append(
+    scope: &mut v8::PinScope<'_, '_>,
+    value: v8::Local<'_, v8::Value>,
+    line: &mut Vec<u16>,
+    most: usize,
+) -> Option<()> {
+    if value.is_native_error() {
+        return append_error(scope, value, line, most);
+    }
     v8::tc_scope!(let scope, scope);
     let value = v8::Local::new(scope, value);
     let text = match v8::Local::<v8::String>::try_from(value) {
@@ -136,12 +266,57 @@ fn append(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>, lin
     if scope.has_terminated() {
         return None;
     }
-    match text.map(|text| convert::beginning(scope, text, MARKED_LENGTH + 1)) {
-        Some(Text::Latin1(bytes)) => line.extend(bytes.iter().map(|byte| u16::from(*byte))),
-        Some(Text::Utf16(units)) => line.extend_from_slice(&units),
-        None => {}
+    if let Some(text) = text {
+        append_beginning(scope, text, line, most);
     }
     Some(())
+}
+
+/// Causes that are told with an error.
+const MOST_CAUSES: usize = 3;
+
+/// An error's stack, which begins with its name and message, and those of its causes. `None` when the guest is being stopped.
+fn append_error(
+    scope: &mut v8::PinScope<'_, '_>,
+    error: v8::Local<'_, v8::Value>,
+    line: &mut Vec<u16>,
+    most: usize,
+) -> Option<()> {
+    v8::tc_scope!(let scope, scope);
+    let mut next = v8::Local::<v8::Object>::try_from(v8::Local::new(scope, error)).ok();
+    for depth in 0..=MOST_CAUSES {
+        let Some(error) = next else { break };
+        if depth > 0 {
+            line.extend("\n  [cause]: ".encode_utf16());
+        }
+        let stack = property(scope, error, "stack").and_then(|stack| v8::Local::<v8::String>::try_from(stack).ok());
+        let text = match stack.filter(|stack| stack.length() > 0) {
+            Some(stack) => Some(stack),
+            None => error.to_string(scope),
+        };
+        if let Some(text) = text {
+            append_beginning(scope, text, line, most);
+        }
+        let cause = property(scope, error, "cause").filter(|cause| cause.is_native_error());
+        next = cause.and_then(|cause| v8::Local::<v8::Object>::try_from(cause).ok());
+        if scope.has_terminated() {
+            return None;
+        }
+        scope.reset();
+        if line.len() > most {
+            break;
+        }
+    }
+    Some(())
+}
+
+fn property<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    object: v8::Local<'s, v8::Object>,
+    key: &str,
+) -> Option<v8::Local<'s, v8::Value>> {
+    let key = v8::String::new(scope, key)?;
+    object.get(scope, key.into())
 }
 
 /// `JSON.stringify`, which gives nothing for functions, symbols and `undefined`.

@@ -1,37 +1,53 @@
 //! One execution from beginning to end. Whatever ends it first (result, error, timeout, memory, disposal) answers; the
 //! isolate is gone right after.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use super::console::Logs;
+use super::modules::{Graph, MAIN};
+use super::outfit::put;
 use super::timers::Timers;
-use super::{Body, Spec, console, timers, tools};
+use super::{Body, Pool, RealmOutfit, Spec, builtins, shadows, timers, tools};
 use crate::convert;
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{Guest, IsolateScope, Job, Kind, Place, Realm, Remote, Settings, Stop, behalf};
+use crate::isolate::{Guest, IsolateScope, Job, Kind, Place, Remote, Settings, Stop, behalf};
 use crate::ops::{self, Transfer};
-use crate::value::{Answer, Chain, Code, ErrorFault, Fault, Outcome, Text, Value};
+use crate::value::{Answer, Chain, Code, ErrorFault, Fault, Outcome, Owner, Text, Value};
 
 pub struct Session {
     pub remote: Arc<Remote>,
     pub logs: Logs,
-    pub timers: Timers,
+    timers: Arc<Timers>,
+    /// When it was asked for.
+    began: Instant,
     max_output: usize,
     request: i64,
     answer: Arc<dyn Answer>,
     alarm: Mutex<Option<Alarm>>,
 }
 
+/// Where isolates come from.
+pub struct Supply {
+    pub pool: Arc<Pool>,
+    /// Isolates that are to be ready for executions to come.
+    pub wanted: usize,
+}
+
 /// Starts an execution. The isolate is known at once, so that it can be disposed from outside.
-pub fn start(spec: Spec, settings: &Settings) -> Arc<Remote> {
-    let mut settings = settings.clone();
-    settings.memory_limit = spec.memory_limit;
-    let remote = Remote::create(settings);
-    let session = Arc::new(Session {
+pub fn start(mut spec: Spec, settings: &Settings, supply: Option<Supply>) -> Arc<Remote> {
+    let began = Instant::now();
+    let remote = match &supply {
+        Some(Supply { pool, wanted }) => pool.take(&spec.outfit, *wanted, settings),
+        None => Remote::create_prepared(spec.outfit.settings(settings), spec.outfit.preparation()),
+    };
+    spec.answer.comes_from(&(Arc::clone(&remote) as Arc<dyn Owner>));
+    let logging = std::mem::take(&mut spec.logging);
+    let session = Arc::new_cyclic(|me: &Weak<Session>| Session {
         remote: Arc::clone(&remote),
-        logs: Logs::new(spec.log_style),
-        timers: Timers::default(),
+        logs: Logs::new(logging),
+        timers: Timers::new(&remote, listener(me.clone())),
+        began,
         max_output: spec.max_output,
         request: spec.request,
         answer: Arc::clone(&spec.answer),
@@ -45,12 +61,42 @@ pub fn start(spec: Spec, settings: &Settings) -> Arc<Remote> {
         *alarm = Some(clock::at(Instant::now() + timeout, move || timed_out.finish(Err(Fault::deadline(timeout)))));
     }
     remote.when_ended(Arc::new(Step(Arc::clone(&session))));
+    let restocking = match &supply {
+        Some(Supply { pool, wanted: 1.. }) => Some(pool.restocking(&spec.outfit)),
+        _ => None,
+    };
+    if let Some(restocking) = &restocking {
+        remote.when_gone(Arc::clone(restocking));
+    }
     let work = {
         let session = Arc::clone(&session);
         move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| run(scope, guest, &session, spec)
     };
     session.post(work);
+    if let Some(restocking) = restocking {
+        // Its turn comes when the code waits for something, unless it is over then.
+        session.post(move |_scope, _guest| {
+            restocking.answer(Ok(Value::Undefined));
+            Ok(Value::Undefined)
+        });
+    }
     remote
+}
+
+impl Spec {
+    fn has_timers(&self) -> bool {
+        matches!(self.outfit.realm, RealmOutfit::Sandbox { timers: true, .. })
+    }
+
+    fn shadows_global(&self) -> bool {
+        matches!(self.outfit.realm, RealmOutfit::Sandbox { shadow_global: true, .. })
+    }
+
+    /// What the code finds under names of the global object, without `globals`.
+    fn names(&self) -> Vec<Text> {
+        let tools = self.tools.iter().map(|tool| tool.namespace.clone());
+        self.outfit.names().map(Text::from).chain(tools).collect()
+    }
 }
 
 impl Session {
@@ -75,18 +121,31 @@ impl Session {
         };
         drop(alarm);
         self.timers.clear();
-        let (ok, value, code) = match outcome {
-            Ok(value) => (true, value, None),
-            Err(Fault::Thrown(value)) => (false, Value::String(Text::from(value.describe())), None),
-            Err(Fault::Error(error)) => {
-                let ErrorFault { message, code, .. } = *error;
-                (false, Value::String(message), code)
-            }
-            Err(Fault::Stopped) => (false, Value::String(Text::from("Execution was terminated")), Some(Code::Disposed)),
+        // A limit on what it gives is no limit on how long it runs.
+        let stopped = match &outcome {
+            Err(Fault::Error(error)) => error.code.is_some_and(|code| !matches!(code, Code::Limit | Code::Transfer)),
+            Err(Fault::Stopped) => true,
+            _ => false,
         };
-        let code = code.map_or(Value::Undefined, |code| Value::String(Text::from(code.name())));
-        let mut list = vec![Value::Boolean(ok), value, code];
-        list.extend(self.logs.take().into_iter().map(Value::String));
+        let ended_of_itself = !stopped && !self.remote.is_disposed();
+        let mut list = match outcome {
+            Ok(value) => vec![Value::Boolean(true), value, Value::Undefined, Value::Undefined, Value::Undefined],
+            Err(fault) => describe(fault),
+        };
+        let meter = &self.remote.meter;
+        let (lines, dropped) = self.logs.take();
+        let figures = [
+            meter.cpu_time() as f64,
+            self.began.elapsed().as_nanos() as f64,
+            meter.heap_peak() as f64,
+            f64::from(meter.host_calls()),
+            f64::from(dropped),
+        ];
+        list.extend(figures.map(Value::Number));
+        list.extend(lines.into_iter().map(Value::String));
+        if ended_of_itself {
+            self.remote.legacy.complete();
+        }
         // Stopped first: nothing of the guest runs on when its caller knows.
         self.remote.stop(Stop::Disposed);
         self.answer.answer(Ok(Value::List(list)));
@@ -94,6 +153,7 @@ impl Session {
 
     /// The code's value is known: cloned, measured, and the end.
     fn complete<'s>(&self, scope: &mut v8::PinScope<'s, '_>, at: &Place, value: v8::Local<'s, v8::Value>) {
+        self.remote.meter.saw_heap(scope.get_heap_statistics().used_heap_size());
         let outcome = ops::transfer_out(scope, at, value, Transfer(Transfer::COPY));
         match outcome.and_then(|value| self.check_size(value)) {
             // Whoever stops the isolate has answered.
@@ -102,21 +162,51 @@ impl Session {
         }
     }
 
-    /// Refuses a result that is too large in any form; the surface measures the rest as JSON.
+    /// Refuses a result that is far too large, which is not worth reading; the surface measures the rest as JSON.
     fn check_size(&self, value: Value) -> Outcome {
         let size = value.byte_size();
-        let most = self.max_output.saturating_mul(CLONE_PER_JSON).saturating_add(CLONE_OVERHEAD);
-        if size <= most {
+        if size <= self.max_output.saturating_mul(CLONE_PER_JSON).max(WORTH_READING) {
             return Ok(value);
         }
-        let message = format!("Result of {size} bytes exceeds the maximum output size of {} bytes", self.max_output);
+        let most = self.max_output;
+        let message =
+            format!("Result of {size} bytes as a clone exceeds the maximum output size of {most} bytes by far");
         Err(Fault::coded(crate::value::ErrorClass::RangeError, &message, Code::Limit))
     }
 }
 
-/// Bytes a clone takes for each byte of JSON at the worst (`null` is 4 and 1, but an empty array 5 and 2), and its header.
-const CLONE_PER_JSON: usize = 4;
-const CLONE_OVERHEAD: usize = 64;
+/// Characters of what was thrown that are told, as many as of an error's message.
+const MOST_THROWN: usize = 1 << 20;
+
+fn beginning(text: &str) -> &str {
+    text.char_indices().nth(MOST_THROWN).map_or(text, |(end, _)| &text[..end])
+}
+
+/// A failure as `[false, message, code, name, frames]`.
+fn describe(fault: Fault) -> Vec<Value> {
+    let (message, code, name, stack) = match fault {
+        Fault::Thrown(value) => (Text::from(beginning(&value.describe())), None, None, None),
+        Fault::Error(error) => {
+            let ErrorFault { class, name, message, stack, code } = *error;
+            (message, code, Some(name.unwrap_or_else(|| Text::from(class.name()))), Some(stack))
+        }
+        Fault::Stopped => {
+            (Text::from("Execution was terminated"), Some(Code::Disposed), Some(Text::from("Error")), None)
+        }
+    };
+    let optional = |text: Option<Text>| text.map_or(Value::Undefined, Value::String);
+    let code = optional(code.map(|code| Text::from(code.name())));
+    vec![Value::Boolean(false), Value::String(message), code, optional(name), optional(stack)]
+}
+
+/// Bytes that a clone may take for each byte of JSON. There is no such bound: what is undefined takes none in JSON.
+const CLONE_PER_JSON: usize = 64;
+const WORTH_READING: usize = 16 << 20;
+
+/// What fails in a callback of the guest's ends the execution.
+fn listener(session: Weak<Session>) -> Box<dyn Fn() -> Option<Arc<dyn Answer>> + Send + Sync> {
+    Box::new(move || session.upgrade().map(|session| Arc::new(Step(session)) as Arc<dyn Answer>))
+}
 
 /// The answer of one of the session's jobs: only a failure matters.
 struct Step(Arc<Session>);
@@ -129,9 +219,13 @@ impl Answer for Step {
     }
 }
 
-fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Session>, spec: Spec) -> Outcome {
+fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Session>, mut spec: Spec) -> Outcome {
+    let mut main = None;
     scope.set_slot(Arc::clone(session));
-    let realm = Realm::create(scope, guest);
+    if spec.has_timers() {
+        timers::begin(scope, &session.timers);
+    }
+    let realm = spec.outfit.realm(scope, guest, session.began)?;
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
     // All that runs in this isolate is for the one call.
@@ -141,8 +235,12 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     let at = Place { guest: Arc::clone(guest), realm };
     prepare_globals(scope, &at, &spec)?;
     session.remote.measure(scope);
-    let (value, call_result) = evaluate(scope, &spec)?;
-    await_value(scope, session, value, call_result)?;
+    if let Some(modules) = spec.modules.take() {
+        Graph::install(scope, modules.sources);
+        main = Some(modules.main);
+    }
+    let (value, then) = evaluate(scope, &spec, main.as_ref())?;
+    await_value(scope, session, value, then)?;
     Ok(Value::Undefined)
 }
 
@@ -150,22 +248,18 @@ fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &Place, spec: &Spec) ->
     v8::tc_scope!(let scope, scope);
     let failed = |scope: &mut _| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped);
     let global = scope.get_current_context().global(scope);
-    if console::install(scope, global).is_none() {
-        return Err(failed(scope));
-    }
-    if spec.timers && timers::install(scope, global).is_none() {
-        return Err(failed(scope));
-    }
-    if !spec.shadow_global {
-        let key = convert::text_to_v8(scope, &Text::from("global"))?;
-        if global.create_data_property(scope, key.into(), global.into()).is_none() {
+    tools::install(scope, at, global, &spec.tools, spec.tools_take_text)?;
+    if spec.freeze_builtins {
+        let settings = &at.guest.remote()?.settings;
+        let is_ready = settings.snapshot.is_none() && (settings.engine)().follows_recipe();
+        if (!is_ready && builtins::prepare(scope).is_none()) || builtins::freeze(scope, global).is_none() {
             return Err(failed(scope));
         }
     }
-    tools::install(scope, at, global, &spec.tools)?;
+    let mut names = spec.names();
     let globals = convert::to_v8(scope, at, spec.globals.clone())?;
     let Ok(globals) = v8::Local::<v8::Object>::try_from(globals) else {
-        return Ok(());
+        return check_names(scope, global, spec, names);
     };
     let Some(keys) = globals.get_own_property_names(scope, v8::GetPropertyNamesArgs::default()) else {
         return Err(failed(scope));
@@ -179,25 +273,95 @@ fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &Place, spec: &Spec) ->
         let Some((key, value)) = pair else {
             return Err(failed(scope));
         };
-        if global.create_data_property(scope, key.into(), value).is_none() {
+        if put(scope, global, key.into(), value).is_none() {
             return Err(failed(scope));
         }
+        names.push(convert::text_from_v8(scope, key, usize::MAX)?);
     }
-    Ok(())
+    check_names(scope, global, spec, names)
+}
+
+/// Only a snapshot's code can have declared something by now.
+fn check_names(
+    scope: &mut v8::PinScope<'_, '_>,
+    global: v8::Local<'_, v8::Object>,
+    spec: &Spec,
+    names: Vec<Text>,
+) -> Result<(), Fault> {
+    if spec.outfit.snapshot.is_some() { shadows::check(scope, global, names) } else { Ok(()) }
+}
+
+/// What is done with a value once it is there.
+#[derive(Clone, Copy)]
+enum Then<'s> {
+    /// It is the result.
+    Take,
+    /// The result is what it gives, called, if it is a function.
+    Call,
+    /// The module with this namespace has been evaluated, and its default export is the value.
+    Export(v8::Local<'s, v8::Value>),
+}
+
+impl<'s> Then<'s> {
+    /// As the data of the functions below.
+    fn data(self, scope: &mut v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Value> {
+        match self {
+            Then::Take => v8::undefined(scope).into(),
+            Then::Call => v8::null(scope).into(),
+            Then::Export(namespace) => namespace,
+        }
+    }
+
+    fn of(data: v8::Local<'s, v8::Value>) -> Self {
+        if data.is_undefined() {
+            Then::Take
+        } else if data.is_null() {
+            Then::Call
+        } else {
+            Then::Export(data)
+        }
+    }
 }
 
 /// Compiles and calls the code.
-fn evaluate<'s>(scope: &mut v8::PinScope<'s, '_>, spec: &Spec) -> Result<(v8::Local<'s, v8::Value>, bool), Fault> {
-    let Some(function) = &spec.function else {
-        return Ok((evaluate_text(scope, spec, &spec.code).map_err(Failure::into_fault)?, false));
-    };
-    if !compiles(scope, &function.guard)? {
+fn evaluate<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    spec: &Spec,
+    main: Option<&Body>,
+) -> Result<(v8::Local<'s, v8::Value>, Then<'s>), Fault> {
+    if let Some(function) = &spec.function
+        && !compiles(scope, &function.guard)?
+    {
         match evaluate_text(scope, spec, &function.code) {
             Err(Failure::Syntax(_)) => {}
-            result => return Ok((result.map_err(Failure::into_fault)?, true)),
+            result => return Ok((result.map_err(Failure::into_fault)?, Then::Call)),
         }
     }
-    Ok((evaluate_text(scope, spec, &spec.code).map_err(Failure::into_fault)?, false))
+    match (evaluate_text(scope, spec, &spec.code), main) {
+        (Err(Failure::Syntax(fault)), Some(main)) => evaluate_module(scope, main, fault),
+        (result, _) => Ok((result.map_err(Failure::into_fault)?, Then::Take)),
+    }
+}
+
+/// Evaluates the code as a module, if it is one; `fault` is why it is nothing else.
+fn evaluate_module<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    main: &Body,
+    fault: Fault,
+) -> Result<(v8::Local<'s, v8::Value>, Then<'s>), Fault> {
+    let graph = Graph::of(scope).ok_or(Fault::Stopped)?;
+    let number =
+        graph.add(scope, main, Text::from(MAIN)).map_err(|own| if is_for_modules(&fault) { own } else { fault })?;
+    let module = graph.linked(scope, number)?;
+    let promise = ops::evaluate(scope, module)?;
+    Ok((promise.into(), Then::Export(module.get_module_namespace())))
+}
+
+/// V8 has found something that only modules have.
+pub fn is_for_modules(fault: &Fault) -> bool {
+    const SIGNS: [&str; 3] = ["Cannot use import statement", "Unexpected token 'export'", "Cannot use 'import.meta'"];
+    let message = fault.message().to_string();
+    SIGNS.iter().any(|sign| message.starts_with(sign))
 }
 
 fn compiles(scope: &mut v8::PinScope<'_, '_>, code: &Text) -> Result<bool, Fault> {
@@ -237,10 +401,10 @@ fn evaluate_text<'s>(
 ) -> Result<v8::Local<'s, v8::Value>, Failure> {
     let code = convert::text_to_v8(scope, &body.text).map_err(Failure::Run)?;
     // Positions are those of the user's own text.
-    let origin = ops::Origin { filename: Text::from("sandbox.js"), line: 0, column: -body.prefix };
+    let origin = ops::Origin { filename: Text::from(MAIN), line: body.line, column: body.column };
     let origin = origin.to_v8(scope).map_err(Failure::Run)?;
     let shadowed = convert::text_to_v8(scope, &Text::from("globalThis")).map_err(Failure::Run)?;
-    let names: &[_] = if spec.shadow_global { &[shadowed] } else { &[] };
+    let names: &[_] = if spec.shadows_global() { &[shadowed] } else { &[] };
     v8::tc_scope!(let scope, scope);
     let mut source = v8::script_compiler::Source::new(code, Some(&origin));
     let Some(function) = compile_body(scope, &mut source, names) else {
@@ -252,20 +416,16 @@ fn evaluate_text<'s>(
         .ok_or_else(|| Failure::Run(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)))
 }
 
-/// Data of the functions below: whether a function is still to be called.
-const CALL: i32 = 1;
-const TAKE: i32 = 0;
-
 /// Waits for the value, which may be a promise or any other thenable, and goes on with it.
 fn await_value<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     session: &Arc<Session>,
     value: v8::Local<'s, v8::Value>,
-    call_result: bool,
+    then: Then<'s>,
 ) -> Result<(), Fault> {
     if !value.is_object() {
         let at = Place::current(scope)?;
-        go_on(scope, &at, session, value, call_result);
+        go_on(scope, &at, session, value, then);
         return Ok(());
     }
     let promise = match v8::Local::<v8::Promise>::try_from(value) {
@@ -276,7 +436,7 @@ fn await_value<'s>(
             resolver.get_promise(scope)
         }
     };
-    let data = v8::Integer::new(scope, if call_result { CALL } else { TAKE }).into();
+    let data = then.data(scope);
     let fulfilled = v8::Function::builder(on_fulfilled).data(data).build(scope);
     let rejected = v8::Function::builder(on_rejected).build(scope);
     match (fulfilled, rejected) {
@@ -290,23 +450,36 @@ fn go_on<'s>(
     at: &Place,
     session: &Arc<Session>,
     value: v8::Local<'s, v8::Value>,
-    call_result: bool,
+    then: Then<'s>,
 ) {
-    let Ok(function) = v8::Local::<v8::Function>::try_from(value) else {
-        return session.complete(scope, at, value);
-    };
-    if !call_result {
-        return session.complete(scope, at, value);
-    }
     v8::tc_scope!(let scope, scope);
-    let receiver = v8::undefined(scope).into();
-    let result = match function.call(scope, receiver, &[]) {
-        Some(result) => await_value(scope, session, result, false),
+    let result = match then {
+        Then::Take => return session.complete(scope, at, value),
+        Then::Call => {
+            let Ok(function) = v8::Local::<v8::Function>::try_from(value) else {
+                return session.complete(scope, at, value);
+            };
+            let receiver = v8::undefined(scope).into();
+            function.call(scope, receiver, &[]).map(|result| (result, Then::Take))
+        }
+        Then::Export(namespace) => default_of(scope, namespace).map(|value| (value, Then::Call)),
+    };
+    let result = match result {
+        Some((value, then)) => await_value(scope, session, value, then),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     };
     if let Err(fault) = result {
         fail(session, fault);
     }
+}
+
+/// The default export of an evaluated module; undefined where there is none.
+fn default_of<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    namespace: v8::Local<'s, v8::Value>,
+) -> Option<v8::Local<'s, v8::Value>> {
+    let key = v8::String::new(scope, "default")?;
+    v8::Local::<v8::Object>::try_from(namespace).ok()?.get(scope, key.into())
 }
 
 fn fail(session: &Session, fault: Fault) {
@@ -324,8 +497,7 @@ fn on_fulfilled<'s>(
     let (Some(session), Ok(at)) = (Session::of(scope), Place::current(scope)) else {
         return;
     };
-    let call_result = args.data().int32_value(scope) == Some(CALL);
-    go_on(scope, &at, &session, args.get(0), call_result);
+    go_on(scope, &at, &session, args.get(0), Then::of(args.data()));
 }
 
 fn on_rejected<'s>(

@@ -1,45 +1,85 @@
-//! `setTimeout` and its relatives. A timer is an alarm of the clock that posts a job; the execution's deadline covers all.
+//! `setTimeout` and its relatives. A timer is an alarm of the clock that posts a job; the deadline of what has set it covers
+//! that, too.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::session::Session;
+use super::outfit::put;
 use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{Guest, IsolateScope};
-use crate::value::{Fault, Outcome, Value};
+use crate::isolate::{Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, behalf};
+use crate::value::{Answer, Chain, Fault, Outcome, Value};
 
 /// Timers that may be pending at once.
 const MOST: usize = 1_000;
 
+/// What realms get.
+pub const NAMES: [&str; 7] =
+    ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "queueMicrotask"];
+
 /// As hosts have it: a longer delay counts as none.
 const LONGEST_DELAY: f64 = 2_147_483_647.0;
+
+/// The shortest delay, also of an interval.
+const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 
 #[derive(Default)]
 struct Table {
     pending: HashMap<u32, Timer>,
     last: u32,
-    /// Jobs of alarms that have gone off which are still to run, for timers that may have been cleared since.
-    posted: usize,
+    /// Jobs that are still to run, for timers that have been cleared since.
+    orphans: usize,
     closed: bool,
 }
 
 struct Timer {
     callback: v8::Global<v8::Function>,
-    arguments: Vec<v8::Global<v8::Value>>,
+    /// In the guest's heap, where they count.
+    arguments: Option<v8::Global<v8::Array>>,
     repeat: Option<Duration>,
+    /// On behalf of which call it was set, and under which limits.
+    request: i64,
+    limits: Limits,
     /// Held for as long as the timer is pending.
-    alarm: Alarm,
+    alarm: Option<Alarm>,
+    /// Its time has come, and its job is still to run.
+    posted: bool,
 }
 
-/// The timers of one execution.
-#[derive(Default)]
-pub struct Timers(Mutex<Table>);
+impl Table {
+    fn is_full(&self) -> bool {
+        self.pending.len() + self.orphans >= MOST
+    }
+
+    fn remove(&mut self, id: u32) -> Option<Timer> {
+        let timer = self.pending.remove(&id)?;
+        self.orphans += usize::from(timer.posted);
+        Some(timer)
+    }
+}
+
+/// Who hears of how each callback has ended; `None` where nobody does any more.
+type Listener = Box<dyn Fn() -> Option<Arc<dyn Answer>> + Send + Sync>;
+
+/// The timers of one isolate.
+pub struct Timers {
+    remote: Weak<Remote>,
+    listener: Listener,
+    table: Mutex<Table>,
+}
 
 impl Timers {
+    pub fn new(remote: &Arc<Remote>, listener: Listener) -> Arc<Self> {
+        Arc::new(Self { remote: Arc::downgrade(remote), listener, table: Mutex::default() })
+    }
+
+    fn of(scope: &v8::Isolate) -> Option<Arc<Self>> {
+        scope.get_slot::<Arc<Self>>().cloned()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets all; none fires any more.
@@ -51,31 +91,81 @@ impl Timers {
         drop(table);
         drop(pending);
     }
+
+    /// Has timer `id` fire at `time`.
+    fn fire_at(self: &Arc<Self>, id: u32, time: Instant) -> Alarm {
+        let timers = Arc::downgrade(self);
+        clock::at(time, move || {
+            if let Some(timers) = timers.upgrade() {
+                timers.go_off(id);
+            }
+        })
+    }
+
+    /// The time of timer `id` has come.
+    fn go_off(self: &Arc<Self>, id: u32) {
+        let mut table = self.lock();
+        let Some(timer) = table.pending.get_mut(&id) else { return };
+        let (request, limits) = (timer.request, timer.limits);
+        let (Some(remote), Some(answer), false) = (self.remote.upgrade(), (self.listener)(), is_over(&limits)) else {
+            let timer = table.remove(id);
+            drop(table);
+            return drop(timer);
+        };
+        timer.posted = true;
+        // Who is answered at once may ask for the lock.
+        drop(table);
+        let timers = Arc::clone(self);
+        let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| fire(scope, guest, &timers, id);
+        let job = Job::new(JobKind::Task, answer, Box::new(work));
+        remote.post(job.in_chain(Chain::of_request(request)).limited(limits));
+    }
+
+    /// Tells of something that has failed.
+    fn report(&self, fault: Fault) {
+        // Whoever stops the isolate has answered.
+        if !matches!(fault, Fault::Stopped)
+            && let Some(answer) = (self.listener)()
+        {
+            answer.answer(Err(fault));
+        }
+    }
+}
+
+/// Nothing that runs under these limits could begin any more.
+fn is_over(limits: &Limits) -> bool {
+    limits.deadline.is_some_and(|deadline| deadline.time <= Instant::now())
 }
 
 /// What the functions below do with their callback.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Timeout,
     Interval,
     Immediate,
 }
 
-/// Puts the functions on the global object.
+/// The isolate's timers are these.
+pub fn begin(isolate: &mut v8::Isolate, timers: &Arc<Timers>) {
+    isolate.set_slot(Arc::clone(timers));
+}
+
+/// Puts the functions on the global object, which do nothing before [`begin`].
 pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Object>) -> Option<()> {
     let functions = [
-        ("setTimeout", v8::Function::new(scope, set_timeout)?),
-        ("setInterval", v8::Function::new(scope, set_interval)?),
-        ("setImmediate", v8::Function::new(scope, set_immediate)?),
-        ("clearTimeout", v8::Function::new(scope, clear)?),
-        ("clearInterval", v8::Function::new(scope, clear)?),
-        ("clearImmediate", v8::Function::new(scope, clear)?),
-        ("queueMicrotask", v8::Function::new(scope, queue_microtask)?),
+        (v8::Function::builder(set_timeout), 1),
+        (v8::Function::builder(set_interval), 1),
+        (v8::Function::builder(set_immediate), 1),
+        (v8::Function::builder(clear), 0),
+        (v8::Function::builder(clear), 0),
+        (v8::Function::builder(clear), 0),
+        (v8::Function::builder(queue_microtask), 1),
     ];
-    for (name, function) in functions {
+    for (name, (builder, length)) in NAMES.into_iter().zip(functions) {
         let name = v8::String::new(scope, name)?;
+        let function = builder.length(length).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)?;
         function.set_name(name);
-        global.create_data_property(scope, name.into(), function.into())?;
+        put(scope, global, name.into(), function.into())?;
     }
     Some(())
 }
@@ -104,6 +194,8 @@ fn set_immediate<'s>(
     set(scope, &args, result, Kind::Immediate);
 }
 
+const NO_CALLBACK: &str = "The \"callback\" argument must be of type function";
+
 fn throw(scope: &mut v8::PinScope<'_, '_>, message: &str, range: bool) {
     if let Some(message) = v8::String::new(scope, message) {
         let error =
@@ -119,9 +211,9 @@ fn set<'s>(
     kind: Kind,
 ) {
     let _lifted = cap::lift();
-    let Some(session) = Session::of(scope) else { return };
+    let (Some(timers), Ok(guest)) = (Timers::of(scope), Guest::of(scope)) else { return };
     let Ok(callback) = v8::Local::<v8::Function>::try_from(args.get(0)) else {
-        return throw(scope, "The \"callback\" argument must be of type function", false);
+        return throw(scope, NO_CALLBACK, false);
     };
     let (delay, first) = match kind {
         Kind::Immediate => (Duration::ZERO, 1),
@@ -131,66 +223,82 @@ fn set<'s>(
                 return;
             };
             let valid = (1.0..=LONGEST_DELAY).contains(&number);
-            (Duration::from_secs_f64(if valid { number.trunc() / 1_000.0 } else { 0.001 }), 2)
+            let delay = if valid { Duration::from_millis(number as u64) } else { SHORTEST_DELAY };
+            (delay, 2)
         }
     };
-    let arguments = (first..args.length()).map(|index| v8::Global::new(scope, args.get(index))).collect();
-    let mut table = session.timers.lock();
+    let arguments: Vec<_> = (first..args.length()).map(|index| args.get(index)).collect();
+    let arguments = if arguments.is_empty() { None } else { Some(v8::Array::new_with_elements(scope, &arguments)) };
+    let limits = guest.limits();
+    let mut table = timers.lock();
     if table.closed {
         return;
     }
-    if table.pending.len() + table.posted >= MOST {
+    if table.is_full() {
+        // Those whose time does not come any more.
+        let over: Vec<_> = table.pending.extract_if(|_, timer| !timer.posted && is_over(&timer.limits)).collect();
+        let full = table.is_full();
         drop(table);
-        return throw(scope, "Too many timers are pending", true);
+        drop(over);
+        if full {
+            return throw(scope, "Too many timers are pending", true);
+        }
+        table = timers.lock();
     }
     table.last = table.last.wrapping_add(1).max(1);
     let id = table.last;
     let timer = Timer {
         callback: v8::Global::new(scope, callback),
-        arguments,
-        repeat: matches!(kind, Kind::Interval).then_some(delay),
-        alarm: fire_at(&session, id, delay),
+        arguments: arguments.map(|arguments| v8::Global::new(scope, arguments)),
+        repeat: (kind == Kind::Interval).then_some(delay),
+        request: behalf::current(scope),
+        limits,
+        alarm: (kind != Kind::Immediate).then(|| timers.fire_at(id, Instant::now() + delay)),
+        posted: false,
     };
     table.pending.insert(id, timer);
     drop(table);
+    if kind == Kind::Immediate {
+        timers.go_off(id);
+    }
     result.set_uint32(id);
 }
 
-fn fire_at(session: &Arc<Session>, id: u32, delay: Duration) -> Alarm {
-    let session = Arc::downgrade(session);
-    clock::at(Instant::now() + delay, move || {
-        if let Some(session) = session.upgrade() {
-            session.timers.lock().posted += 1;
-            let firing = Arc::clone(&session);
-            session.post(move |scope, guest| fire(scope, guest, &firing, id));
-        }
-    })
-}
-
-fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Session>, id: u32) -> Outcome {
-    let mut table = session.timers.lock();
-    table.posted -= 1;
+fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, timers: &Arc<Timers>, id: u32) -> Outcome {
+    let mut table = timers.lock();
     let Some(timer) = table.pending.get_mut(&id) else {
+        table.orphans = table.orphans.saturating_sub(1);
         return Ok(Value::Undefined);
     };
+    timer.posted = false;
     let callback = v8::Local::new(scope, &timer.callback);
-    let arguments: Vec<_> = timer.arguments.iter().map(|argument| v8::Local::new(scope, argument)).collect();
-    match timer.repeat {
-        Some(delay) => timer.alarm = fire_at(session, id, delay),
-        None => {
-            table.pending.remove(&id);
+    let arguments = timer.arguments.as_ref().map(|arguments| v8::Local::new(scope, arguments));
+    let finished = match timer.repeat {
+        Some(delay) => {
+            timer.alarm = Some(timers.fire_at(id, Instant::now() + delay));
+            None
         }
-    }
+        None => table.pending.remove(&id),
+    };
     drop(table);
+    drop(finished);
     let realm = guest.spare_realm(scope);
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
-    v8::tc_scope!(let scope, scope);
-    let receiver = v8::undefined(scope).into();
-    match callback.call(scope, receiver, &arguments) {
-        Some(_) => Ok(Value::Undefined),
-        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
-    }
+    behalf::within(scope, guest, |scope| {
+        v8::tc_scope!(let scope, scope);
+        let mut list = Vec::new();
+        if let Some(arguments) = arguments {
+            for index in 0..arguments.length() {
+                list.push(arguments.get_index(scope, index).ok_or(Fault::Stopped)?);
+            }
+        }
+        let receiver = v8::undefined(scope).into();
+        match callback.call(scope, receiver, &list) {
+            Some(_) => Ok(Value::Undefined),
+            None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
+        }
+    })
 }
 
 fn clear<'s>(
@@ -198,11 +306,14 @@ fn clear<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    let Some(session) = Session::of(scope) else { return };
-    let Ok(number) = v8::Local::<v8::Number>::try_from(args.get(0)) else {
+    let Some(timers) = Timers::of(scope) else { return };
+    let id = args.get(0);
+    if !id.is_number() && !id.is_string() {
         return;
-    };
-    let timer = session.timers.lock().pending.remove(&(number.value() as u32));
+    }
+    // Converting those runs no guest code.
+    let Some(number) = id.number_value(scope) else { return };
+    let timer = timers.lock().remove(number as u32);
     drop(timer);
 }
 
@@ -211,8 +322,26 @@ fn queue_microtask<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    match v8::Local::<v8::Function>::try_from(args.get(0)) {
-        Ok(callback) => scope.enqueue_microtask(callback),
-        Err(_) => throw(scope, "The \"callback\" argument must be of type function", false),
+    let Ok(callback) = v8::Local::<v8::Function>::try_from(args.get(0)) else {
+        return throw(scope, NO_CALLBACK, false);
+    };
+    // V8 itself would tell nobody of what a microtask throws.
+    if let Some(task) = v8::Function::builder(run_microtask).data(callback.into()).build(scope) {
+        scope.enqueue_microtask(task);
+    }
+}
+
+fn run_microtask<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    _result: v8::ReturnValue<v8::Value>,
+) {
+    let (Some(timers), Ok(callback)) = (Timers::of(scope), v8::Local::<v8::Function>::try_from(args.data())) else {
+        return;
+    };
+    v8::tc_scope!(let scope, scope);
+    let receiver = v8::undefined(scope).into();
+    if callback.call(scope, receiver, &[]).is_none() {
+        timers.report(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
     }
 }

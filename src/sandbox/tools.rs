@@ -1,20 +1,22 @@
-//! Tools of an agent: `namespace.method(params)` inside is an async call of a host function with JSON.
+//! Tools of an agent: `namespace.method(params)` inside is an async call of a host function with what JSON makes of the params.
 
 use std::sync::Arc;
 
 use super::Tool;
-use crate::convert::{self, Exchange, cap};
+use super::outfit::put;
+use crate::convert::{self, cap};
 use crate::guest::outgoing;
 use crate::isolate::Place;
-use crate::ops::{self, Prepared, op};
-use crate::value::{Fault, Text, Value};
+use crate::ops::{self, Prepared, Transfer, op};
+use crate::value::{Fault, Value};
 
-/// Puts the tools on the global object.
+/// Puts the tools on the global object. `text`: they take their params as JSON.
 pub fn install(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
     global: v8::Local<'_, v8::Object>,
     tools: &[Tool],
+    text: bool,
 ) -> Result<(), Fault> {
     for tool in tools {
         let namespace = convert::text_to_v8(scope, &tool.namespace)?;
@@ -24,13 +26,14 @@ pub fn install(
             Some(Ok(object)) => object,
             _ => {
                 let object = v8::Object::new(scope);
-                global.create_data_property(scope, namespace.into(), object.into()).ok_or(Fault::Stopped)?;
+                put(scope, global, namespace.into(), object.into()).ok_or(Fault::Stopped)?;
                 object
             }
         };
         let id = at.guest.carry(Value::Function(Arc::clone(&tool.function)));
         let data = v8::Number::new(scope, id as f64).into();
-        let function = v8::Function::builder(call)
+        let builder = if text { v8::Function::builder(call::<true>) } else { v8::Function::builder(call::<false>) };
+        let function = builder
             .data(data)
             .length(1)
             .constructor_behavior(v8::ConstructorBehavior::Throw)
@@ -44,7 +47,7 @@ pub fn install(
 }
 
 /// Guest code calls a tool. Always a promise, also for params that have no JSON.
-fn call<'s>(
+fn call<'s, const TEXT: bool>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,
     mut result: v8::ReturnValue<v8::Value>,
@@ -56,14 +59,14 @@ fn call<'s>(
     let promise = resolver.get_promise(scope);
     result.set(promise.into());
     let id = args.data().number_value(scope).unwrap_or(-1.0);
-    let started = params(scope, &at, &args).and_then(|params| {
+    let started = params(scope, &at, &args, TEXT).and_then(|params| {
         let Some(Value::Function(tool)) = at.guest.carried(id as usize) else {
             return Err(ops::malformed());
         };
         let host = Arc::clone(tool.slot.owner()).as_host().ok_or_else(Fault::environment_gone)?;
         let answer = outgoing::resolution(scope, &at, resolver, false)?;
         let (slot, bytes) = (Arc::clone(&tool.slot), params.byte_size());
-        let call = Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params] };
+        let call = Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params], asker: None };
         outgoing::start(scope, &at, call, bytes, answer)
     });
     if let Err(fault) = started {
@@ -76,20 +79,23 @@ fn call<'s>(
     }
 }
 
-/// The params as JSON text; `{}` where there are none.
+/// A copy of what JSON makes of the params, or that JSON; `{}` where there are none. It is read here, where it takes nobody else's
+/// time.
 fn params<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
     args: &v8::FunctionCallbackArguments<'s>,
+    text: bool,
 ) -> Result<Value, Fault> {
     let params = args.get(0);
-    // What has no JSON counts as absent; V8 would write `undefined`.
-    if params.is_null_or_undefined() || params.is_function() || params.is_symbol() {
-        return Ok(Value::String(Text::from("{}")));
-    }
     v8::tc_scope!(let scope, scope);
-    match v8::json::stringify(scope, params) {
-        Some(json) => Ok(Value::String(convert::text_from_v8(scope, json, at.limit())?)),
+    // What has no JSON counts as absent; V8 would write `undefined`.
+    let absent = params.is_null_or_undefined() || params.is_function() || params.is_symbol();
+    let params = if absent { v8::Object::new(scope).into() } else { params };
+    let json = v8::json::stringify(scope, params);
+    let data = json.and_then(|json| if text { Some(json.into()) } else { v8::json::parse(scope, json) });
+    match data {
+        Some(data) => ops::transfer_out(scope, at, data, Transfer(Transfer::COPY)),
         None => Err(convert::fault_from_caught(scope).unwrap_or_else(|| Fault::type_error("Invalid tool parameters"))),
     }
 }

@@ -20,6 +20,9 @@ pub trait Answer: Send + Sync {
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         None
     }
+
+    /// Says which isolate makes the outcome, where that was not known before.
+    fn comes_from(&self, _isolate: &Arc<dyn Owner>) {}
 }
 
 /// A thread that may sleep.
@@ -77,7 +80,7 @@ impl Answer for Nobody {
 
 type Subscriber = Box<dyn FnOnce(Outcome) + Send>;
 
-/// An isolate that waits for a promise, if one does.
+/// An isolate that waits for a promise, or settles it, if one does.
 pub type Recipient = Option<Weak<dyn Owner>>;
 
 enum State {
@@ -91,30 +94,36 @@ pub struct Settlement {
     /// What settles it at its deadline, if it has one.
     alarm: Mutex<Option<Box<dyn Send>>>,
     timed: AtomicBool,
-    guest: bool,
+    /// The isolate whose guest settles it, if one does.
+    origin: Recipient,
     /// What it costs a guest to have this on its way, and what came out of it.
     charges: Mutex<Vec<Charge>>,
 }
 
 impl Default for Settlement {
     fn default() -> Self {
-        Self::new(false)
+        Self::new(None)
     }
 }
 
 impl Settlement {
-    fn new(guest: bool) -> Self {
+    fn new(origin: Recipient) -> Self {
         let state = Mutex::new(State::Pending(None));
-        Self { state, alarm: Mutex::default(), timed: AtomicBool::new(false), guest, charges: Mutex::default() }
+        Self { state, alarm: Mutex::default(), timed: AtomicBool::new(false), origin, charges: Mutex::default() }
     }
 
-    /// One that a guest settles, with values of any size.
-    pub fn of_guest() -> Arc<Self> {
-        Arc::new(Self::new(true))
+    /// One that the guest of an isolate settles, with values of any size.
+    pub fn of_guest(isolate: Weak<dyn Owner>) -> Arc<Self> {
+        Arc::new(Self::new(Some(isolate)))
     }
 
     pub fn is_of_guest(&self) -> bool {
-        self.guest
+        self.origin.is_some()
+    }
+
+    /// The isolate whose guest settles it, while that is there.
+    pub fn origin(&self) -> Option<Arc<dyn Owner>> {
+        self.origin.as_ref().and_then(Weak::upgrade)
     }
 
     /// Nobody has asked for the outcome yet: it will wait here.
@@ -138,18 +147,25 @@ impl Settlement {
         self.timed.load(Ordering::Acquire)
     }
 
+    /// The outcome, once, if there is one already.
+    pub fn take_settled(&self) -> Option<Outcome> {
+        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Pending(_) => None,
+            State::Settled(outcome) => Some(outcome.take().unwrap_or_else(|| Err(Fault::promise_abandoned()))),
+        }
+    }
+
     /// Calls `subscriber` with the outcome, at once where there is one. A second subscriber replaces the first.
     pub fn subscribe(&self, recipient: Recipient, subscriber: Subscriber) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = match &mut *state {
-            State::Pending(waiting) => {
-                *waiting = Some((subscriber, recipient));
-                return;
-            }
-            State::Settled(outcome) => outcome.take(),
-        };
+        if let State::Pending(waiting) = &mut *state {
+            *waiting = Some((subscriber, recipient));
+            return;
+        }
         drop(state);
-        subscriber(outcome.unwrap_or_else(|| Err(Fault::promise_abandoned())));
+        if let Some(outcome) = self.take_settled() {
+            subscriber(outcome);
+        }
     }
 }
 

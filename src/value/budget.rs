@@ -10,6 +10,8 @@ pub struct Budget {
     used: AtomicUsize,
     refused: AtomicBool,
     overdrawn: AtomicBool,
+    /// Of others, and therefore free, once for every buffer around it.
+    shared: AtomicUsize,
 }
 
 impl Budget {
@@ -19,6 +21,7 @@ impl Budget {
             used: AtomicUsize::new(0),
             refused: AtomicBool::new(false),
             overdrawn: AtomicBool::new(false),
+            shared: AtomicUsize::new(0),
         })
     }
 
@@ -32,6 +35,20 @@ impl Budget {
             .is_ok();
         self.refused.store(!taken, Ordering::Relaxed);
         taken
+    }
+
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// A request that would have drawn on it is refused for another reason.
+    pub fn refuse(&self) {
+        self.refused.store(true, Ordering::Relaxed);
+    }
+
+    /// There is no limit at the moment.
+    pub fn is_overdrawn(&self) -> bool {
+        self.overdrawn.load(Ordering::Relaxed)
     }
 
     /// Whether the last request was refused; true once for each refusal.
@@ -54,6 +71,21 @@ impl Budget {
     /// Whether `bytes` are there.
     pub fn has(&self, bytes: usize) -> bool {
         self.used().checked_add(bytes).is_some_and(|total| total <= self.limit)
+    }
+
+    /// A buffer around memory of others comes.
+    pub fn share(&self, bytes: usize) {
+        self.shared.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// It goes.
+    pub fn unshare(&self, bytes: usize) {
+        self.shared.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of others that buffers are around.
+    pub fn shared(&self) -> usize {
+        self.shared.load(Ordering::Relaxed)
     }
 
     /// Bytes in use.

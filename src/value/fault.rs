@@ -52,9 +52,38 @@ pub enum Code {
     Aborted,
     Unsupported,
     InvalidArgument,
+    /// A process has come to its end by itself.
+    Crash,
+    /// A process has asked its kernel for what it may not have.
+    SystemCall,
+    /// A process has sent what it never sends.
+    Protocol,
 }
 
 impl Code {
+    const ALL: [Self; 15] = [
+        Self::Timeout,
+        Self::Deadline,
+        Self::Memory,
+        Self::Disposed,
+        Self::Unresponsive,
+        Self::Released,
+        Self::Transfer,
+        Self::Environment,
+        Self::Limit,
+        Self::Aborted,
+        Self::Unsupported,
+        Self::InvalidArgument,
+        Self::Crash,
+        Self::SystemCall,
+        Self::Protocol,
+    ];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Timeout => "ERR_ISOLATE_TIMEOUT",
@@ -69,6 +98,9 @@ impl Code {
             Self::Aborted => "ERR_ISOLATE_ABORTED",
             Self::Unsupported => "ERR_ISOLATE_UNSUPPORTED",
             Self::InvalidArgument => "ERR_INVALID_ARG",
+            Self::Crash => "ERR_ISOLATE_CRASH",
+            Self::SystemCall => "ERR_ISOLATE_SYSTEM_CALL",
+            Self::Protocol => "ERR_ISOLATE_PROTOCOL",
         }
     }
 }
@@ -165,6 +197,11 @@ impl Fault {
         let milliseconds = limit.as_millis();
         let message = format!("Execution exceeded its deadline of {milliseconds} ms");
         Self::coded(ErrorClass::Error, &message, Code::Deadline)
+    }
+
+    /// Whoever made the call has taken it back.
+    pub fn aborted() -> Self {
+        Self::coded(ErrorClass::Error, "The call was aborted", Code::Aborted)
     }
 
     /// A call to an isolate that is gone. The wording differs by mode in the original.

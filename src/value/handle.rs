@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::{Code, ErrorClass, Fault, ModuleHandle, Owner, Slot, Text, Value};
+use super::{Budget, Charge, Code, ErrorClass, Fault, ModuleHandle, Owner, Slot, Text, Value};
 
 /// An `ivm` object on its way.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub enum Handle {
     Session(Arc<Slot>),
     /// The module itself.
     Ivm,
+    /// Its `lib`.
+    Lib,
 }
 
 /// An isolate itself.
@@ -118,6 +120,9 @@ pub struct Callable {
 pub struct ExternalCopy {
     value: Mutex<Option<Value>>,
     size: usize,
+    /// Made by a guest: whichever of them holds it first is charged for it.
+    of_guest: bool,
+    charge: OnceLock<Charge>,
 }
 
 /// Bytes of all [`ExternalCopy`] values alive in the process.
@@ -125,13 +130,22 @@ static TOTAL_EXTERNAL_SIZE: AtomicUsize = AtomicUsize::new(0);
 
 impl ExternalCopy {
     pub fn new(value: Value) -> Arc<Self> {
+        Self::create(value, false)
+    }
+
+    /// One that a guest makes.
+    pub fn of_guest(value: Value) -> Arc<Self> {
+        Self::create(value, true)
+    }
+
+    fn create(value: Value, of_guest: bool) -> Arc<Self> {
         // Only strings count, as in isolated-vm.
         let size = match &value {
             Value::String(text) => text.byte_len(),
             _ => 0,
         };
         TOTAL_EXTERNAL_SIZE.fetch_add(size, Ordering::Relaxed);
-        Arc::new(Self { value: Mutex::new(Some(value)), size })
+        Arc::new(Self { value: Mutex::new(Some(value)), size, of_guest, charge: OnceLock::new() })
     }
 
     /// The value for a realm that copies it in. With `transfer_in` its buffers are moved there, which leaves the copy empty; of
@@ -146,6 +160,22 @@ impl ExternalCopy {
     /// Bytes of the value, unless it was released.
     pub fn byte_size(&self) -> usize {
         self.value.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Value::byte_size)
+    }
+
+    /// A guest comes to hold it, on `budget`. False when that has no room.
+    pub fn charge_to(&self, budget: &Arc<Budget>) -> bool {
+        if !self.of_guest || self.charge.get().is_some() {
+            return true;
+        }
+        let Some(charge) = Charge::take(budget, self.byte_size()) else { return false };
+        // Another guest may have been faster; then it is that one's.
+        let _ = self.charge.set(charge);
+        true
+    }
+
+    /// A host holds it: no guest is to be charged any more.
+    pub fn claim(&self) {
+        let _ = self.charge.set(Charge::default());
     }
 
     pub fn total_size() -> usize {

@@ -12,6 +12,7 @@ mod module;
 mod owner;
 mod spin;
 mod text;
+mod weight;
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub use chain::Chain;
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
 pub use module::{ModuleHandle, ModuleRequest};
-pub use owner::{Host, Owner, Request, Slot};
+pub use owner::{Host, Owner, Request, Slot, Stay};
 pub use spin::spin;
 pub use text::Text;
 

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::{Answer, Chain, Charge, Fault, Value};
 
@@ -23,25 +23,62 @@ pub trait Owner: Any + Send + Sync {
 
 /// A host environment: its values are reached by asking its thread.
 pub trait Host: Owner {
+    /// Has the isolate `remote` end with this host.
+    fn register(&self, isolate: &Arc<dyn Owner>);
+
     /// Puts the request to the host's thread. The answer comes in any case, if only to say that the host is gone.
     fn ask(&self, request: Request);
 
-    /// Whether a call that nobody waits for may be asked now. If not, `answer` hears when to try again. A guest that is
-    /// `broke`, unable to pay for the call before others of its own are served, has to wait if the host is busy. A fault where
-    /// waiting is no use, because the host's thread waits at the root of `chain`.
-    fn admit(&self, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault>;
+    /// Whether a call that nobody waits for may be asked now by the isolate `asker`. If not, `answer` hears when to try again. A
+    /// guest that is `broke`, unable to pay for the call before others of its own are served, has to wait if the host is busy. A
+    /// fault where waiting is no use, because the host's thread waits at the root of `chain`.
+    fn admit(&self, asker: u64, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault>;
+
+    /// Something among guests is under way, for which the host's event loop stays alive.
+    fn begin(&self);
+
+    /// It is over.
+    fn end(&self);
+}
+
+/// Keeps the event loop of a host alive for as long as this exists.
+pub struct Stay(Weak<dyn Host>);
+
+impl Stay {
+    pub fn with(host: &Weak<dyn Host>) -> Option<Self> {
+        host.upgrade()?.begin();
+        Some(Self(Weak::clone(host)))
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        if let Some(host) = self.0.upgrade() {
+            host.end();
+        }
+    }
 }
 
 /// What an isolate asks of a host about one of the host's slots.
 pub struct Request {
     /// An operation's number.
     pub op: u32,
-    pub slot: u32,
+    /// Not given back before the request is served.
+    pub slot: Arc<Slot>,
     pub args: Vec<Value>,
+    /// The isolate that asks, if it is one of this process.
+    pub asker: Option<Weak<dyn Owner>>,
     pub chain: Chain,
     pub answer: Arc<dyn Answer>,
     /// What it costs the guest that asks, until it is served.
     pub charge: Charge,
+}
+
+impl Request {
+    /// Bytes that its arguments take outside any heap.
+    pub fn byte_size(&self) -> usize {
+        self.args.iter().map(Value::byte_size).sum()
+    }
 }
 
 /// One slot of an owner's table, counted.

@@ -2,24 +2,23 @@
 // The host's side of the binding: the surface above, the native environment below. One environment per realm that loads the
 // module, so worker threads have their own.
 
-const { setImmediate } = require('node:timers');
 const { types } = require('node:util');
+const { createArrivals } = require('./arrivals.js');
 const { Owned } = require('./owned.js');
 const { bind, Callers } = require('./callers.js');
 const { createLocal } = require('./local.js');
 const { createPack } = require('./pack.js');
 const { createServe } = require('./serve.js');
+const { createSignals } = require('./signals.js');
 const { createUnpack } = require('./unpack.js');
 
 const { bigint: now } = process.hrtime;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveFor, defer, exposesGc)`
- * @param {{ hostStacks?: boolean }} [options] `hostStacks` lets guests see the host's file paths in the stacks of errors that
- *   host functions throw
+ * @param {any} native the addon: `open(settle, serve, serveLater, defer, exposesGc)`
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
-function createHostBinding(native, options) {
+function createHostBinding(native) {
   /** @type {any} */
   let surface;
   // Filled in when the environment exists; nothing is called before that.
@@ -32,8 +31,8 @@ function createHostBinding(native, options) {
   const reply = (request, carrier) => bound.reply(request, carrier);
   /** @param {import('../handle.js').Row} entry */
   const leaveLater = (entry) => surface.core.entries.leaveLater(entry);
-  const { answerWith, pack, packMoving, packThrown } = createPack(owned, reply, leaveLater, options?.hostStacks === true);
-  const { idOf, unpack } = createUnpack({
+  const { answerWith, pack, packMoving, packThrown } = createPack(owned, reply, leaveLater);
+  const { hooks, idOf, unpack } = createUnpack({
     native: bound,
     pack,
     owned,
@@ -44,16 +43,19 @@ function createHostBinding(native, options) {
 
   const callers = new Callers(owned);
   const serve = createServe({ owned, reply, pack, packThrown, answerWith, unpack });
+  /** @param {number} request @param {any} carrier */
+  const settle = (request, carrier) => {
+    callers.settled(request, carrier);
+    surface.settle(request, carrier);
+  };
+  /** @param {number} caller @param {[number, number, number, ...any[]]} args */
+  const serveFor = (caller, args) => callers.run(caller, serve, args);
+  const arrivals = createArrivals({ native: bound, hooks, settle, serveFor, packThrown });
   const environment = native.open(
-    /** @param {number} request @param {any} carrier */
-    (request, carrier) => {
-      callers.settled(request, carrier);
-      surface.settle(request, carrier);
-    },
+    arrivals.settle,
     serve,
-    /** @param {number} caller @param {[number, number, number, ...any[]]} args */
-    (caller, ...args) => callers.run(caller, serve, args),
-    () => setImmediate(bound.drain),
+    arrivals.serve,
+    arrivals.later,
     // A host that was started with `--expose-gc` shares that with its guests, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
   );
@@ -70,6 +72,7 @@ function createHostBinding(native, options) {
       idOf,
       release: bound.release,
       begun: (request) => callers.begun(request),
+      signals: createSignals(bound),
       bind,
       owned: (slot) => owned.value(slot),
       isArrayBuffer: types.isArrayBuffer,

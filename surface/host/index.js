@@ -1,18 +1,27 @@
 'use strict';
-// Puts the host's `ivm` together. Beside isolated-vm's classes hosts have the ready-made sandboxes.
+// Puts the host's `ivm` together. Beside isolated-vm's classes hosts have the ready-made sandboxes and the engine's counts.
 
 const createSurface = require('../index.js');
+const { markHandles } = require('../handle.js');
 const { createHostBinding } = require('./binding.js');
+const { createEngine } = require('./engine.js');
 const { createSandboxes } = require('./sandbox/index.js');
+const { uncloneable } = require('./uncloneable.js');
 
 /**
  * @param {any} native the addon
+ * @param {{ launcher?: string }} [files] what tests put in the place of a file
  * @returns {object} `ivm`, frozen
  */
-function createHost(native) {
+function createHost(native, { launcher } = {}) {
   const { binding, connect, environment } = createHostBinding(native);
-  const surface = createSurface(binding, (core) => createSandboxes(core, environment));
+  /** @type {ReturnType<typeof createSurface>} */
+  const surface = createSurface(binding, (core) => ({
+    ...createSandboxes(core, environment, () => surface.ivm, launcher),
+    ...createEngine(environment),
+  }));
   connect(surface);
+  markHandles(uncloneable);
   return surface.ivm;
 }
 

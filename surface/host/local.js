@@ -7,8 +7,9 @@ const { kindOf, recordOf } = require('../handle.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { invalid, refused, released } = require('../error.js');
-const { isPrimitive } = require('./pack.js');
+const { checkArgument, isPrimitive } = require('./pack.js');
 const { read, remove, write } = require('./reflect.js');
+const { checkShareable } = require('./shared.js');
 const { delegate } = require('./unpack.js');
 const { deserialize, serialize } = require('./wire/index.js');
 
@@ -147,6 +148,7 @@ function createLocal({ native, surface, unpack }) {
   function delegateTo(target, name, length, mode) {
     return delegate(name, length, (args) => {
       for (let index = 0; index < args.length; index += 1) {
+        checkArgument(args[index]);
         args[index] = clone(args[index]);
       }
       if (mode === CALLBACK.ASYNC) {
@@ -189,7 +191,10 @@ function createLocal({ native, surface, unpack }) {
   /** @param {object} object */
   const carrierOf = (object) => (kindOf(object) === -1 ? undefined : [TAG.HANDLE, object]);
   /** @param {SharedArrayBuffer} buffer */
-  const shared = (buffer) => [TAG.SHARED, buffer];
+  const shared = (buffer) => {
+    checkShareable(buffer);
+    return [TAG.SHARED, buffer];
+  };
 
   /** @param {any} carrier */
   function resolve(carrier) {

@@ -2,14 +2,13 @@
 // Values of this host on their way out. Primitives go as they are; everything else becomes a carrier the native side can read.
 
 const { types } = require('node:util');
-const { kindOf, recordOf, typeNameOf } = require('../handle.js');
-const { CALLBACK, KIND, TAG, TRANSFER } = require('../protocol.js');
+const { kindOf, recordOf, releasedText, typeNameOf } = require('../handle.js');
+const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
-const { faultOf, hidePaths, invalid, refused, released, unsupported } = require('../error.js');
-const { keyOf } = require('./shared.js');
+const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
+const { checkShareable, keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
 
-const ASKED = TRANSFER.TYPE_MASK | TRANSFER.PROMISE;
 const NOT_AN_ERROR = faultOf({}, false);
 /** The most bytes that one value may take on its way. */
 const MOST_BYTES = 512 * 2 ** 20;
@@ -23,6 +22,16 @@ function isPrimitive(value) {
   return value === null || (type !== 'object' && type !== 'function' && type !== 'symbol');
 }
 
+/**
+ * The arguments of a function that lives elsewhere count as one list that is cloned, so a symbol among them goes by its name.
+ * @param {unknown} value
+ */
+function checkArgument(value) {
+  if (typeof value === 'symbol') {
+    throw refused(`${String(value)} could not be cloned.`);
+  }
+}
+
 const { getOwnPropertyDescriptor } = Object;
 const byteLengthOf = /** @type {(this: ArrayBuffer) => number} */ (
   getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength')?.get
@@ -32,27 +41,22 @@ const resizableOf = getOwnPropertyDescriptor(ArrayBuffer.prototype, 'resizable')
 /** @param {ArrayBuffer} buffer */
 const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(buffer) === true;
 
-const growableOf = getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'growable')?.get;
-/** @param {SharedArrayBuffer} buffer */
-const isGrowable = (buffer) => growableOf !== undefined && growableOf.call(buffer) === true;
-
 /**
  * @param {import('./owned.js').Table} owned
  * @param {(request: number, carrier: any) => void} reply answers what this side has promised
  * @param {(entry: import('../handle.js').Row) => unknown} leaveLater gives an entry up after the call that names it
- * @param {boolean} showPaths whether guests may see where the host's code lies
  */
-function createPack(owned, reply, leaveLater, showPaths) {
+function createPack(owned, reply, leaveLater) {
   // Promises made here have negative numbers, as those of the native side have there.
   let lastPromise = 0;
 
   /**
    * @param {unknown} value
-   * @param {number} bits
+   * @param {number} bits of TRANSFER, and OP.SHOWS_STACKS
    * @returns {any}
    */
   function pack(value, bits) {
-    if ((bits & ASKED) <= TRANSFER.COPY && isPrimitive(value)) {
+    if ((bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(value)) {
       return value;
     }
     if ((bits & TRANSFER.PROMISE) !== 0) {
@@ -60,9 +64,9 @@ function createPack(owned, reply, leaveLater, showPaths) {
     }
     switch (bits & TRANSFER.TYPE_MASK) {
       case TRANSFER.COPY:
-        return packCopy(value);
+        return packCopy(value, bits);
       case TRANSFER.EXTERNAL_COPY:
-        return [TAG.COPY, packCopy(value), 0];
+        return [TAG.COPY, packCopy(value, bits), 0];
       case TRANSFER.REFERENCE:
         return packReference(value, 0);
       default: {
@@ -84,7 +88,7 @@ function createPack(owned, reply, leaveLater, showPaths) {
       case TRANSFER.OR_REFERENCE:
         return packReference(value, bits & TRANSFER.UNSAFE_INHERIT);
       case TRANSFER.OR_COPY:
-        return packCopy(value);
+        return packCopy(value, bits);
       default:
         throw refused('A non-transferable value was passed');
     }
@@ -92,9 +96,10 @@ function createPack(owned, reply, leaveLater, showPaths) {
 
   /**
    * @param {unknown} value
+   * @param {number} bits
    * @returns {any}
    */
-  function packCopy(value) {
+  function packCopy(value, bits) {
     if (isPrimitive(value)) {
       return value;
     }
@@ -111,7 +116,7 @@ function createPack(owned, reply, leaveLater, showPaths) {
     if (handle !== undefined) {
       return handle;
     }
-    const { bytes, table } = serialize(value, hooks);
+    const { bytes, table } = serialize(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing);
     return [TAG.WIRE, bytes, table];
   }
 
@@ -126,13 +131,13 @@ function createPack(owned, reply, leaveLater, showPaths) {
       throw invalid('Non-ArrayBuffer passed in `transferList`');
     }
     if (types.isArrayBuffer(value)) {
-      return transferOut || transfer.includes(value) ? [TAG.MOVE, value] : packCopy(value);
+      return transferOut || transfer.includes(value) ? [TAG.MOVE, value] : packCopy(value, 0);
     }
     if (transferOut && ArrayBuffer.isView(value) && types.isArrayBuffer(value.buffer)) {
       transfer.push(value.buffer);
     }
     if (isPrimitive(value) || transfer.length === 0 || kindOf(value) !== -1) {
-      return packCopy(value);
+      return packCopy(value, 0);
     }
     const { bytes, table } = serialize(value, { ...hooks, transfer });
     // What is listed is given away, also when nothing in the value refers to it.
@@ -145,11 +150,8 @@ function createPack(owned, reply, leaveLater, showPaths) {
 
   /** @param {SharedArrayBuffer} buffer */
   function shared(buffer) {
-    // Nobody else would hear that it has grown.
-    if (isGrowable(buffer)) {
-      throw unsupported('Sharing a growable SharedArrayBuffer with an isolate');
-    }
-    return [TAG.SHARED, new Uint8Array(buffer), keyOf(buffer)];
+    checkShareable(buffer);
+    return [TAG.SHARED, new Uint8Array(buffer), keyOf(buffer), buffer];
   }
 
   /** @param {import('../callback.js').Described} record */
@@ -190,10 +192,10 @@ function createPack(owned, reply, leaveLater, showPaths) {
       case KIND.SESSION:
         throw refused('A non-transferable value was passed');
       case KIND.LIB:
-        throw unsupported('`ivm.lib` as a transferable');
+        return [TAG.HANDLE, 1];
       default:
         if (record.entry === undefined) {
-          throw released(RELEASED[kind] ?? 'Handle has been released');
+          throw released(releasedText(kind));
         }
         return [TAG.HANDLE, record.entry.id];
     }
@@ -225,18 +227,30 @@ function createPack(owned, reply, leaveLater, showPaths) {
   }
 
   /**
-   * Announces a promise and keeps it. What is no promise counts as one that is fulfilled already; thenables are values.
+   * Announces a promise and keeps it. What is no promise counts as one that has settled already, with what the value is now;
+   * thenables are values.
    * @param {unknown} value
    * @param {number} bits
    */
   function promised(value, bits) {
-    const request = --lastPromise;
-    if (types.isPromise(value)) {
-      answerWith(value, bits, request);
-    } else {
-      answerLater(value, bits, request);
+    if (!types.isPromise(value)) {
+      return [TAG.PROMISE, 0, outcomeOf(value, bits)];
     }
+    const request = --lastPromise;
+    answerWith(value, bits, request);
     return [TAG.PROMISE, request];
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {number} bits
+   */
+  function outcomeOf(value, bits) {
+    try {
+      return pack(value, bits);
+    } catch (error) {
+      return packThrown(error, bits);
+    }
   }
 
   /**
@@ -251,49 +265,26 @@ function createPack(owned, reply, leaveLater, showPaths) {
     try {
       carrier = pack(await promise, bits);
     } catch (error) {
-      carrier = packThrown(thrown === undefined ? error : thrown(error));
+      carrier = packThrown(thrown === undefined ? error : thrown(error), bits);
     }
     reply(request, carrier);
   }
 
   /**
-   * Sends a value as a promise's, after the call that announces the promise was made.
-   * @param {unknown} value
+   * @param {unknown} thrown
    * @param {number} bits
-   * @param {number} request
    */
-  async function answerLater(value, bits, request) {
-    await undefined;
-    let carrier;
-    try {
-      carrier = pack(value, bits);
-    } catch (error) {
-      carrier = packThrown(error);
-    }
-    reply(request, carrier);
-  }
-
-  /** @param {unknown} thrown */
-  function packThrown(thrown) {
+  function packThrown(thrown, bits) {
     if (isPrimitive(thrown)) {
       return [TAG.THROWN, thrown];
     }
-    return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), showPaths);
+    return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), (bits & OP.SHOWS_STACKS) !== 0);
   }
 
-  const hooks = Object.freeze({
-    carrierOf: packHandle, shared, maxBytes: MOST_BYTES, stack: showPaths ? undefined : hidePaths,
-  });
+  const showing = Object.freeze({ carrierOf: packHandle, shared, maxBytes: MOST_BYTES });
+  const hooks = Object.freeze({ ...showing, stack: hidePaths });
 
   return { answerWith, pack, packMoving, packThrown };
 }
 
-/** @type {Record<number, string>} */
-const RELEASED = Object.freeze({
-  [KIND.CONTEXT]: 'Context is released',
-  [KIND.SCRIPT]: 'Script has been released',
-  [KIND.MODULE]: 'Module has been released',
-  [KIND.EXTERNAL_COPY]: 'Copy has been released',
-});
-
-module.exports = { createPack, isPrimitive };
+module.exports = { checkArgument, createPack, isPrimitive };

@@ -13,21 +13,23 @@ const { read, remove, write } = require('./reflect.js');
  * @param {import('./owned.js').Table} host.owned
  * @param {(request: number, carrier: any) => void} host.reply
  * @param {(value: unknown, bits: number) => any} host.pack
- * @param {(thrown: unknown) => any} host.packThrown
+ * @param {(thrown: unknown, bits: number) => any} host.packThrown
  * @param {(promise: Promise<unknown>, bits: number, request: number, thrown?: (error: unknown) => unknown) => Promise<void>} host.answerWith
  * @param {(carrier: any) => any} host.unpack
  */
 function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
   /**
    * @param {number} request
-   * @param {number} op
+   * @param {number} asked an operation, with OP.SHOWS_STACKS or without
    * @param {number} slot
    * @param {any[]} args
    * @returns {any} the answer's carrier; undefined when `reply` is called with it, now or later
    */
-  function serve(request, op, slot, ...args) {
+  function serve(request, asked, slot, ...args) {
+    const shows = asked & OP.SHOWS_STACKS;
+    const op = asked - shows;
     try {
-      const carrier = answer(request, op, slot, args);
+      const carrier = answer(request, op, slot, args, shows);
       if (carrier === LATER) {
         return undefined;
       }
@@ -36,7 +38,7 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
       }
       return carrier;
     } catch (error) {
-      return packThrown(op === OP.CALL_AWAITED ? errorFor(error) : error);
+      return packThrown(op === OP.CALL_AWAITED ? errorFor(error) : error, shows);
     }
   }
 
@@ -45,21 +47,22 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
    * @param {number} op
    * @param {number} slot
    * @param {any[]} args
+   * @param {number} shows OP.SHOWS_STACKS or 0
    */
-  function answer(request, op, slot, args) {
+  function answer(request, op, slot, args, shows) {
     switch (op) {
       case OP.CALL:
-        return call(request, slot, args, false);
+        return call(request, slot, args, false, shows);
       case OP.CALL_AWAITED:
-        return call(request, slot, args, true);
+        return call(request, slot, args, true, shows);
       case OP.REF_APPLY: {
-        const bits = args[0];
+        const bits = (args[0] & ~OP.SHOWS_STACKS) | shows;
         return pack(applyTo(slot, args), bits);
       }
       case OP.REF_APPLY_SYNC_PROMISE:
-        return applyAndWait(request, slot, args);
+        return applyAndWait(request, slot, args, shows);
       case OP.REF_GET: {
-        const bits = args[1] | (owned.note(slot) & TRANSFER.UNSAFE_INHERIT);
+        const bits = (args[1] & ~OP.SHOWS_STACKS) | (owned.note(slot) & TRANSFER.UNSAFE_INHERIT) | shows;
         return pack(read(owned.value(slot), args[0], bits), bits);
       }
       case OP.REF_SET:
@@ -67,7 +70,7 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
       case OP.REF_DELETE:
         return remove(owned.value(slot), args[0]);
       case OP.REF_COPY:
-        return pack(owned.value(slot), TRANSFER.COPY);
+        return pack(owned.value(slot), TRANSFER.COPY | shows);
       case OP.REF_RELEASE:
         owned.disown(slot);
         return LATER;
@@ -96,19 +99,27 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
    * @param {number} slot
    * @param {any[]} args
    * @param {boolean} awaited whether the caller waits for the promise that the function returns
+   * @param {number} shows
    */
-  function call(request, slot, args, awaited) {
+  function call(request, slot, args, awaited, shows) {
     const target = /** @type {Function} */ (owned.value(slot));
     const mode = owned.note(slot);
     for (let index = 0; index < args.length; index += 1) {
       args[index] = receive(args[index]);
     }
     const result = Reflect.apply(target, undefined, args);
-    if (awaited && types.isPromise(result)) {
-      answerWith(result, TRANSFER.OR_COPY, request, errorFor);
+    if (types.isPromise(result) && (awaited || answeringLater.has(target))) {
+      answerWith(result, TRANSFER.OR_COPY | shows, request, errorFor);
       return LATER;
     }
-    return mode === CALLBACK.IGNORED ? undefined : pack(result, TRANSFER.OR_COPY);
+    if (mode === CALLBACK.IGNORED) {
+      return undefined;
+    }
+    if (types.isPromise(result)) {
+      // It cannot be cloned, and may be that of another guest's callback: nobody will see it reject.
+      result.catch(() => {});
+    }
+    return pack(result, TRANSFER.OR_COPY | shows);
   }
 
   /**
@@ -131,13 +142,14 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
    * @param {number} request
    * @param {number} slot
    * @param {any[]} args
+   * @param {number} shows
    */
-  function applyAndWait(request, slot, args) {
+  function applyAndWait(request, slot, args, shows) {
     const result = applyTo(slot, args);
     if (!types.isPromise(result)) {
-      return pack(result, TRANSFER.OR_REFERENCE);
+      return pack(result, TRANSFER.OR_REFERENCE | shows);
     }
-    answerWith(result, TRANSFER.OR_THROW, request);
+    answerWith(result, TRANSFER.OR_THROW | shows, request);
     return LATER;
   }
 
@@ -150,7 +162,19 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
  */
 const errorFor = (thrown) => (typeof thrown === 'object' && thrown !== null ? thrown : new Error(String(thrown)));
 
+/** @type {WeakSet<Function>} */
+const answeringLater = new WeakSet();
+
+/**
+ * From now on what calls this function gets what its promise settles to. It is for callbacks that are `async`, whose callers
+ * do not wait.
+ * @param {Function} target
+ */
+const answerLater = (target) => {
+  answeringLater.add(target);
+};
+
 /** No carrier: the answer comes later, or is not wanted. */
 const LATER = Object.freeze([TAG.PROMISE]);
 
-module.exports = { createServe };
+module.exports = { answerLater, createServe };

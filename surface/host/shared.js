@@ -1,6 +1,21 @@
 'use strict';
 // SharedArrayBuffers of this realm that isolates share. Each has a key, so that one which comes back is the same object. The
-// native side keeps the memory of every buffer that it was given alive; nothing is held here.
+// native side keeps the memory of every buffer that it was given alive; nothing is held here. Buffers of memory that a guest
+// has made are known to the native side by their memory.
+
+const { refused } = require('../error.js');
+
+const growableOf = Object.getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'growable')?.get;
+
+/**
+ * Throws for one that can grow: nobody else would hear of that. Guests get the same error of theirs.
+ * @param {SharedArrayBuffer} buffer
+ */
+function checkShareable(buffer) {
+  if (growableOf !== undefined && growableOf.call(buffer) === true) {
+    throw refused('A growable SharedArrayBuffer could not be shared.');
+  }
+}
 
 /** @type {WeakMap<SharedArrayBuffer, number>} */
 const keys = new WeakMap();
@@ -32,4 +47,4 @@ function keyOf(buffer) {
  */
 const bufferOf = (key) => buffers.get(key)?.deref();
 
-module.exports = { bufferOf, keyOf };
+module.exports = { bufferOf, checkShareable, keyOf };

@@ -2,9 +2,21 @@
 // Carriers that arrive at this host, as values. A fault is thrown as a fresh error whose stack joins both sides.
 
 const { CODE, callSite, coded, errorOf } = require('../error.js');
-const { KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
+const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
+const { checkArgument } = require('./pack.js');
 const { bufferOf } = require('./shared.js');
 const { deserialize } = require('./wire/index.js');
+
+const NO_GUEST_MEMORY = 'A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks '
+  + '`node_api_create_external_sharedarraybuffer`';
+
+/** In a list, in the place of a value that this host cannot have. */
+class Unreadable {
+  /** @param {unknown} error */
+  constructor(error) {
+    this.error = error;
+  }
+}
 
 /**
  * A function with the name and length of another that nobody can construct.
@@ -47,20 +59,24 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
     switch (carrier[0]) {
       case TAG.WIRE:
         return deserialize(carrier[1], carrier[2], hooks);
+      case TAG.VALUE:
+        return carrier[1];
       case TAG.HANDLE:
         return surface().adopt(carrier[1], carrier[2], carrier[3], carrier[4], carrier[5]);
       case TAG.FUNCTION:
         return carrier[4] >= 0
           ? ownFunction(carrier[1], carrier[2], carrier[3], carrier[4])
-          : foreignFunction(carrier[1], carrier[2], carrier[3]);
+          : foreignFunction(carrier[1], carrier[2], carrier[3], carrier[5]);
+      case TAG.DEREF:
+        return owned.value(carrier[1]);
       case TAG.PROMISE:
         return surface().core.calls.expect(carrier[1]);
       case TAG.BUFFER:
         return carrier[1];
       case TAG.SHARED:
-        return sharedBuffer(carrier[1]);
+        return sharedBuffer(carrier[1], carrier[2], carrier[3]);
       case TAG.LIST:
-        return carrier.slice(1).map((/** @type {any} */ each) => unpack(each));
+        return carrier.slice(1).map(part);
       case TAG.FAULT:
         throw errorOf(carrier, method === undefined ? undefined : callSite(method));
       case TAG.THROWN:
@@ -71,19 +87,36 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
   }
 
   /**
+   * A value of a list.
+   * @param {any} carrier
+   */
+  function part(carrier) {
+    try {
+      return unpack(carrier);
+    } catch (error) {
+      return new Unreadable(error);
+    }
+  }
+
+  /**
    * A function that lives elsewhere. Arguments are copied and functions among them refused, as everywhere with callbacks.
    * @param {number} id
    * @param {string} name
    * @param {number} length
+   * @param {number} how one of CALLBACK
    */
-  function foreignFunction(id, name, length) {
-    const entry = surface().core.entries.enter(id);
+  function foreignFunction(id, name, length, how) {
+    const { core } = surface();
+    const entry = core.entries.enter(id);
+    const mode = how === CALLBACK.ASYNC ? MODE.ASYNC : how === CALLBACK.IGNORED ? MODE.IGNORED : MODE.SYNC;
     return delegate(name, length, (args, self) => {
       for (let index = 0; index < args.length; index += 1) {
+        checkArgument(args[index]);
         args[index] = pack(args[index], TRANSFER.COPY);
       }
       // The entry is named here, so it lives as long as the function.
-      return unpack(native.invoke(OP.CALL, MODE.SYNC, 0, entry.id, ...args), self);
+      const call = core.begin(mode, self);
+      return core.conclude(mode, call, native.invoke(OP.CALL, mode, call === undefined ? 0 : call.request, entry.id, ...args), self);
     });
   }
 
@@ -103,13 +136,21 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
     return delegateTo(target, name, length, mode);
   }
 
-  /** @param {number} key */
-  function sharedBuffer(key) {
-    const buffer = bufferOf(key);
-    if (buffer === undefined) {
-      throw coded(Error, 'A SharedArrayBuffer made inside an isolate cannot be shared with its host', CODE.UNSUPPORTED);
+  /**
+   * @param {number} key of one that this host has made, or 0
+   * @param {SharedArrayBuffer | undefined} made of a guest's memory, where this host can do that
+   * @param {number} byteLength
+   * @returns {SharedArrayBuffer}
+   */
+  function sharedBuffer(key, made, byteLength) {
+    const buffer = made ?? bufferOf(key);
+    if (buffer !== undefined) {
+      return buffer;
     }
-    return buffer;
+    if (byteLength === 0) {
+      return new SharedArrayBuffer(0);
+    }
+    throw coded(Error, NO_GUEST_MEMORY, CODE.UNSUPPORTED);
   }
 
   /**
@@ -131,7 +172,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
     resolve: (carrier) => unpack(carrier),
   });
 
-  return { idOf, unpack };
+  return { hooks, idOf, unpack };
 }
 
-module.exports = { createUnpack, delegate };
+module.exports = { createUnpack, delegate, Unreadable };

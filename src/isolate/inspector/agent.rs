@@ -196,7 +196,7 @@ impl V8InspectorClientImpl for Client {
                 entry::run(scope, &guest, &remote, job);
                 continue;
             }
-            let paused = remote.pause();
+            let paused = remote.pause(true);
             remote.sleep(version);
             remote.resume(&paused);
         }

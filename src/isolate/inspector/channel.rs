@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use v8::UniquePtr;
 use v8::inspector::{ChannelImpl, StringBuffer, StringView};
 
+use super::{MOST_BYTES, MOST_MESSAGES};
 use crate::isolate::Guest;
 use crate::isolate::remote::Remote;
 use crate::value::{Answer, Outcome, Text};
@@ -17,10 +18,6 @@ pub trait Sink: Send + Sync {
     /// A response to the call of that number, or a notification. `done` hears when it was taken.
     fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Answer>);
 }
-
-/// What may wait for a session's owner.
-const MOST_BYTES: usize = 64 << 20;
-const MOST_MESSAGES: usize = 10_000;
 
 #[derive(Default)]
 struct Backlog {
@@ -106,7 +103,7 @@ impl Channel {
     /// Waits until there is room. False where that cannot come: a host's thread waits for this very guest.
     fn wait_for_room(&self) -> bool {
         let (Some(remote), Some(guest)) = (self.remote.upgrade(), self.guest.upgrade()) else { return false };
-        let paused = remote.pause();
+        let paused = remote.pause(true);
         let found = loop {
             let version = remote.version.load(Ordering::Acquire);
             if !self.backlog.is_full() {

@@ -10,10 +10,20 @@ mod console;
 mod port;
 mod profiler;
 mod profiles;
+#[cfg(unix)]
 mod signal;
+
+#[cfg(not(unix))]
+mod no_signal;
+#[cfg(not(unix))]
+use no_signal as signal;
 
 pub use agent::{Agent, drain};
 pub use channel::Sink;
 pub use port::{Port, Request};
 pub use profiler::Profiling;
 pub use profiles::Profiles;
+
+/// Bytes and number of the messages that may wait, for an isolate or for the owner of a session.
+const MOST_BYTES: usize = 64 << 20;
+const MOST_MESSAGES: usize = 10_000;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Sink, drain};
+use super::{MOST_BYTES, MOST_MESSAGES, Sink, drain};
 use crate::isolate::remote::Remote;
 use crate::isolate::{Guest, Job, Kind, Work, clock};
 use crate::value::{Code, ErrorClass, Fault, Nobody, Text, Value};
@@ -16,10 +16,6 @@ pub enum Request {
     Message(u32, Text),
     Disconnect(u32),
 }
-
-/// Bytes and number of messages that may wait for an isolate.
-const MOST_BYTES: usize = 64 << 20;
-const MOST_MESSAGES: usize = 10_000;
 
 /// Sessions of one isolate; each costs memory outside its heap.
 const MOST_SESSIONS: u32 = 100;

@@ -72,7 +72,7 @@ impl Profiling {
     pub fn finish(self, remote: &Remote) {
         self.session.dispatch_protocol_message(StringView::from(STOP));
         if let Some(profile) = self.result.take() {
-            remote.profiles.add(remote.meter.thread_id(), profile);
+            remote.profiles.add(remote.seat.thread_id(), profile);
         }
     }
 }

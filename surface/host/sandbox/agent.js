@@ -2,82 +2,57 @@
 // `IsolatedVMSandbox`: code of an AI agent with tools that it calls as `namespace.method(params)`.
 
 const { performance } = require('node:perf_hooks');
-const { CallbackRecord } = require('../../callback.js');
-const { stamp } = require('../../handle.js');
-const { CALLBACK, KIND } = require('../../protocol.js');
+const { defineDisposal } = require('../../classes.js');
 const { CODE, unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
-const { FLAG } = require('./execution.js');
-const { checkOptions, readBoolean, readEnvironment, readMemory, readNumber, wrong } = require('./options.js');
+const { DISPOSED: GONE, FLAG, gone } = require('./execution.js');
+const { failureOf } = require('./failure.js');
+const { readModules } = require('./modules.js');
+const { checkOptions, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, wrong } = require('./options.js');
+const { checkTools, placeOf, toolCallback } = require('./tools.js');
+const { bounded, callCounter } = require('./quota.js');
+const { bodyAfter, readingOf } = require('./reading.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
-const PREFIX = 'return (async () => { ';
-const UNBOUNDED = Number.MAX_SAFE_INTEGER;
+const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
+const bodyOf = bodyAfter('return (async () => { ');
 const { DEADLINE, DISPOSED, MEMORY } = CODE;
 
-/** @typedef {{ name: string, description: string, inputSchema?: Record<string, unknown> }} Tool */
-/** @typedef {(toolName: string, params: any) => Promise<unknown>} ToolExecutor */
-
-/** @param {string} name */
-const identifier = (name) => name.replaceAll(/[^A-Za-z0-9_$]/g, '_');
-
 /**
- * Where a tool is found inside: `a:b` (or `a.b`) is `a.b`, the rest of the name joined by `_`.
- * @param {string} name
- * @returns {{ namespace: string, method: string }}
+ * @param {import('./execution.js').Execute} execute
+ * @param {import('./typescript.js').Strip} strip
+ * @param {import('./snapshot.js').ReadSnapshot} readSnapshot
  */
-function placeOf(name) {
-  const [namespace, ...rest] = name.split(name.includes(':') ? ':' : '.');
-  return { namespace: identifier(namespace) || '_', method: identifier(rest.join('_')) || 'call' };
-}
-
-/**
- * @param {ToolExecutor} toolExecutor
- * @param {string} name
- */
-function toolCallback(toolExecutor, name) {
-  /** @param {string} params as JSON */
-  const target = async (params) => plain(await toolExecutor(name, JSON.parse(params)));
-  return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
-}
-
-/**
- * A tool's result as data: what cannot be cloned loses what JSON has no form for.
- * @param {unknown} result
- */
-function plain(result) {
-  try {
-    return structuredClone(result);
-  } catch {
-    const json = JSON.stringify(result);
-    return json === undefined ? undefined : JSON.parse(json);
-  }
-}
-
-/** @param {unknown} tools */
-function checkTools(tools) {
-  if (!Array.isArray(tools) || !tools.every((tool) => typeof tool?.name === 'string' && tool.name !== '')) {
-    throw wrong('tools', 'an array of objects with a `name`');
-  }
-  return /** @type {Tool[]} */ (tools);
-}
-
-/** @param {import('./execution.js').Execute} execute */
-function createAgentSandbox(execute) {
+function createAgentSandbox(execute, strip, readSnapshot) {
   class IsolatedVMSandbox {
     /** @type {Set<import('./execution.js').Execution>} */ #running = new Set();
+    /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
     #disposed = false;
     #timeout;
+    #console;
     #memoryLimit;
+    #web;
+    #warm;
+    #snapshot;
+    #typescript;
+    #modules;
+    #quota;
 
     /** @param {any} [config] */
     constructor(config) {
       const settings = checkOptions(config);
       this.#timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
       this.#memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
+      this.#quota = readQuota(settings);
+      this.#console = readConsole(settings, CONSOLE);
+      this.#web = readWeb(settings);
+      this.#warm = readWarm(settings);
+      this.#typescript = readBoolean(settings, 'typescript');
+      this.#modules = readModules(settings, this.#typescript);
       if (readBoolean(settings, 'inspector')) {
         throw unsupported('`inspector`');
       }
+      this.#snapshot = readSnapshot(settings, this.#memoryLimit);
     }
 
     /** False when the environment variable `NCP_DISABLE_ISOLATED_VM` is `true`. */
@@ -87,10 +62,11 @@ function createAgentSandbox(execute) {
 
     /**
      * @param {string} code
-     * @param {Tool[]} tools
-     * @param {ToolExecutor} toolExecutor
+     * @param {import('./tools.js').Tool[]} tools
+     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {any} [options]
      */
-    async execute(code, tools, toolExecutor) {
+    async execute(code, tools, toolExecutor, options) {
       const start = performance.now();
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
@@ -99,50 +75,86 @@ function createAgentSandbox(execute) {
       if (typeof toolExecutor !== 'function') {
         throw wrong('toolExecutor', 'a function');
       }
+      const signal = readSignal(options);
+      /** @type {import('./execution.js').Outcome} */
       const outcome = this.#disposed
-        ? { ok: false, value: 'Sandbox has been disposed', code: DISPOSED, logs: [] }
-        : await this.#run(code, tools, toolExecutor);
-      const { ok, value, logs } = outcome;
+        ? gone()
+        : await this.#follow(this.#run(code, tools, toolExecutor, signal));
+      const { ok, value, logs, lost, usage } = outcome;
       const duration = Math.round(performance.now() - start);
+      const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
       if (ok) {
-        return { result: value, logs, duration };
+        return { result: value, logs, ...more };
       }
       const error = this.#describe(outcome);
       if (outcome.code === undefined) {
         logs.push(`[ERROR] Execution error: ${error}`);
       }
-      return { result: null, logs, error, duration };
+      return { result: null, logs, error, failure: failureOf(outcome, code, error, this.#modules?.texts), ...more };
     }
 
     /**
      * @param {string} code
-     * @param {Tool[]} tools
-     * @param {ToolExecutor} toolExecutor
+     * @param {import('./tools.js').Tool[]} tools
+     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {any} signal
      */
-    async #run(code, tools, toolExecutor) {
+    async #run(code, tools, toolExecutor, signal) {
+      const until = performance.now() + this.#timeout;
+      const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#timeout, signal };
+      const found = readingOf(request, strip);
+      // What needs no waiting begins at once.
+      const reading = found instanceof Promise ? await found : found;
+      if (this.#disposed) {
+        return gone();
+      }
+      if (reading.failure !== undefined) {
+        return reading.failure;
+      }
       /** @type {import('./execution.js').Execution | undefined} */
       let running;
+      const count = callCounter(this.#quota.calls);
       try {
-        return await execute({
-          code: { text: `${PREFIX}${code}\n})()`, prefix: PREFIX.length },
+        const outcome = await execute({
+          code: reading.body,
+          modules: reading.modules,
           flags: FLAG.TIMERS | FLAG.MARKED_LOGS,
+          web: this.#web,
           memoryLimit: this.#memoryLimit,
-          timeout: this.#timeout,
-          maxOutputSize: UNBOUNDED,
+          timeout: reading.left,
+          maxOutputSize: this.#quota.output,
+          console: this.#console,
           globals: undefined,
+          warm: this.#warm,
+          snapshot: this.#snapshot,
+          signal,
           tools: tools.flatMap(({ name }) => {
             const { namespace, method } = placeOf(name);
-            return [namespace, method, toolCallback(toolExecutor, name)];
+            return [namespace, method, toolCallback(toolExecutor, name, count)];
           }),
           onStart: (started) => {
             running = started;
             this.#running.add(started);
           },
         });
+        return await bounded(outcome, this.#quota.output, { signal, until, isGone: () => this.#disposed });
       } finally {
         if (running !== undefined) {
           this.#running.delete(running);
         }
+      }
+    }
+
+    /**
+     * @template T
+     * @param {Promise<T>} outcome
+     */
+    async #follow(outcome) {
+      this.#outcomes.add(outcome);
+      try {
+        return await outcome;
+      } finally {
+        this.#outcomes.delete(outcome);
       }
     }
 
@@ -154,7 +166,7 @@ function createAgentSandbox(execute) {
         case MEMORY:
           return 'Execution terminated (memory limit exceeded)';
         case DISPOSED:
-          return 'Sandbox has been disposed';
+          return GONE;
         default:
           return String(value);
       }
@@ -172,6 +184,13 @@ function createAgentSandbox(execute) {
     getHeapStatistics() {
       const figures = [...this.#running].at(-1)?.heapFigures();
       return figures === undefined ? null : named(figures);
+    }
+
+    static {
+      defineDisposal(IsolatedVMSandbox.prototype, /** @this {IsolatedVMSandbox} */ function end() {
+        this.dispose();
+        return Promise.allSettled(this.#outcomes);
+      });
     }
   }
 

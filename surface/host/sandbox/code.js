@@ -2,14 +2,21 @@
 // `createSandbox`: AI-written code with host functions that look synchronous to it.
 
 const { performance } = require('node:perf_hooks');
+const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
+const { failureOf } = require('./failure.js');
 const { bridgeGlobals } = require('./globals.js');
-const { FLAG } = require('./execution.js');
-const { functionForm, normalBody } = require('./normalize.js');
-const { sizeOf } = require('./size.js');
-const { checkOptions, readBoolean, readEnvironment, readMemory, readNumber, wrong } = require('./options.js');
+const { DISPOSED, FLAG, gone, refusedBy } = require('./execution.js');
+const { readModules } = require('./modules.js');
+const { endOf, functionForm, isTypeScript, mainModule, normalBody, refilled, shadowed } = require('./normalize.js');
+const { bounded, callCounter } = require('./quota.js');
+const { failureOfBoth, leftOf } = require('./typescript.js');
+const { LEAST_MEMORY } = require('../../options.js');
+const { checkOptions, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, wrong } = require('./options.js');
 
-const DEFAULT = Object.freeze({ timeout: 30_000, maxOutputSize: 1_048_576, maxApiCalls: 50, memoryLimit: 32 });
+const CONSOLE = Object.freeze({ entries: 100, length: 1_000 });
+const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 32 });
+const QUOTA = Object.freeze({ output: 1_048_576, calls: 50 });
 
 /**
  * The default of `memoryLimit` in megabytes, which the environment may change.
@@ -17,11 +24,43 @@ const DEFAULT = Object.freeze({ timeout: 30_000, maxOutputSize: 1_048_576, maxAp
  */
 function defaultMemory() {
   const set = Number(readEnvironment('SANDBOX_MEMORY_MB'));
-  return set >= 8 ? Math.trunc(set) : DEFAULT.memoryLimit;
+  return set >= LEAST_MEMORY ? Math.trunc(set) : DEFAULT.memoryLimit;
 }
 
-/** @param {import('./execution.js').Execute} execute */
-function createSandboxFactory(execute) {
+const UNEXPECTED = /^[^]* \[sandbox\.js:(\d+):\d+\]$/;
+
+/**
+ * An error in what was put behind the user's code says that something in the code does not end.
+ * @param {import('./execution.js').Outcome} outcome
+ * @param {string} code
+ * @returns {import('./execution.js').Outcome}
+ */
+function withoutOurs(outcome, code) {
+  const [, found] = (outcome.name === 'SyntaxError' && !outcome.ok && UNEXPECTED.exec(String(outcome.value))) || [];
+  const { line, column } = found === undefined ? { line: Infinity, column: 0 } : endOf(code);
+  if (Number(found) <= line || found === undefined) {
+    return outcome;
+  }
+  const place = `sandbox.js:${line}:${column}`;
+  return { ...outcome, value: `Unexpected end of input [${place}]`, stack: `\n    at ${place}` };
+}
+
+/**
+ * How code is to be run, or why it cannot be.
+ * @typedef {object} Reading
+ * @property {import('./normalize.js').Body} body
+ * @property {import('./normalize.js').Form} [form]
+ * @property {import('./modules.js').Importable | undefined} modules
+ * @property {import('./execution.js').Outcome | undefined} failure
+ * @property {number} [left] milliseconds that are left of its timeout
+ */
+
+/**
+ * @param {import('./execution.js').Execute} execute
+ * @param {import('./typescript.js').Strip} strip
+ * @param {import('./snapshot.js').ReadSnapshot} readSnapshot
+ */
+function createSandboxFactory(execute, strip, readSnapshot) {
   /**
    * @param {Record<string, unknown>} globals
    * @param {any} [options]
@@ -32,52 +71,146 @@ function createSandboxFactory(execute) {
     }
     const settings = checkOptions(options);
     const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
-    const maxOutputSize = readNumber(settings, 'maxOutputSize', DEFAULT.maxOutputSize, 0);
-    const maxApiCalls = readNumber(settings, 'maxApiCalls', DEFAULT.maxApiCalls, 0);
+    const quota = readQuota(settings, QUOTA);
     const memoryLimit = readMemory(settings, defaultMemory());
+    const console = readConsole(settings, CONSOLE);
+    const typescript = readBoolean(settings, 'typescript');
     const flags = FLAG.SHADOW_GLOBAL | (readBoolean(settings, 'timers') ? FLAG.TIMERS : 0);
+    const web = readWeb(settings);
+    const modules = readModules(settings, typescript);
+    const warm = readWarm(settings);
+    const snapshot = readSnapshot(settings, memoryLimit);
 
-    /** @param {string} code */
-    async function run(code) {
+    /** @type {Set<import('./execution.js').Execution>} */
+    const running = new Set();
+    /** @type {Set<Promise<unknown>>} */
+    const outcomes = new Set();
+    let disposed = false;
+
+    /**
+     * @param {string} code
+     * @param {any} signal
+     * @returns {Promise<Reading>}
+     */
+    async function readingOf(code, signal) {
+      const typed = typescript || isTypeScript(code);
+      /** @type {Reading} */
+      const reading = { body: normalBody(code, typed), form: functionForm(code), modules: undefined, failure: undefined, left: timeout };
+      // One that is aborted is told so by what executes it.
+      if (signal?.aborted) {
+        return reading;
+      }
+      let main;
+      if (modules !== undefined) {
+        const { packed, failure, left } = await modules.ready(strip, timeout, signal);
+        Object.assign(reading, { left, failure: signal?.aborted ? undefined : failure });
+        if (packed === undefined) {
+          return reading;
+        }
+        main = mainModule(code);
+        reading.modules = { packed, main: shadowed(main) };
+      }
+      if (!typed || signal?.aborted) {
+        return reading;
+      }
+      const { body, form, left = timeout } = reading;
       const start = performance.now();
-      const api = { calls: 0, limit: maxApiCalls, exists: false };
+      const bodies = [body, ...(main === undefined ? [] : [main]), ...(form === undefined ? [] : [form.code])];
+      const [plain, ...more] = await strip(bodies, left, signal);
+      const module = main === undefined ? undefined : more.shift();
+      const whole = more.shift();
+      reading.left = leftOf(left, start);
+      reading.body = plain.body ?? body;
+      reading.form = form === undefined || whole?.body === undefined ? undefined : refilled(form, whole.body);
+      if (reading.modules !== undefined && module?.body !== undefined) {
+        reading.modules = { ...reading.modules, main: shadowed(module.body) };
+      } else if (reading.form === undefined && !signal?.aborted) {
+        reading.failure = failureOfBoth(plain, module, code);
+      }
+      return reading;
+    }
+
+    /**
+     * @param {string} code
+     * @param {any} [request] options of this execution
+     */
+    async function run(code, request) {
+      const start = performance.now();
+      const api = { calls: 0, exists: false, count: callCounter(quota.calls) };
       /** @type {import('./execution.js').Outcome} */
       let outcome;
+      /** @type {import('./execution.js').Execution | undefined} */
+      let own;
       try {
         if (typeof code !== 'string') {
           throw wrong('code', 'a string');
         }
-        outcome = await execute({
-          code: normalBody(code),
-          function: functionForm(code),
+        const signal = readSignal(request);
+        const { failure, body, form, modules: importable, left = timeout } = await readingOf(code, signal);
+        outcome = disposed ? gone() : failure ?? await execute({
+          code: body,
+          function: form,
+          modules: importable,
           flags,
+          web,
           memoryLimit,
-          timeout,
-          maxOutputSize,
+          timeout: left,
+          maxOutputSize: quota.output,
+          console,
           globals: bridgeGlobals(globals, api),
           tools: [],
+          warm,
+          snapshot,
+          signal,
+          onStart: (started) => {
+            own = started;
+            running.add(started);
+          },
         });
-        if (outcome.ok) {
-          const size = sizeOf(outcome.value, maxOutputSize);
-          if (size > maxOutputSize) {
-            const amount = size === Infinity ? `more than ${maxOutputSize}` : size;
-            const value = `Result of ${amount} bytes exceeds the maximum output size of ${maxOutputSize} bytes`;
-            outcome = { ...outcome, ok: false, value };
-          }
-        }
+        outcome = await bounded(withoutOurs(outcome, code), quota.output, { signal, until: start + timeout, isGone: () => disposed });
       } catch (error) {
-        outcome = { ok: false, value: error instanceof Error ? error.message : String(error), code: undefined, logs: [] };
+        outcome = { ok: false, ...refusedBy(error), logs: [], lost: 0 };
+      } finally {
+        if (own !== undefined) {
+          running.delete(own);
+        }
       }
       const durationMs = Math.round(performance.now() - start);
-      const counted = api.exists ? { apiCallCount: api.calls } : {};
-      if (outcome.ok) {
-        return { result: outcome.value, logs: outcome.logs, durationMs, ...counted };
+      const { logs, lost, ok, usage, value } = outcome;
+      const more = {
+        durationMs,
+        ...(api.exists ? { apiCallCount: api.calls } : {}),
+        ...(lost > 0 ? { lostLogs: lost } : {}),
+        ...(usage === undefined ? {} : { usage }),
+      };
+      if (ok) {
+        return { result: value, logs, ...more };
       }
-      const error = outcome.code === CODE.DEADLINE ? `Execution timed out after ${timeout}ms` : String(outcome.value);
-      return { result: null, error, logs: outcome.logs, durationMs, ...counted };
+      const error = outcome.code === CODE.DEADLINE ? `Execution timed out after ${timeout}ms`
+        : disposed && outcome.code === CODE.DISPOSED ? DISPOSED : String(value);
+      return { result: null, error, failure: failureOf(outcome, String(code), error, modules?.texts), logs, ...more };
     }
 
-    return Object.freeze({ execute: run });
+    /**
+     * @param {string} code
+     * @param {any} [request]
+     */
+    function followed(code, request) {
+      const outcome = run(code, request);
+      outcomes.add(outcome);
+      void outcome.then(() => outcomes.delete(outcome));
+      return outcome;
+    }
+
+    const sandbox = { execute: followed };
+    defineDisposal(sandbox, () => {
+      disposed = true;
+      for (const each of running) {
+        each.dispose();
+      }
+      return Promise.allSettled(outcomes);
+    });
+    return Object.freeze(sandbox);
   };
 }
 

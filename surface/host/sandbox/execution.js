@@ -1,26 +1,71 @@
 'use strict';
 // One execution in a native sandbox: a call that starts it, a promise of its outcome, and a way to end it early.
 
+const { CODE } = require('../../error.js');
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
+const { Unreadable } = require('../unpack.js');
+const { partsOf } = require('./modules.js');
 
 /** What the native side is told beside the numbers. */
 const FLAG = Object.freeze({ SHADOW_GLOBAL: 1, TIMERS: 2, MARKED_LOGS: 4 });
+
+/** Bits of what there is of the web come after those. */
+const WEB_SHIFT = 8;
 
 /**
  * @typedef {object} Spec
  * @property {import('./normalize.js').Body} code
  * @property {{ code: import('./normalize.js').Body, guard: string }} [function] run instead, and what it gives called, where
  *   it compiles and its guard does not
+ * @property {import('./modules.js').Importable | undefined} modules what the code can import
  * @property {number} flags bits of FLAG
+ * @property {number} web bits of names, from `readWeb`
  * @property {number} memoryLimit megabytes
  * @property {number} timeout milliseconds
  * @property {number} maxOutputSize bytes of JSON
+ * @property {Console} console
  * @property {unknown} globals
  * @property {unknown[]} tools namespace, method and Callback of each
+ * @property {number} warm isolates that are to be ready for the executions that come next
+ * @property {object | undefined} snapshot an ExternalCopy
+ * @property {any} signal from `readSignal`
  * @property {(running: Execution) => void} [onStart]
  */
 
-/** @typedef {{ ok: boolean, value: unknown, code: string | undefined, logs: string[] }} Outcome */
+/**
+ * @typedef {object} Console
+ * @property {number} entries that are kept
+ * @property {number} length of each in characters
+ * @property {object | undefined} listener a Callback
+ */
+
+/**
+ * What an execution has taken.
+ * @typedef {object} Usage
+ * @property {number} cpuMs
+ * @property {number} wallMs
+ * @property {number} heapPeak bytes
+ * @property {number} hostCalls
+ */
+
+/**
+ * @typedef {object} Outcome
+ * @property {boolean} ok
+ * @property {unknown} value of a failure its message
+ * @property {string} [code] of a failure that is one of ours
+ * @property {string} [name] of the error; absent where something else was thrown
+ * @property {string} [stack] its frames
+ * @property {string[]} logs
+ * @property {number} lost log entries that were not kept
+ * @property {Usage} [usage] absent where nothing could begin
+ */
+
+/** What is said of an execution in a sandbox that was disposed. */
+const DISPOSED = 'Sandbox has been disposed';
+
+/** @returns {Outcome} */
+const gone = () => ({ ok: false, value: DISPOSED, code: CODE.DISPOSED, logs: [], lost: 0 });
+
 /** @typedef {(spec: Spec) => Promise<Outcome>} Execute */
 
 /** @typedef {InstanceType<typeof Running>} Execution */
@@ -53,6 +98,36 @@ class Running {
   }
 }
 
+/** @param {any} signal */
+function abortedBy({ reason }) {
+  return { value: `Execution was aborted: ${textOf(reason)}`, code: CODE.ABORTED };
+}
+
+/**
+ * What a user's value says, also where it has no form as text or throws.
+ * @param {any} value
+ * @returns {string}
+ */
+function textOf(value) {
+  try {
+    return value instanceof Error ? String(value.message) : String(value);
+  } catch {
+    return 'for a reason that cannot be told';
+  }
+}
+
+/**
+ * What is told of an error that arose here, on the host.
+ * @param {unknown} error
+ */
+function refusedBy(error) {
+  if (!(error instanceof Error)) {
+    return { value: String(error) };
+  }
+  const { message, name, code } = /** @type {Error & { code?: string }} */ (error);
+  return { value: message, name, ...(typeof code === 'string' ? { code } : {}) };
+}
+
 /**
  * @param {import('../../index.js').Core} core
  * @param {any} environment the native one
@@ -60,21 +135,43 @@ class Running {
  */
 function createExecute(core, environment) {
   return async function execute(spec) {
+    if (spec.signal?.aborted) {
+      return { ok: false, ...abortedBy(spec.signal), logs: [], lost: 0 };
+    }
     const { calls, binding } = core;
+    const flags = spec.flags | (spec.web << WEB_SHIFT);
+    const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
+    if (spec.warm > 0) {
+      // It takes a thread as long to wake up as all this takes.
+      environment.rouse(flags, spec.memoryLimit, snapshot);
+    }
     const globals = binding.pack(spec.globals, TRANSFER.COPY);
     const tools = spec.tools.map((part) => binding.pack(part, TRANSFER.DEFAULT));
     const call = calls.begin(execute);
-    const id = environment.execute(call.request, spec.code.text, spec.code.prefix, spec.function?.code.text,
-      spec.function?.code.prefix, spec.function?.guard, spec.flags, spec.memoryLimit, spec.timeout, spec.maxOutputSize, globals,
-      ...tools);
+    const { code: main, console, function: form } = spec;
+    const listener = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
+    const id = environment.execute(call.request, main.text, main.line, main.column, form?.code.text, form?.code.line, form?.code.column,
+      form?.guard, flags, spec.memoryLimit, spec.timeout, spec.maxOutputSize, console.entries, console.length, listener,
+      spec.warm, snapshot, globals, ...partsOf(spec.modules), ...tools);
+    const running = new Running(core, id);
+    let aborted = false;
+    const unfollow = spec.signal === undefined ? undefined : binding.signals?.follow(spec.signal, () => {
+      aborted = true;
+      running.dispose();
+    });
     try {
-      spec.onStart?.(new Running(core, id));
-      const [ok, value, code, ...logs] = await call.promise;
-      return { ok, value, code, logs };
+      spec.onStart?.(running);
+      const [ok, value, code, name, stack, cpu, wall, heapPeak, hostCalls, lost, ...logs] = await call.promise;
+      const usage = { cpuMs: cpu / 1e6, wallMs: wall / 1e6, heapPeak, hostCalls };
+      const outcome = value instanceof Unreadable
+        ? { ok: false, ...refusedBy(value.error), logs, lost, usage }
+        : { ok, value, code, name, stack, logs, lost, usage };
+      return aborted && code === CODE.DISPOSED ? { ...outcome, ...abortedBy(spec.signal) } : outcome;
     } finally {
+      unfollow?.();
       binding.release(id);
     }
   };
 }
 
-module.exports = { createExecute, FLAG };
+module.exports = { abortedBy, createExecute, DISPOSED, FLAG, gone, refusedBy };

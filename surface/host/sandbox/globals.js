@@ -5,8 +5,9 @@
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
+const { bare } = require('./options.js');
 
-/** @typedef {{ calls: number, limit: number, exists: boolean }} ApiCount calls of `api.request` */
+/** @typedef {{ calls: number, exists: boolean, count: () => void }} ApiCount calls of `api.request` */
 
 /**
  * @param {object} object
@@ -14,7 +15,7 @@ const { CALLBACK, KIND } = require('../../protocol.js');
  * @param {unknown} value
  */
 function define(object, key, value) {
-  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+  Object.defineProperty(object, key, bare({ value, writable: true, enumerable: true, configurable: true }));
 }
 
 /** A function on its way in. Unlike a plain object, an instance is asked for what it stands for when it is cloned. */
@@ -87,9 +88,7 @@ function counted(target, api) {
    * @param {any[]} args
    */
   return function request(...args) {
-    if (api.calls >= api.limit) {
-      throw new Error(`The maximum of ${api.limit} API calls is exceeded`);
-    }
+    api.count();
     api.calls += 1;
     return Reflect.apply(target, this, args);
   };

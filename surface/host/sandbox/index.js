@@ -3,17 +3,32 @@
 
 const { createAgentSandbox } = require('./agent.js');
 const { createSandboxFactory } = require('./code.js');
+const { createReadEquipment } = require('./equipment.js');
 const { createExecute } = require('./execution.js');
 const { normalizeCode } = require('./normalize.js');
+const { createPluginSandbox } = require('./plugin.js');
+const { createReadSnapshot } = require('./snapshot.js');
+const { createSubprocessSandboxes } = require('./subprocess.js');
+const { createStripper } = require('./typescript.js');
 
 /**
  * @param {import('../../index.js').Core} core
  * @param {any} environment the native one
+ * @param {() => any} ivm
+ * @param {string} [launcher] what processes are started with, instead of the executable beside the addon
  * @returns {object}
  */
-function createSandboxes(core, environment) {
+function createSandboxes(core, environment, ivm, launcher) {
   const execute = createExecute(core, environment);
-  return { createSandbox: createSandboxFactory(execute), normalizeCode, ...createAgentSandbox(execute) };
+  const strip = createStripper((memoryLimit) => core.binding.unpack(environment.makeSpare(memoryLimit), createSandboxes));
+  const readSnapshot = createReadSnapshot(core, environment);
+  return {
+    createSandbox: createSandboxFactory(execute, strip, readSnapshot),
+    normalizeCode,
+    ...createAgentSandbox(execute, strip, readSnapshot),
+    ...createPluginSandbox(core, ivm, createReadEquipment(core, environment, strip, readSnapshot)),
+    ...createSubprocessSandboxes(core, environment, strip, readSnapshot, launcher),
+  };
 }
 
 module.exports = { createSandboxes };

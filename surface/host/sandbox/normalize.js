@@ -1,20 +1,34 @@
 'use strict';
 // What the text that an AI wrote is meant to be: a function, statements, or one expression.
 
+const { FILE, LINE } = require('./failure.js');
 const { wrong } = require('./options.js');
 
 const FENCE = '```';
 const LANGUAGES = Object.freeze(['', 'js', 'javascript', 'ts', 'typescript']);
 const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|function)\b/;
+/** What else begins a statement in TypeScript. */
+const DECLARATION = /^(?:interface|type|enum|declare|namespace|abstract)\s+[\p{ID_Start}$_]/u;
 /** An arrow function's parameters, or, captured, the `function` keyword. */
 const FUNCTION_START = /^(?:(?:async\s+)?(function)\b|async\b|\(|[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*=>)/u;
 const LEADING_COMMENTS = /^(?:\s+|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/;
 
 /**
- * Code to run, as the body of a function.
+ * Code to run, as the body of a function or as a module.
  * @typedef {object} Body
  * @property {string} text
- * @property {number} prefix characters before the user's own, so that errors name the user's positions
+ * @property {number} line of its first character as the user counts, from 0
+ * @property {number} column of its first character, less than 0 where characters come before the user's own
+ * @property {string} [name] of a module
+ * @property {string} [script] the name of a script, which is no body of a function
+ */
+
+/**
+ * What is left of a user's text, and where it begins there.
+ * @typedef {object} Piece
+ * @property {string} text
+ * @property {number} line from 0
+ * @property {number} column from 0
  */
 
 /**
@@ -25,12 +39,51 @@ const LEADING_COMMENTS = /^(?:\s+|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/;
  */
 function strip(code) {
   const trimmed = code.trim();
+  return languageOf(trimmed) === undefined ? trimmed : trimmed.slice(trimmed.indexOf('\n'), -FENCE.length).trim();
+}
+
+/**
+ * What the fence says, in lower case; undefined where there is none that we know.
+ * @param {string} trimmed
+ */
+function languageOf(trimmed) {
   const line = trimmed.indexOf('\n');
   if (line === -1 || !trimmed.startsWith(FENCE) || !trimmed.endsWith(FENCE)) {
-    return trimmed;
+    return undefined;
   }
   const language = trimmed.slice(FENCE.length, line).trim().toLowerCase();
-  return LANGUAGES.includes(language) ? trimmed.slice(line, -FENCE.length).trim() : trimmed;
+  return LANGUAGES.includes(language) ? language : undefined;
+}
+
+/**
+ * The fence says that it is TypeScript.
+ * @param {string} code
+ */
+const isTypeScript = (code) => languageOf(code.trim())?.startsWith('t') === true;
+
+/**
+ * Where a part of a text begins. Lines end as V8 counts them.
+ * @param {string} whole
+ * @param {string} part
+ * @returns {Piece}
+ */
+function place(whole, part) {
+  // What a fence says may be the code as well.
+  const trimmed = whole.trimStart();
+  const from = whole.length - trimmed.length + (languageOf(trimmed.trimEnd()) === undefined ? 0 : trimmed.indexOf('\n'));
+  const lines = whole.slice(0, Math.max(whole.indexOf(part, from), 0)).split(LINE);
+  return { text: part, line: lines.length - 1, column: /** @type {string} */ (lines.at(-1)).length };
+}
+
+/**
+ * Where the code ends, as the user counts.
+ * @param {string} code
+ * @returns {{ line: number, column: number }} of the character after it, from 1
+ */
+function endOf(code) {
+  const { text, line, column } = place(code, strip(code));
+  const lines = text.split(LINE);
+  return { line: line + lines.length, column: /** @type {string} */ (lines.at(-1)).length + (lines.length === 1 ? column : 0) + 1 };
 }
 
 /**
@@ -61,40 +114,83 @@ function normalizeCode(code) {
 /**
  * @param {string} bare
  * @param {string} end what separates the code from the brace after it
+ * @param {boolean} [typed] it is TypeScript
  */
-function wrap(bare, end) {
+function wrap(bare, end, typed = false) {
   if (bare.startsWith('async (')) {
     return bare;
   }
-  return STATEMENT.test(bare) ? `async () => { ${bare}${end}}` : `async () => { return ${bare}${end}}`;
+  return STATEMENT.test(bare) || (typed && DECLARATION.test(bare)) ? `async () => { ${bare}${end}}` : `async () => { return ${bare}${end}}`;
 }
 
 /**
  * What calls the normalized code. It differs in one thing: a comment at the end of the code ends there.
  * @param {string} code
+ * @param {boolean} typed it is TypeScript
  * @returns {Body}
  */
-function normalBody(code) {
-  const bare = strip(code);
-  const wrapped = wrap(bare, '\n');
-  return { text: `return (${wrapped}\n)()`, prefix: 'return ('.length + wrapped.indexOf(bare) };
+function normalBody(code, typed) {
+  const { text: bare, line, column } = place(code, strip(code));
+  const wrapped = wrap(bare, '\n', typed);
+  const before = wrapped === bare ? 0 : wrapped.length - bare.length - '\n}'.length;
+  return { text: `return (${wrapped}\n)()`, line, column: column - 'return ('.length - before };
 }
+
+/** What a module has before the user's own text where `globalThis` is shadowed. */
+const SHADOW = 'var globalThis; ';
+
+/**
+ * The code as a module.
+ * @param {string} code
+ * @returns {Body}
+ */
+const mainModule = (code) => ({ ...place(code, strip(code)), name: FILE });
+
+/**
+ * The same without `globalThis`.
+ * @param {Body} main
+ * @returns {Body}
+ */
+const shadowed = ({ text, line, column, name }) => ({ text: SHADOW + text, line, column: column - SHADOW.length, name });
+
+/**
+ * @typedef {object} Form
+ * @property {Body} code
+ * @property {string} guard
+ * @property {boolean} hasKeyword
+ */
+
+const BEFORE = 'return (async () => (';
+const AFTER = '\n))()';
 
 /**
  * Code that may be one function expression as a whole, as a body that evaluates to a promise of the function; undefined for
  * all other code. The guard compiles where it is not one: no arrow function is an operand, and no function can be assigned to.
  * @param {string} code
- * @returns {{ code: Body, guard: string } | undefined}
+ * @returns {Form | undefined}
  */
 function functionForm(code) {
-  const bare = withoutSemicolons(strip(code));
-  const start = FUNCTION_START.exec(bare.replace(LEADING_COMMENTS, ''));
-  if (start === null) {
-    return undefined;
-  }
-  const guard = start[1] === undefined ? `return (0 + ${bare}\n)` : `return (${bare}\n= 0)`;
-  const before = 'return (async () => (';
-  return { code: { text: `${before}${bare}\n))()`, prefix: before.length }, guard };
+  const piece = place(code, withoutSemicolons(strip(code)));
+  const start = FUNCTION_START.exec(piece.text.replace(LEADING_COMMENTS, ''));
+  return start === null ? undefined : form(piece, start[1] !== undefined);
 }
 
-module.exports = { functionForm, normalBody, normalizeCode };
+/**
+ * @param {Piece} piece
+ * @param {boolean} hasKeyword
+ * @returns {Form}
+ */
+function form({ text, line, column }, hasKeyword) {
+  const guard = hasKeyword ? `return (${text}\n= 0)` : `return (0 + ${text}\n)`;
+  return { code: { text: BEFORE + text + AFTER, line, column: column - BEFORE.length }, guard, hasKeyword };
+}
+
+/**
+ * The same with a body in which only what is between the places has changed.
+ * @param {Form} before
+ * @param {Body} body
+ */
+const refilled = ({ hasKeyword }, { text, line, column }) =>
+  form({ text: text.slice(BEFORE.length, -AFTER.length), line, column: column + BEFORE.length }, hasKeyword);
+
+module.exports = { endOf, functionForm, isTypeScript, mainModule, normalBody, normalizeCode, refilled, shadowed };

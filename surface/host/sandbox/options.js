@@ -2,8 +2,12 @@
 // Options of the sandboxes: wrong ones are refused by name, missing ones have defaults.
 
 const { invalid } = require('../../error.js');
+const { CallbackRecord } = require('../../callback.js');
+const { stamp } = require('../../handle.js');
+const { LEAST_MEMORY } = require('../../options.js');
+const { CALLBACK, KIND } = require('../../protocol.js');
+const { isSignal } = require('../signals.js');
 
-const LEAST_MEMORY = 8;
 const MOST = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -25,6 +29,23 @@ function checkOptions(options) {
   }
   return /** @type {Record<string, any>} */ (options);
 }
+
+/**
+ * An option that is the object's own: others are nobody's choice.
+ * @param {any} options
+ * @param {string} name
+ * @returns {any} undefined where there is none
+ */
+const own = (options, name) => (Object.hasOwn(options, name) ? options[name] : undefined);
+
+/**
+ * Options of ours for the API, which reads inherited ones as well.
+ * @template {object} O
+ * @param {O} options
+ * @returns {O}
+ */
+const bare = (options) => Object.setPrototypeOf(options, null);
+
 /**
  * @param {Record<string, any>} options
  * @param {string} name
@@ -33,7 +54,7 @@ function checkOptions(options) {
  * @returns {number}
  */
 function readNumber(options, name, fallback, least) {
-  const value = options[name];
+  const value = own(options, name);
   if (value === undefined || value === null) {
     return fallback;
   }
@@ -42,6 +63,90 @@ function readNumber(options, name, fallback, least) {
   }
   return value;
 }
+
+/**
+ * What becomes of console calls.
+ * @param {Record<string, any>} options
+ * @param {{ entries: number, length: number }} fallback
+ * @returns {import('./execution.js').Console}
+ */
+function readConsole(options, fallback) {
+  const { onLog, ...limits } = readLogging(options, fallback);
+  /** @type {(level: string, message: string) => void} */
+  const target = (level, message) => onLog?.({ level, message });
+  return { ...limits, listener: onLog && stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.IGNORED)) };
+}
+
+/**
+ * @typedef {object} Logging
+ * @property {number} entries that are kept
+ * @property {number} length of each in characters
+ * @property {((entry: { level: string, message: string, pluginId?: string, isolateId?: string }) => void) | undefined} onLog
+ */
+
+/**
+ * @param {Record<string, any>} options
+ * @param {{ entries: number, length: number }} fallback
+ * @returns {Logging}
+ */
+function readLogging(options, fallback) {
+  const entries = Math.trunc(readNumber(options, 'maxLogEntries', fallback.entries, 0));
+  const length = Math.trunc(readNumber(options, 'maxLogLength', fallback.length, 1));
+  return { entries, length, onLog: readListener(options, 'onLog') };
+}
+
+/**
+ * A function of the host's that hears of something; what its promise rejects with is nobody's concern.
+ * @param {Record<string, any>} options
+ * @param {string} name
+ * @returns {((entry: any) => void) | undefined}
+ */
+function readListener(options, name) {
+  const listener = own(options, name);
+  if (listener === undefined || listener === null) {
+    return undefined;
+  }
+  if (typeof listener !== 'function') {
+    throw wrong(name, 'a function');
+  }
+  return (entry) => {
+    /** @type {unknown} */
+    const heard = listener(entry);
+    if (heard instanceof Promise) {
+      heard.catch(() => {});
+    }
+  };
+}
+
+/**
+ * What may abort an execution.
+ * @param {unknown} options of the execution
+ * @returns {any} undefined where there is none
+ */
+function readSignal(options) {
+  const signal = own(checkOptions(options), 'signal');
+  if (signal === undefined || signal === null) {
+    return undefined;
+  }
+  if (!isSignal(signal)) {
+    throw wrong('signal', 'an AbortSignal');
+  }
+  return signal;
+}
+
+/** What an execution may give out and ask for, where nobody says. */
+const UNLIMITED = Object.freeze({ output: MOST, calls: MOST });
+
+/**
+ * Bytes of JSON that a result may take, and how often an execution may call its host.
+ * @param {Record<string, any>} options
+ * @param {{ output: number, calls: number }} [fallback]
+ * @returns {{ output: number, calls: number }}
+ */
+const readQuota = (options, fallback = UNLIMITED) => ({
+  output: readNumber(options, 'maxOutputSize', fallback.output, 0),
+  calls: readNumber(options, 'maxApiCalls', fallback.calls, 0),
+});
 
 /**
  * `memoryLimit` in whole megabytes.
@@ -65,12 +170,13 @@ function readEnvironment(name) {
 /**
  * @param {Record<string, any>} options
  * @param {string} name
- * @returns {boolean} false where there is none
+ * @param {boolean} [fallback]
+ * @returns {boolean}
  */
-function readBoolean(options, name) {
-  const value = options[name];
+function readBoolean(options, name, fallback = false) {
+  const value = own(options, name);
   if (value === undefined || value === null) {
-    return false;
+    return fallback;
   }
   if (typeof value !== 'boolean') {
     throw wrong(name, 'a boolean');
@@ -78,4 +184,44 @@ function readBoolean(options, name) {
   return value;
 }
 
-module.exports = { checkOptions, readBoolean, readEnvironment, readMemory, readNumber, wrong };
+/** Isolates that wait for an execution, and how many may. */
+const WARM = 1;
+const MOST_WARM = 64;
+
+/**
+ * How many isolates are to be ready for the executions that come next.
+ * @param {Record<string, any>} options
+ */
+const readWarm = (options) => Math.min(Math.trunc(readNumber(options, 'warm', WARM, 0)), MOST_WARM);
+
+/** Names of the web that guests can have, by their bits; surface/web/index.js has the same. */
+const WEB = Object.freeze([
+  'TextEncoder', 'TextDecoder', 'URL', 'URLSearchParams', 'atob', 'btoa', 'structuredClone', 'crypto', 'performance',
+]);
+
+/**
+ * What a guest gets of the web.
+ * @param {Record<string, any>} options
+ * @returns {number} bits of WEB
+ */
+function readWeb(options) {
+  const web = own(options, 'web');
+  if (web === undefined || web === null || web === false) {
+    return 0;
+  }
+  const names = web === true ? WEB : web;
+  if (!Array.isArray(names)) {
+    throw wrong('web', `a boolean or an array of names: ${WEB.join(', ')}`);
+  }
+  return names.reduce((bits, name) => {
+    const index = WEB.indexOf(name);
+    if (index < 0) {
+      throw wrong('web', `a boolean or an array of names: ${WEB.join(', ')}`);
+    }
+    return bits | (1 << index);
+  }, 0);
+}
+
+module.exports = {
+  bare, checkOptions, own, readBoolean, readConsole, readEnvironment, readListener, readLogging, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, wrong,
+};

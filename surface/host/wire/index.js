@@ -3,6 +3,7 @@
 // of carriers beside the bytes. `t` (ArrayBuffer), `u` (SharedArrayBuffer) and `\` (anything else) are followed by an index
 // into the table.
 
+const { MOST_WEIGHT } = require('./leaf-reader.js');
 const { Reader } = require('./reader.js');
 const { Writer } = require('./writer.js');
 
@@ -32,4 +33,4 @@ function deserialize(bytes, table, hooks) {
   return new Reader(bytes, table, hooks).run();
 }
 
-module.exports = { deserialize, serialize };
+module.exports = { deserialize, MOST_WEIGHT, Reader, serialize };

@@ -6,7 +6,8 @@
 const { types } = require('node:util');
 const { TAG: CARRIER } = require('../../protocol.js');
 const { uncurryThis, isArray } = require('../../primordials.js');
-const { malformed } = require('./refusal.js');
+const { malformed, unreadable, tooHeavy } = require('./refusal.js');
+const { costOf, MOST_TOGETHER } = require('./regexp-cost.js');
 const { Source } = require('./source.js');
 const { REGEXP_FLAG, TAG, VERSION, VIEW_FLAG, VIEW_TAG } = require('./tags.js');
 const { byteLengthOf, isResizable, KINDS, sharedLengthOf } = require('./views.js');
@@ -15,6 +16,7 @@ const { byteLengthOf, isResizable, KINDS, sharedLengthOf } = require('./views.js
  * @typedef {object} ReadHooks
  * @property {(carrier: any) => unknown} resolve the value of a carrier that is not a buffer
  * @property {number} [maxDepth]
+ * @property {number} [maxWeight] bytes that the value may take
  */
 
 const { isArrayBuffer, isSharedArrayBuffer } = types;
@@ -24,6 +26,35 @@ const FLAGS = /** @type {[string, number][]} */ (Object.entries(REGEXP_FLAG));
 const ALL_FLAGS = FLAGS.reduce((bits, [, bit]) => bits | bit, 0);
 /** Address space that the resizable buffers of one value may set aside. */
 const MOST_RESERVED = 2 ** 34;
+
+/**
+ * The same of all that this thread has from guests and has not collected, and how many those may be: each takes two parts of the
+ * process's address space, of which Linux allows 65,530.
+ */
+const MOST_RESERVED_BY_ALL = 2 ** 40;
+const MOST_RESIZABLE = 4096;
+const resizable = { count: 0, reserved: 0 };
+const collected = new FinalizationRegistry(/** @param {number} reserved */ (reserved) => {
+  resizable.count -= 1;
+  resizable.reserved -= reserved;
+});
+const followBuffer = uncurryThis(FinalizationRegistry.prototype.register);
+
+/**
+ * A buffer that can be resized is there until it is collected.
+ * @param {ArrayBuffer} buffer
+ * @param {number} reserved
+ */
+function follow(buffer, reserved) {
+  resizable.count += 1;
+  resizable.reserved += reserved;
+  followBuffer(collected, buffer, reserved);
+}
+
+/** Bytes that a value may take here, as far as that can be told: a host would not survive any number. */
+const MOST_WEIGHT = 2 ** 29;
+/** What an object takes at least, and what some take besides. */
+const WEIGHT = Object.freeze({ OBJECT: 64, VIEW: 128, REGEXP: 512, ERROR: 256, DATE: 32, STRING: 24, PROPERTY: 24, ELEMENT: 8, SPARSE: 48, MAP: 48, SET: 32 });
 
 /**
  * An array to store things in. Without a prototype none of them can end in a setter.
@@ -39,8 +70,9 @@ class LeafReader extends Source {
    * @param {Uint8Array} bytes
    * @param {unknown[]} table
    * @param {ReadHooks} hooks
+   * @param {number} [weight] bytes that count with the value
    */
-  constructor(bytes, table, hooks) {
+  constructor(bytes, table, hooks, weight = 0) {
     super(bytes);
     this.table = table;
     this.hooks = hooks;
@@ -48,6 +80,13 @@ class LeafReader extends Source {
     this.objects = list();
     this.count = 0;
     this.reserved = 0;
+    /** Of the regular expressions so far. */
+    this.cost = 0;
+    /** Where the clock is looked at next. */
+    this.mark = 0;
+    /** Bytes that the value takes so far. */
+    this.weight = weight;
+    this.maxWeight = hooks.maxWeight ?? MOST_WEIGHT;
     /** Indices of the buffers taken from the table. @type {Set<number> | undefined} */
     this.taken = undefined;
   }
@@ -59,7 +98,13 @@ class LeafReader extends Source {
    */
   register(object) {
     this.objects[this.count++] = object;
+    this.weight += WEIGHT.OBJECT;
     return object;
+  }
+
+  /** @param {number} [more] bytes that are to be taken */
+  checkWeight(more = 0) {
+    if ((this.weight += more) > this.maxWeight) throw tooHeavy(this.maxWeight);
   }
 
   reference() {
@@ -70,21 +115,28 @@ class LeafReader extends Source {
   }
 
   date() {
+    this.weight += WEIGHT.DATE;
     return this.register(new Date(this.double()));
   }
 
   regexp() {
     const id = this.count;
     this.register(UNFINISHED);
+    this.weight += WEIGHT.REGEXP;
     const source = this.string();
     const bits = this.varint();
     if (bits & ~ALL_FLAGS) throw malformed('unknown flags of a regular expression');
     let flags = '';
     for (const [flag, bit] of FLAGS) if (bits & bit) flags += flag;
+    const cost = costOf(source, bits);
+    if (cost === Infinity) throw unreadable('a regular expression that takes too long to make');
+    if ((this.cost += cost) > MOST_TOGETHER) throw unreadable('regular expressions that take too long to make');
+    // The clock is looked at before the next part.
+    if (cost > 0) this.mark = this.position;
     try {
       return (this.objects[id] = new RegExp(source, flags));
     } catch {
-      throw malformed('an invalid regular expression');
+      throw unreadable('an invalid regular expression');
     }
   }
 
@@ -122,12 +174,17 @@ class LeafReader extends Source {
   /** A buffer whose bytes follow. An immutable one becomes an ordinary one: few hosts have such a thing. @param {number} tag */
   inlineBuffer(tag) {
     const length = this.size();
-    const resizable = tag === TAG.RESIZABLE_ARRAY_BUFFER;
-    const maxByteLength = resizable ? this.size() : length;
+    const canResize = tag === TAG.RESIZABLE_ARRAY_BUFFER;
+    const maxByteLength = canResize ? this.size() : length;
     this.require(length);
     if (maxByteLength < length) throw malformed('a buffer longer than it may become');
-    if (resizable && (this.reserved += maxByteLength) > MOST_RESERVED) throw malformed('buffers that may become too long');
-    const buffer = this.newBuffer(length, resizable ? { maxByteLength } : undefined);
+    if (canResize) {
+      const isTooMuch = (this.reserved += maxByteLength) > MOST_RESERVED || resizable.reserved + maxByteLength > MOST_RESERVED_BY_ALL;
+      if (isTooMuch) throw unreadable('buffers that may become too long');
+      if (resizable.count >= MOST_RESIZABLE) throw unreadable('more resizable buffers than a host has room for');
+    }
+    const buffer = this.newBuffer(length, canResize ? { maxByteLength } : undefined);
+    if (canResize) follow(buffer, maxByteLength);
     setBytes(new Uint8Array(buffer), subarray(this.bytes, this.position, this.position + length));
     this.position += length;
     return this.register(buffer);
@@ -142,7 +199,7 @@ class LeafReader extends Source {
     try {
       return new /** @type {any} */ (ArrayBuffer)(length, options);
     } catch {
-      throw malformed('no memory for a buffer');
+      throw unreadable('no memory for a buffer');
     }
   }
 
@@ -155,6 +212,7 @@ class LeafReader extends Source {
     const shared = isSharedArrayBuffer(buffer);
     if (!shared && !isArrayBuffer(buffer)) return buffer;
     this.position++;
+    this.weight += WEIGHT.VIEW;
     return this.register(this.view(buffer, shared));
   }
 
@@ -169,16 +227,16 @@ class LeafReader extends Source {
     const flags = this.version >= VERSION.VIEW_FLAGS_SINCE ? this.varint() : 0;
     const kind = KINDS.get(tag);
     if (kind === undefined) {
-      throw malformed(tag === VIEW_TAG.Float16Array ? 'this host has no Float16Array' : 'an unknown kind of view');
+      throw tag === VIEW_TAG.Float16Array ? unreadable('this host has no Float16Array') : malformed('an unknown kind of view');
     }
     const { View, size } = kind;
     const whole = shared ? sharedLengthOf(buffer) : byteLengthOf(buffer);
     if (offset % size !== 0 || length % size !== 0) throw malformed('a view between two elements');
     if (offset > whole || length > whole - offset) throw malformed('a view beyond its buffer');
-    const resizable = !shared && isResizable(buffer);
+    const canResize = !shared && isResizable(buffer);
     const tracking = (flags & VIEW_FLAG.LENGTH_TRACKING) !== 0;
-    const canTrack = resizable || (shared && buffer.growable === true);
-    const expected = (resizable ? VIEW_FLAG.RESIZABLE_BUFFER : 0) | (tracking ? VIEW_FLAG.LENGTH_TRACKING : 0);
+    const canTrack = canResize || (shared && buffer.growable === true);
+    const expected = (canResize ? VIEW_FLAG.RESIZABLE_BUFFER : 0) | (tracking ? VIEW_FLAG.LENGTH_TRACKING : 0);
     if (flags !== expected || (tracking && !canTrack)) {
       throw malformed('flags of a view that do not fit its buffer');
     }
@@ -186,9 +244,9 @@ class LeafReader extends Source {
       return tracking ? new View(buffer, offset) : new View(buffer, offset, length / size);
     } catch {
       // V8 of Node 20 wants whole elements up to the end of the buffer even where a view follows its length.
-      throw malformed('a view that this host cannot make');
+      throw unreadable('a view that this host cannot make');
     }
   }
 }
 
-module.exports = { LeafReader, list };
+module.exports = { LeafReader, list, MOST_WEIGHT, WEIGHT };

@@ -23,7 +23,7 @@ const { bufferOf, byteLengthOf, isDetached, isLengthTracking, isResizable, maxBy
  * @property {ArrayBuffer[]} [transfer] buffers to move
  * @property {(buffer: SharedArrayBuffer) => unknown} shared the carrier of a shared buffer
  * @property {number} [maxBytes] of bytes and buffers together
- * @property {(stack: string) => string} [stack] what becomes of the stacks of errors
+ * @property {(stack: string, name: string, message: string) => string} [stack] what becomes of the stacks of errors
  * @property {number} [maxDepth]
  */
 

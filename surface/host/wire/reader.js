@@ -1,14 +1,15 @@
 'use strict';
 // Reads a value from bytes that nobody vouches for: there is a value or there is an Error, in time and memory that the length of
-// the bytes bounds. Every property is made as CreateDataProperty makes it: `__proto__` is a key like any other, and no setter
-// runs, whatever became of the prototypes.
+// the bytes bounds.
 //
-// Nothing recurses deeper than RECURSION_LEVELS; see the writer, which does the same. An array is filled with what was
-// read, never made at its announced length: a sparse one is filled at its end, when the number of its elements is known.
+// Nothing recurses deeper than RECURSION_LEVELS; see the writer, which does the same. In the same way reading can be interrupted:
+// what is under way is put aside until it goes on. An array is filled with what was read, never made at its announced length: a
+// sparse one is filled at its end, when the number of its elements is known.
 
+const { performance } = require('node:perf_hooks');
 const { uncurryThis, define, ownKeys } = require('../../primordials.js');
-const { ObjectPrototype } = require('./brand.js');
-const { LeafReader, list } = require('./leaf-reader.js');
+const { list, WEIGHT } = require('./leaf-reader.js');
+const { checkCount, MANY, PropertyReader } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
@@ -18,20 +19,18 @@ const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } 
  * @typedef {object} Frame a container that was put aside
  * @property {number} kind one of `KIND`
  * @property {any} target
- * @property {boolean} waiting for a value; else it is not begun
+ * @property {boolean} waiting for a value; else it is not begun, or was interrupted between two
  * @property {any} key that the value belongs to, or the parts of an error that were read
  * @property {number} index of the value, or the number of entries before it
  * @property {number} length of an array
  * @property {any[]} pairs keys and values of an array, read after its elements
  */
 
-const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7 });
+const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7, PAIRS: 8 });
 
 /** Returned in place of a value that was put aside. */
 const PUT_ASIDE = Object.freeze({});
 
-const ArrayPrototype = Array.prototype;
-const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
 const addToMap = uncurryThis(Map.prototype.set);
 const addToSet = uncurryThis(Set.prototype.add);
 /** @type {any[]} */
@@ -40,56 +39,110 @@ const NONE = [];
 const errorClasses = new Map(Object.entries(ERROR_PROTOTYPES).map(([name, tag]) => [tag, /** @type {any} */ (globalThis)[name]]));
 const SEEN = Object.freeze({ [ERROR_TAG.MESSAGE]: 1, [ERROR_TAG.STACK]: 2, [ERROR_TAG.CAUSE]: 4 });
 
-const inheritedKeys = ownKeys(ObjectPrototype);
-const inherited = new Set(inheritedKeys);
-const SHORTEST_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
-/** With fewer objects than this, looking every key up is cheaper than comparing Object.prototype with what it was. */
-const FEW = 8;
-
 const LONGEST_ARRAY = 4_294_967_295;
+/** Bytes, or pairs of an array, that are read between two looks at the clock. */
+const STRETCH = 2048;
+
 /** An array gets room for this many holes per element and as many more; beyond it is a dictionary. */
 const HOLES = 16;
 
-class Reader extends LeafReader {
+/**
+ * A new error. The frames of this place, which nobody is to see, would take longer than all the rest.
+ * @param {ErrorConstructor} Class
+ * @returns {any}
+ */
+function withoutFrames(Class) {
+  const { stackTraceLimit } = Error;
+  // Hosts may have frozen it.
+  Reflect.set(Error, 'stackTraceLimit', 0);
+  try {
+    return new Class();
+  } finally {
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
+  }
+}
+
+class Reader extends PropertyReader {
   /**
    * @param {Uint8Array} bytes
    * @param {unknown[]} table
    * @param {ReadHooks} hooks
+   * @param {number} [weight]
    */
-  constructor(bytes, table, hooks) {
-    super(bytes, table, hooks);
+  constructor(bytes, table, hooks, weight) {
+    super(bytes, table, hooks, weight);
     this.maxDepth = hooks.maxDepth ?? DEFAULT_MAX_DEPTH;
     // As in the writer.
     this.outside = 0;
     this.room = Math.min(RECURSION_LEVELS, this.maxDepth);
     /** @type {Frame[]} */
     this.aside = list();
-    /** Whether Object.prototype has the keys that it had. @type {boolean | undefined} */
-    this.standard = undefined;
+    /** What was put aside, innermost last. @type {Frame[] | undefined} */
+    this.stack = undefined;
+    /** The value, once all of it is read. @type {any} */
+    this.result = PUT_ASIDE;
+    /** When to interrupt, at what weight, and the position at which to look at clock and weight. */
+    this.until = Infinity;
+    this.allowance = Infinity;
+    this.mark = STRETCH;
+    this.isInterrupted = false;
   }
 
+  /** Reads all of it. */
   run() {
-    this.header();
-    let value = this.value(0);
-    if (value === PUT_ASIDE) value = this.deep(value);
-    if (this.position !== this.end) throw malformed('bytes after the value');
-    return value;
+    this.go();
+    return this.result;
   }
 
-  /** Goes on with what was put aside until all of it is read. @param {unknown} value */
-  deep(value) {
-    /** @type {Frame[]} */
-    const stack = list();
+  /**
+   * Reads on until some time.
+   * @param {number} until as `performance.now()` tells it
+   * @param {number} [allowance] bytes that it may take by then
+   * @returns {boolean} whether all of it is read
+   */
+  readUntil(until, allowance = Infinity) {
+    this.until = until;
+    this.allowance = allowance;
+    this.isInterrupted = false;
+    return this.go();
+  }
+
+  go() {
+    if (this.position === 0) {
+      this.header();
+      this.result = this.value(0);
+      if (this.result === PUT_ASIDE) this.stack = list();
+    }
+    if (this.stack !== undefined && !this.deep(this.stack)) return false;
+    if (this.position !== this.end) throw malformed('bytes after the value');
+    return true;
+  }
+
+  /**
+   * Goes on with what was put aside.
+   * @param {Frame[]} stack
+   * @returns {boolean} false when interrupted
+   */
+  deep(stack) {
     for (;;) {
       for (let index = this.aside.length - 1; index >= 0; index--) stack[stack.length] = this.aside[index];
       this.aside.length = 0;
-      if (stack.length === 0) return value;
+      if (stack.length === 0) return true;
+      if (this.isInterrupted) return false;
       const frame = stack[stack.length - 1];
       stack.length--;
       this.outside = stack.length;
       this.room = Math.min(RECURSION_LEVELS, this.maxDepth - this.outside);
-      value = this.resume(frame, value);
+      this.result = this.resume(frame, this.result);
     }
+  }
+
+  /** Whether it is time to interrupt; asked at the mark. */
+  isLate() {
+    this.mark = this.position + STRETCH;
+    this.checkWeight();
+    this.isInterrupted = this.weight >= this.allowance || performance.now() >= this.until;
+    return this.isInterrupted;
   }
 
   /**
@@ -107,9 +160,10 @@ class Reader extends LeafReader {
         return this.elements(target, index + (waiting ? 1 : 0), length, 0);
       case KIND.SPARSE:
       case KIND.DENSE_END:
-        return this.arrayEnd(target, kind, length, waiting ? withPair(pairs, key, value) : NONE, 0);
+        return this.arrayEnd(target, kind, length, waiting ? withPair(pairs, key, value) : pairs, 0);
+      case KIND.PAIRS: return this.pairs(target, pairs, index, length);
       case KIND.MAP:
-        return waiting ? this.mapValue(target, value, index, 0) : this.map(target, 0, 0);
+        return waiting ? this.mapValue(target, value, index, 0) : this.map(target, index, 0);
       case KIND.MAP_VALUE:
         addToMap(target, key, value);
         return this.map(target, index + 1, 0);
@@ -143,7 +197,10 @@ class Reader extends LeafReader {
   value(level) {
     const tag = this.peek();
     this.position++;
-    if (tag === TAG.ONE_BYTE_STRING) return this.oneByteString();
+    if (tag === TAG.ONE_BYTE_STRING) {
+      this.weight += WEIGHT.STRING;
+      return this.oneByteString();
+    }
     if (tag === TAG.INT32) return this.int32();
     if (tag === TAG.BEGIN_OBJECT) return this.begin(KIND.OBJECT, {}, 0, level);
     switch (tag) {
@@ -155,6 +212,7 @@ class Reader extends LeafReader {
       case TAG.BEGIN_DENSE_ARRAY: {
         const length = this.varint();
         this.require(length);
+        this.checkWeight(length * WEIGHT.ELEMENT);
         return this.begin(KIND.ELEMENTS, [], length, level);
       }
       case TAG.BEGIN_SPARSE_ARRAY: return this.begin(KIND.SPARSE, [], this.varint(), level);
@@ -218,64 +276,21 @@ class Reader extends LeafReader {
    */
   properties(object, count, level) {
     for (;;) {
+      if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.OBJECT, object, false, 0, count, 0, NONE);
       const tag = this.peek();
       if (tag === TAG.END_OBJECT) break;
       const key = this.key(tag);
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(KIND.OBJECT, object, true, key, count, 0, NONE);
+      if (count >= MANY) this.checkNew(object, key, count);
       this.property(object, key, value);
+      this.weight += WEIGHT.PROPERTY;
       count++;
     }
     this.position++;
     if (this.varint() !== count) throw malformed('a wrong number of properties');
-    if (ownEnumerableKeys(object).length !== count) throw malformed('a property twice');
+    if (count <= MANY) checkCount(object, count);
     return object;
-  }
-
-  /**
-   * @param {number} tag which is not taken yet
-   * @returns {any} a string or number
-   */
-  key(tag) {
-    this.position++;
-    switch (tag) {
-      case TAG.ONE_BYTE_STRING: return this.name();
-      case TAG.INT32: return this.int32();
-      case TAG.UINT32: return this.varint();
-      case TAG.DOUBLE: return this.double();
-      case TAG.TWO_BYTE_STRING: return this.twoByteString();
-      case TAG.UTF8_STRING: return this.utf8String();
-      default: throw malformed('a key that is neither string nor number');
-    }
-  }
-
-  /**
-   * @param {any} object a plain one
-   * @param {any} key
-   * @param {unknown} value
-   */
-  property(object, key, value) {
-    // Assigning is faster, and the same unless the prototype has the key, too.
-    if (this.inherits(key)) define(object, key, value, true, true);
-    else object[key] = value;
-  }
-
-  /** @param {any} key */
-  inherits(key) {
-    if (this.count < FEW) return key in ObjectPrototype;
-    this.standard ??= isStandard();
-    if (!this.standard) return key in ObjectPrototype;
-    return typeof key === 'string' && key.length >= SHORTEST_INHERITED && inherited.has(key);
-  }
-
-  /**
-   * @param {any[]} array
-   * @param {number} index
-   * @param {unknown} value
-   */
-  element(array, index, value) {
-    if (index in ArrayPrototype) define(array, index, value, true, true);
-    else array[index] = value;
   }
 
   /**
@@ -287,6 +302,7 @@ class Reader extends LeafReader {
    */
   elements(array, index, length, level) {
     for (; index < length; index++) {
+      if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.ELEMENTS, array, false, 0, index, length, NONE);
       if (this.peek() === TAG.THE_HOLE) {
         this.position++;
         continue;
@@ -311,6 +327,7 @@ class Reader extends LeafReader {
   arrayEnd(array, kind, length, pairs, level) {
     const end = kind === KIND.SPARSE ? TAG.END_SPARSE_ARRAY : TAG.END_DENSE_ARRAY;
     for (;;) {
+      if (this.position >= this.mark && this.isLate()) return this.putAside(kind, array, false, 0, 0, length, pairs);
       const tag = this.peek();
       if (tag === end) break;
       if (pairs === NONE) pairs = list();
@@ -318,6 +335,7 @@ class Reader extends LeafReader {
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(kind, array, true, key, 0, length, pairs);
       withPair(pairs, key, value);
+      this.weight += WEIGHT.SPARSE;
     }
     this.position++;
     const count = pairs.length / 2;
@@ -325,11 +343,25 @@ class Reader extends LeafReader {
     if (kind === KIND.SPARSE) {
       // A length makes room for all of it, unless the array has been a dictionary before.
       if (length > HOLES * (count + 1)) array.length = LONGEST_ARRAY;
+      else this.checkWeight(length * WEIGHT.ELEMENT);
       array.length = length;
     }
-    for (let index = 0; index < pairs.length; index += 2) {
-      if (isOwn(array, pairs[index])) throw malformed('an element twice');
+    return this.pairs(array, pairs, 0, length);
+  }
+
+  /**
+   * @param {any[]} array
+   * @param {any[]} pairs of keys and values that it gets
+   * @param {number} index of the next
+   * @param {number} length
+   * @returns {unknown}
+   */
+  pairs(array, pairs, index, length) {
+    while (index < pairs.length) {
+      if (Object.hasOwn(array, pairs[index])) throw malformed('an element twice');
       define(array, pairs[index], pairs[index + 1], true, true);
+      index += 2;
+      if (index % STRETCH === 0 && this.isLate()) return this.putAside(KIND.PAIRS, array, false, 0, index, length, pairs);
     }
     if (array.length !== length) throw malformed('an element beyond the end');
     return array;
@@ -343,11 +375,13 @@ class Reader extends LeafReader {
    */
   map(map, count, level) {
     while (this.peek() !== TAG.END_MAP) {
+      if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.MAP, map, false, 0, count, 0, NONE);
       const key = this.value(level + 1);
       if (key === PUT_ASIDE) return this.putAside(KIND.MAP, map, true, 0, count, 0, NONE);
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(KIND.MAP_VALUE, map, true, key, count, 0, NONE);
       addToMap(map, key, value);
+      this.weight += WEIGHT.MAP;
       count++;
     }
     this.position++;
@@ -378,9 +412,11 @@ class Reader extends LeafReader {
    */
   set(set, count, level) {
     while (this.peek() !== TAG.END_SET) {
+      if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.SET, set, false, 0, count, 0, NONE);
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(KIND.SET, set, true, 0, count, 0, NONE);
       addToSet(set, value);
+      this.weight += WEIGHT.SET;
       count++;
     }
     this.position++;
@@ -393,7 +429,8 @@ class Reader extends LeafReader {
     this.require(1);
     const Class = errorClasses.get(this.bytes[this.position]);
     if (Class !== undefined) this.position++;
-    const error = new (Class ?? Error)();
+    this.weight += WEIGHT.ERROR;
+    const error = withoutFrames(Class ?? Error);
     // Nothing of this function's own place, which is what a new error tells: in a stack, and in JavaScriptCore in more.
     for (const key of ownKeys(error)) if (key !== 'stack') delete error[key];
     define(error, 'stack', undefined, true, false);
@@ -435,14 +472,6 @@ function withPair(pairs, key, value) {
   pairs[pairs.length] = key;
   pairs[pairs.length] = value;
   return pairs;
-}
-
-/** Whether Object.prototype has exactly the keys that it had when this file was loaded. */
-function isStandard() {
-  const keys = ownKeys(ObjectPrototype);
-  if (keys.length !== inheritedKeys.length) return false;
-  for (let index = 0; index < keys.length; index++) if (keys[index] !== inheritedKeys[index]) return false;
-  return true;
 }
 
 module.exports = { Reader };

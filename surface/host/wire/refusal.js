@@ -71,7 +71,29 @@ const tooDeep = (limit) => beyond(`Value is nested too deeply: the limit is ${li
 /** @param {number} limit */
 const tooLarge = (limit) => beyond(`Value is too large: the limit is ${limit} bytes`);
 
-/** @param {string} reason */
-const malformed = (reason) => coded(Error, `Unable to deserialize cloned data: ${reason}`, CODE.TRANSFER);
+/** @param {number} limit */
+const tooHeavy = (limit) => beyond(`Value would take too much memory: the limit is ${limit} bytes`);
 
-module.exports = { detached, malformed, tooDeep, tooLarge, uncloneable };
+/**
+ * Bytes that an honest writer may have written, but that cannot be read here.
+ * @param {string} reason
+ */
+const unreadable = (reason) => coded(Error, `Unable to deserialize cloned data: ${reason}`, CODE.TRANSFER);
+
+/** @type {WeakSet<Error>} */
+const malformations = new WeakSet();
+
+/**
+ * Bytes that no honest writer writes.
+ * @param {string} reason
+ */
+function malformed(reason) {
+  const error = unreadable(reason);
+  malformations.add(error);
+  return error;
+}
+
+/** @param {any} error */
+const isMalformation = (error) => malformations.has(error);
+
+module.exports = { detached, isMalformation, malformed, tooDeep, tooHeavy, tooLarge, uncloneable, unreadable };

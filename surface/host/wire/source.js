@@ -4,7 +4,7 @@
 
 const { Buffer } = require('node:buffer');
 const { uncurryThis } = require('../../primordials.js');
-const { malformed } = require('./refusal.js');
+const { malformed, unreadable } = require('./refusal.js');
 const { TAG, VERSION } = require('./tags.js');
 
 const { fromCharCode } = String;
@@ -17,6 +17,8 @@ const reverse = uncurryThis(Uint8Array.prototype.reverse);
 const decode = uncurryThis(TextDecoder.prototype.decode);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** Bytes of the longest BigInt that is read. JavaScript makes one in one go, of a text. */
+const LONGEST_BIGINT = 2 ** 24;
 /** Up to this length JavaScript makes a string faster than a call into the host. */
 const SHORT = 12;
 /** Property names up to this length are looked for among the last ones, which saves making and hashing them. */
@@ -109,6 +111,7 @@ class Source {
     const bitfield = this.varint();
     const length = Math.floor(bitfield / 2);
     this.require(length);
+    if (length > LONGEST_BIGINT) throw unreadable('a BigInt that is too large');
     const start = this.position;
     this.position += length;
     if (length === 0) {
@@ -121,7 +124,7 @@ class Source {
     try {
       magnitude = BigInt(`0x${hexSlice(digits, 0, length)}`);
     } catch {
-      throw malformed('a BigInt that is too large');
+      throw unreadable('a BigInt that is too large');
     }
     return bitfield & 1 ? -magnitude : magnitude;
   }

@@ -1,7 +1,8 @@
 'use strict';
 // Writes a value as V8 would: the same tags, the same order of reads, the same object numbers, so that V8 reads it. Getters
 // run once; what they throw passes through; what they change is looked at again before it is written. What V8 decides by its
-// hidden state is decided by what can be seen: an array without holes is dense, an int32 is an integer.
+// hidden state is decided by what can be seen: an array without holes is dense, even if some of its elements are getters or are
+// not enumerable (V8 would leave the latter out); an int32 is an integer.
 //
 // Nothing recurses deeper than RECURSION_LEVELS: a container that would is put aside, and so are, innermost first, those
 // around it; `run` takes them up again from a stack of its own.
@@ -359,15 +360,15 @@ class Writer extends LeafWriter {
     this.byte(TAG.ERROR);
     const name = `${error.name}`;
     if (isOwn(ERROR_PROTOTYPES, name)) this.byte(/** @type {any} */ (ERROR_PROTOTYPES)[name]);
-    if (message !== undefined && isOwn(message, 'value')) {
-      const text = `${message.value}`;
+    const text = message !== undefined && isOwn(message, 'value') ? `${message.value}` : undefined;
+    if (text !== undefined) {
       this.byte(ERROR_TAG.MESSAGE);
       this.string(text);
     }
     const { stack } = error;
     if (typeof stack === 'string') {
       this.byte(ERROR_TAG.STACK);
-      this.string(this.hooks.stack === undefined ? stack : this.hooks.stack(stack));
+      this.string(this.hooks.stack === undefined ? stack : this.hooks.stack(stack, name, text ?? ''));
     }
     // Last, for it may lead back to the error itself.
     if (cause !== undefined && isOwn(cause, 'value')) {

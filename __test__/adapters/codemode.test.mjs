@@ -1,0 +1,119 @@
+// `isolated-v8/codemode` under `@cloudflare/codemode` itself: its MCP server and its tool for TanStack AI.
+
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { codeMcpServer } from '@cloudflare/codemode/mcp';
+import { createCodeTool, tanstackTools } from '@cloudflare/codemode/tanstack-ai';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { toolDefinition } from '@tanstack/ai';
+import { z } from 'zod';
+import { createExecutor } from 'isolated-v8/codemode';
+
+const executor = createExecutor({ timeout: 10_000 });
+
+describe('an MCP server behind one tool', () => {
+  async function withClient(use) {
+    const upstream = new McpServer({ name: 'shop', version: '1.0.0' });
+    upstream.registerTool('get-price', { inputSchema: { item: z.string() } }, async ({ item }) => {
+      if (item === 'moon') throw new Error('not for sale');
+      return { content: [{ type: 'text', text: JSON.stringify({ item, price: item.length }) }] };
+    });
+    const server = await codeMcpServer({ server: upstream, executor });
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    await server.connect(far);
+    const client = new Client({ name: 'test', version: '1.0.0' });
+    await client.connect(near);
+    try {
+      await use((code) => client.callTool({ name: 'code', arguments: { code } }), client);
+    } finally {
+      await client.close();
+    }
+  }
+
+  test('its code calls the tools', () => withClient(async (call, client) => {
+    const { tools } = await client.listTools();
+    assert.deepEqual(tools.map(({ name }) => name), ['code']);
+    const code = 'async () => { const all = await Promise.all(["apple", "fig"].map((item) => codemode.get_price({ item }))); return all.map(({ price }) => price); }';
+    const { content, isError } = await call(code);
+    assert.equal(isError, undefined);
+    assert.deepEqual(JSON.parse(content[0].text), [5, 3]);
+  }));
+
+  test('errors of tools and of the code come back', () => withClient(async (call) => {
+    const failed = await call('async () => codemode.get_price({ item: "moon" })');
+    assert.deepEqual(failed, { content: [{ type: 'text', text: 'Error: not for sale' }], isError: true });
+    const caught = await call('async () => { try { await codemode.get_price({ item: "moon" }); } catch (error) { return error.message; } }');
+    assert.equal(caught.content[0].text, 'not for sale');
+    assert.match((await call('async () => { syntax error')).content[0].text, /^Error: Unexpected identifier 'error'/);
+    assert.equal((await call('async () => typeof process + typeof require + typeof fetch')).content[0].text, 'undefinedundefinedundefined');
+  }));
+});
+
+test('a tool of TanStack AI', async () => {
+  const sum = toolDefinition({ name: 'sum', description: 'Adds', inputSchema: z.object({ a: z.number(), b: z.number() }) }).server(async ({ a, b }) => a + b);
+  const tool = createCodeTool({ tools: [tanstackTools([sum], 'math')], executor });
+  assert.deepEqual(await tool.execute({ code: 'async () => { console.log("now"); return math.sum({ a: 2, b: 3 }); }' }), { result: 5, logs: ['now'] });
+  await assert.rejects(tool.execute({ code: 'async () => { throw new Error("no"); }' }), { message: /^Code execution failed: no/ });
+});
+
+describe('the executor alone', () => {
+  test('names are those that the model is shown', async () => {
+    const fns = { 'a-b.c': async () => 1, '2nd': async () => 2, delete: async () => 3, 'ü!': async () => 4 };
+    const { result } = await executor.execute('async () => [await x.a_b_c(), await x._2nd(), await x.delete_(), await x._()]', [{ name: 'x', fns }]);
+    assert.deepEqual(result, [1, 2, 3, 4]);
+  });
+
+  test('functions without a namespace are in `codemode`', async () => {
+    assert.deepEqual(await executor.execute('async () => codemode.f(1, "b")', { f: async (...args) => args }), { result: [1, 'b'], logs: [] });
+  });
+
+  test('they give promises, and run at the same time', async () => {
+    let most = 0, now = 0;
+    const slow = async (x) => { most = Math.max(most, now += 1); await new Promise((resolve) => { setTimeout(resolve, 50); }); now -= 1; return x; };
+    const fail = async () => { throw new RangeError('no'); };
+    const code = `async () => {
+      const caught = await codemode.fail().catch((error) => error.message);
+      const settled = await Promise.allSettled([codemode.slow(1), codemode.fail(), codemode.slow(2)]);
+      return [caught, settled.map(({ status }) => status), await codemode.slow(3).then((x) => x + 1)];
+    }`;
+    assert.deepEqual((await executor.execute(code, { slow, fail })).result, ['no', ['fulfilled', 'rejected', 'fulfilled'], 4]);
+    assert.equal(most, 2);
+  });
+
+  test('code comes in many shapes', async () => {
+    const fns = { one: async () => 1 };
+    for (const code of ['async () => codemode.one();', '() => codemode.one()', '```js\nasync () => codemode.one()\n```', 'return codemode.one()', 'codemode.one()', 'function () { return codemode.one() }', 'async () => codemode.one() // the end']) {
+      assert.deepEqual(await executor.execute(code, fns), { result: 1, logs: [] }, code);
+    }
+  });
+
+  test('a provider may be called anything that code can name', async () => {
+    const request = async () => 1;
+    const { result } = await executor.execute('async () => { let sum = 0; for (let i = 0; i < 60; i += 1) sum += await api.request(); return sum; }', [{ name: 'api', fns: { request } }]);
+    assert.equal(result, 60);
+    assert.equal((await executor.execute('async () => 1', [{ name: 'a b', fns: {} }])).error, 'Provider name "a b" is not a valid JavaScript identifier');
+  });
+
+  test('a prelude adds what exists inside only', async () => {
+    const provider = { name: 'codemode', fns: { twice: async (x) => x * 2 }, prelude: 'codemode.step = async (name, run) => ({ name, value: await run() })' };
+    const { result } = await executor.execute('async () => codemode.step("one", () => codemode.twice(21))', [provider, { name: 'other', fns: {} }]);
+    assert.deepEqual(result, { name: 'one', value: 42 });
+  });
+
+  test('what fails is told, never thrown', async () => {
+    const quick = createExecutor({ timeout: 200 });
+    assert.deepEqual(await quick.execute('async () => { for (;;); }', {}), { result: undefined, error: 'Execution timeout after 200ms', logs: [] });
+    assert.deepEqual(await quick.execute('async () => 1', [], { connectors: [{ name: 'github' }] }), {
+      result: undefined, error: 'Connectors are bound to Workers: pass their tools as providers',
+    });
+    assert.deepEqual(await quick.execute(undefined, {}), { result: undefined, error: '`code` must be a string' });
+    assert.throws(() => createExecutor({ timeout: 'soon' }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /`timeout`/ });
+  });
+
+  test('executions share nothing', async () => {
+    await executor.execute('async () => { Array.prototype.mark = 1; codemode.mark = 1; }', { f: async () => 1 });
+    assert.deepEqual((await executor.execute('async () => [[].mark, codemode.mark]', { f: async () => 1 })).result, [undefined, undefined]);
+  });
+});

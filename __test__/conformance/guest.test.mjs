@@ -1,0 +1,5 @@
+// The cases inside an isolate.
+
+import { runSuite } from './suite.mjs';
+
+runSuite(1);

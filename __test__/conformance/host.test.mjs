@@ -1,0 +1,5 @@
+// The cases on this host.
+
+import { runSuite } from './suite.mjs';
+
+runSuite(0);

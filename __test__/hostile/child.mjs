@@ -1,0 +1,117 @@
+// The process that hostile programs run in: `child.mjs <JSON>`, where that is { file, runs }, each run a way and a program's name. It says on its standard output, one
+// line of JSON each, what it begins, how that has ended, and what is left of it.
+
+import { writeSync } from 'node:fs';
+import { programsOf } from './corpus.mjs';
+import { Gaps, forgetPeak, now, peak, resident, watchDelays } from './measure.mjs';
+import { executed, thrown, valued } from './outcome.mjs';
+
+/** Has the host collect its own garbage. Guests of a host that shows its collector would have it, too. */
+const collect = globalThis.gc ?? (() => globalThis.Bun?.gc(true));
+globalThis.gc = undefined;
+const { default: ivm } = await import('../../index.mjs');
+
+const MEGABYTE = 2 ** 20;
+const REST_MS = 2_000;
+/** After this time a guest that has not stopped is given up for certain. */
+const MOST_GRACE_MS = 6_000;
+
+const { file, runs, together } = JSON.parse(process.argv[2]);
+const tell = (line) => writeSync(1, `${JSON.stringify(line)}\n`);
+const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
+
+/** What every program can call. */
+const HOST = {
+  echo: (...args) => args.length,
+  later: async (...args) => args.length,
+  fail: () => { throw new RangeError('refused'); },
+};
+const module = file.includes('/') ? await import(file) : {};
+const granted = { ...HOST, ...module.granted };
+
+const call = (program) => (program.script ? program.code : `(${program.code})()`);
+/** What begins with no statement's keyword would be taken for an expression. */
+const body = (program) => (program.script ? `if (1) {}\n${program.code}` : program.code);
+const limits = ({ timeout, waits, wall }) => ({ [waits || wall ? 'deadline' : 'timeout']: timeout, promise: waits, copy: true });
+/** In a sandbox it is waited for; elsewhere it gives a promise. */
+const later = new ivm.Callback(HOST.echo, { async: true });
+
+/** Ways to run a program; each gives the outcome, in words. */
+const WAYS = {
+  async async(program) {
+    const isolate = new ivm.Isolate({ memoryLimit: program.memory });
+    try {
+      const context = await isolate.createContext();
+      for (const [name, value] of Object.entries(granted)) await context.global.set(name, name === 'later' ? later : value);
+      return valued(await context.eval(call(program), limits(program)));
+    } catch (error) {
+      return thrown(error);
+    } finally {
+      if (!isolate.isDisposed) isolate.dispose();
+    }
+  },
+  async sandbox(program) {
+    const sandbox = ivm.createSandbox(granted, { timeout: program.timeout, memoryLimit: program.memory });
+    return executed(await sandbox.execute(body(program)), program.timeout);
+  },
+  async sync(program) {
+    const isolate = new ivm.Isolate({ memoryLimit: program.memory });
+    try {
+      const context = isolate.createContextSync();
+      for (const [name, value] of Object.entries(granted)) context.global.setSync(name, name === 'later' ? later : value);
+      return valued(await context.evalSync(call(program), limits(program)));
+    } catch (error) {
+      return thrown(error);
+    } finally {
+      if (!isolate.isDisposed) isolate.dispose();
+    }
+  },
+};
+
+/** Whether a new isolate answers. */
+async function answers() {
+  const isolate = new ivm.Isolate();
+  const sum = await (await isolate.createContext()).eval('1 + 1', { timeout: 20_000 });
+  isolate.dispose();
+  return sum === 2;
+}
+
+const programs = new Map((await programsOf(file)).map((program) => [program.name, program]));
+const warm = { name: '', code: '() => 1', timeout: 5_000, memory: 32 };
+for (const way of Object.values(WAYS)) await way(warm);
+await answers();
+
+const start = resident();
+const gaps = new Gaps();
+
+async function run(way, name) {
+  tell({ begins: name, way });
+  forgetPeak();
+  const before = resident();
+  const delay = watchDelays();
+  gaps.take();
+  const since = now();
+  const outcome = await WAYS[way](programs.get(name));
+  const took = now() - since;
+  const delayed = delay();
+  const gap = gaps.take();
+  const answered = await answers();
+  const worst = way === 'sync' ? 0 : Math.max(gap, gaps.take());
+  tell({ ended: name, way, outcome, took, delayed, gap: worst, grown: peak() - before, answered });
+}
+
+if (together) await Promise.all(runs.map(([way, name]) => run(way, name)));
+else for (const [way, name] of runs) await run(way, name);
+
+// A sandbox answers before its guest has stopped or is given up.
+const until = now() + MOST_GRACE_MS;
+while (ivm.engineStats().alive > 0 && now() < until) await sleep(20);
+forgetPeak();
+gaps.take();
+await sleep(REST_MS);
+const gap = gaps.take();
+// What guests sent is the host's to collect, some time.
+collect();
+const lost = ivm.engineStats().lostBytes / MEGABYTE;
+tell({ rests: true, gap, grown: resident() - start, lost, polluted: ({}).polluted !== undefined });
+gaps.stop();

@@ -1,0 +1,78 @@
+// All hostile programs, as plain data with every field filled in.
+//
+// What a program's file may say of it, beside `name`:
+// code       body of a function, run as `(() => { code })()`; with `script: true` run as it stands, and after a statement in sandboxes
+// async      the function is an async one; with `promised` its result is a promise. Either way that is waited for, and the time
+//            limit is a `deadline` (a `timeout` ends with the code's own run)
+// ends       how it has to end: `value <JSON>`, `timeout`, `memory`, `unresponsive`, `throws <JSON>` or `<name>: <message>`, where
+//            `…` stands for anything. A list where V8's own choice (when it collects garbage, say) decides
+// sandbox    the same in `createSandbox`, where it differs (`unresponsive` is `timeout` there)
+// timeout    milliseconds. Without `async` and `promised` a guest that waits for its host does not use it up; with `wall` it does
+// memory     the isolate's `memoryLimit`, MB
+// peak       MB by which the process may grow meanwhile
+// kept       MB that it may keep, beside what is lost: hosts do not give back all that their own heap has once had
+
+/** Ways to run a program. */
+export const WAYS = ['async', 'sandbox', 'sync'];
+
+/** For what is to be stopped, and for what ends by itself. */
+const TIMEOUT_MS = 50;
+const LONG_TIMEOUT_MS = 5_000;
+const STOPPED = /^(timeout|unresponsive)$/;
+const MEMORY_MB = 32;
+const PEAK_MB = 160;
+const KEPT_MB = 64;
+
+const FILES = [
+  'loops', 'compiled', 'builtins', 'memory', 'buffers', 'wasm', 'texts', 'sources', 'stack', 'promises', 'results', 'errors', 'calls', 'large',
+];
+
+const list = (ends) => (Array.isArray(ends) ? ends : [ends]);
+
+/** A sandbox answers at its timeout, and a script that stands in one has no value. */
+const inSandbox = (ends, script) =>
+  ends.map((end) => (end === 'unresponsive' ? 'timeout' : script && end.startsWith('value ') ? 'value undefined' : end));
+
+/**
+ * @typedef {object} Program
+ * @property {string} name
+ * @property {string} group
+ * @property {string} code
+ * @property {{ async: string[], sandbox: string[], sync: string[] }} ends
+ * @property {number} timeout
+ * @property {number} memory
+ * @property {number} peak
+ * @property {number} kept
+ * @property {boolean} waits
+ * @property {boolean} wall
+ */
+
+/** @returns {Program} */
+function complete(group, { name, code, script = false, async = false, promised = false, ...rest }) {
+  const all = list(rest.ends);
+  const usual = all.some((end) => STOPPED.test(end)) ? TIMEOUT_MS : LONG_TIMEOUT_MS;
+  const { sandbox, timeout = usual, memory = MEMORY_MB, peak = PEAK_MB, kept = KEPT_MB, wall = false } = rest;
+  return Object.freeze({
+    name,
+    group,
+    code: script ? code : `${async ? 'async ' : ''}() => {\n${code}\n}`,
+    script,
+    ends: { async: all, sync: all, sandbox: sandbox === undefined ? inSandbox(all, script) : list(sandbox) },
+    timeout,
+    memory,
+    peak,
+    kept,
+    waits: async || promised,
+    wall,
+  });
+}
+
+/** The programs of one file. */
+export async function programsOf(file) {
+  const { group, defaults, programs } = await import(file.includes('/') ? file : `./programs/${file}.mjs`);
+  return programs.map((program) => complete(group, { ...defaults, ...program }));
+}
+
+export async function everyProgram() {
+  return (await Promise.all(FILES.map(programsOf))).flat();
+}

@@ -1,0 +1,54 @@
+// How a program has ended, in words, and whether that is what it had to.
+
+const MOST_CHARACTERS = 300;
+const MOST_ENTRIES = 20;
+const MOST_DEPTH = 4;
+
+const WORDS = {
+  ERR_ISOLATE_TIMEOUT: 'timeout',
+  ERR_ISOLATE_DEADLINE: 'timeout',
+  ERR_ISOLATE_MEMORY: 'memory',
+  ERR_ISOLATE_UNRESPONSIVE: 'unresponsive',
+};
+const OUT_OF_MEMORY = 'Isolate was disposed during execution due to memory limit';
+
+const cut = (text) => (text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text);
+
+/** JSON of small values; the beginning of large ones. */
+function sketch(value, depth = 0) {
+  if (typeof value === 'string') return JSON.stringify(cut(value));
+  if (typeof value === 'bigint') return value < 2n ** 64n ? `${value}n` : 'a BigInt';
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (depth === MOST_DEPTH) return '…';
+  if (Array.isArray(value)) return `[${value.slice(0, MOST_ENTRIES).map((item) => sketch(item, depth + 1))}]`;
+  const keys = Object.keys(value).slice(0, MOST_ENTRIES);
+  return `{${keys.map((key) => `${JSON.stringify(cut(key))}:${sketch(value[key], depth + 1)}`)}}`;
+}
+
+export const valued = (value) => `value ${cut(sketch(value))}`;
+
+/** The outcome of a call that has thrown. */
+export function thrown(error) {
+  if (!(error instanceof Error)) return `throws ${cut(sketch(error))}`;
+  return WORDS[error.code] ?? cut(`${error.name}: ${error.message}`);
+}
+
+const MESSAGE_ONLY = 'error ';
+
+/** The outcome of an execution in a sandbox, which tells messages only. */
+export function executed({ error, result }, timeout) {
+  if (error === undefined) return valued(result);
+  if (error === `Execution timed out after ${timeout}ms`) return 'timeout';
+  return error === OUT_OF_MEMORY ? 'memory' : cut(`${MESSAGE_ONLY}${error}`);
+}
+
+const pattern = (text) => new RegExp(`^${text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '[^]*')}$`);
+const THROWN = /^throws "?([^]*?)"?$/;
+const ERROR = /^[^: ]+: ([^]*)$/;
+
+/** Whether an outcome is as expected; `…` in what is expected stands for anything. */
+export function fits(expected, outcome) {
+  if (!outcome.startsWith(MESSAGE_ONLY)) return pattern(expected).test(outcome);
+  const message = THROWN.exec(expected)?.[1] ?? ERROR.exec(expected)?.[1];
+  return message !== undefined && pattern(MESSAGE_ONLY + message).test(outcome);
+}

@@ -1,0 +1,63 @@
+// One child process that runs hostile programs: limited in time and in memory, so that a program which does its worst harms neither the
+// suite nor the machine.
+
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { collectorArguments, root } from '../harness.mjs';
+
+const CHILD = join(root, '__test__/hostile/child.mjs');
+const MOST_MB = 3_000;
+const WATCH_MS = 100;
+const MOST_STDERR = 2_000;
+
+/** MB that a process takes; 0 where nobody can say. */
+function resident(pid) {
+  try {
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/**
+ * @typedef {object} Ended
+ * @property {number | null} code
+ * @property {string | null} signal
+ * @property {object[]} lines what the child has said
+ * @property {string} stderr the end of what it wrote there
+ * @property {string | undefined} killed why it was ended from here
+ */
+
+/**
+ * @param {object} task what the child is to do
+ * @param {number} limit milliseconds
+ * @returns {Promise<Ended>}
+ */
+export function runChild(task, limit) {
+  const { NODE_TEST_CONTEXT, NODE_OPTIONS, ...env } = process.env;
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [...collectorArguments(), CHILD, JSON.stringify(task)], { cwd: root, env: { ...env, NO_COLOR: '1' } });
+    let stdout = '';
+    let stderr = '';
+    let killed;
+    const kill = (why) => {
+      killed ??= why;
+      child.kill('SIGKILL');
+    };
+    const timer = setTimeout(() => kill('did not end'), limit);
+    const watch = setInterval(() => {
+      if (resident(child.pid) > MOST_MB) kill(`took more than ${MOST_MB} MB`);
+    }, WATCH_MS);
+    child.stdout.setEncoding('utf8').on('data', (chunk) => { stdout += chunk; });
+    child.stderr.setEncoding('utf8').on('data', (chunk) => { stderr = (stderr + chunk).slice(-MOST_STDERR); });
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      clearInterval(watch);
+      const lines = stdout.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}')).map((line) => JSON.parse(line));
+      resolve({ code, signal, lines, stderr: stderr.trim(), killed });
+    });
+    child.stdin.end();
+  });
+}

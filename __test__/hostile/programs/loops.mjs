@@ -1,0 +1,41 @@
+// Code that does not end, in every form the language has for it.
+
+export const group = 'loops';
+export const defaults = { ends: 'timeout' };
+
+export const programs = [
+  { name: 'for', code: 'for (;;);' },
+  { name: 'do while', code: 'do {} while (true);' },
+  { name: 'labelled continue', code: 'outer: for (;;) { for (;;) continue outer; }' },
+  { name: 'for in a growing chain', code: 'let o = {}; for (;;) { for (const k in o) o["k" + k.length] = k; o = Object.create(o = {}); }' },
+  { name: 'catch again and again', code: 'for (;;) try { throw 1 } catch {}' },
+  { name: 'loop in finally', code: 'try { for (;;); } finally { for (;;); }' },
+  { name: 'generator', code: 'for (const x of (function* () { for (;;) yield 1; })());' },
+  { name: 'generator that goes on in return()', code: 'function* g() { try { yield 1; } finally { for (;;) yield 2; } } for (const x of g()) { for (const y of g()) break; for (;;); }' },
+  { name: 'iterator', code: 'for (const x of { [Symbol.iterator]: () => ({ next: () => ({ done: false }) }) });' },
+  { name: 'iterator whose return() loops', code: 'for (const x of { [Symbol.iterator]: () => ({ next: () => ({ done: false }), return() { for (;;); } }) }) break;' },
+  { name: 'iterator helpers', code: 'function* g() { for (;;) yield 1; } g().filter(() => false).next();' },
+  { name: 'destructuring', code: 'const [a, ...rest] = { [Symbol.iterator]: () => ({ i: 0, next() { for (;;); } }) };' },
+  { name: 'getter', code: '({ get a() { for (;;); } }).a' },
+  { name: 'getter that reads another', code: 'const o = { get a() { let n = 0; for (;;) n += this.b; }, get b() { return 1; } }; o.a' },
+  { name: 'toString', code: '`${{ toString() { for (;;); } }}`' },
+  { name: 'valueOf', code: '1 + { valueOf() { for (;;); } }' },
+  { name: 'Symbol.toPrimitive', code: '+{ [Symbol.toPrimitive]() { for (;;); } }' },
+  { name: 'Symbol.toStringTag', code: 'Object.prototype.toString.call({ get [Symbol.toStringTag]() { for (;;); } })' },
+  { name: 'Symbol.species', code: 'class A extends Array { static get [Symbol.species]() { for (;;); } } new A(3).map((x) => x)' },
+  { name: 'toJSON', code: 'JSON.stringify({ toJSON() { for (;;); } })' },
+  { name: 'JSON reviver', code: 'JSON.parse("[1]", () => { for (;;); })' },
+  { name: 'comparator', code: '[2, 1].sort(() => { for (;;); })' },
+  { name: 'replacer of a string', code: '"x".replace(/x/g, () => { for (;;); })' },
+  { name: 'static block', code: 'class A { static { for (;;); } }' },
+  { name: 'Map that grows under forEach', code: 'const m = new Map([[0, 0]]); m.forEach((_, k) => { m.delete(k); m.set(k + 1, 0); });' },
+  { name: 'Set that grows under for of', code: 'const s = new Set([0]); for (const k of s) { s.delete(k); s.add(k + 1); }' },
+  { name: 'eval', code: '(0, eval)("for (;;);")' },
+  { name: 'Function', code: 'new Function("for (;;);")()' },
+  { name: 'compiling again and again', code: 'for (let i = 0;; i++) new Function("return " + i)();' },
+  { name: 'eval of eval', code: 'const f = (n) => (0, eval)("n => f(n)")(n); (0, eval)("this").f = (n) => { for (;;) (0, eval)(String(n)); }; f(1)' },
+  { name: 'debugger', code: 'for (;;) debugger;' },
+  { name: 'Error.stack', code: 'for (;;) new Error("x").stack;' },
+  { name: 'prepareStackTrace', code: 'Error.prepareStackTrace = () => { for (;;); }; return new Error("x").stack;' },
+  { name: 'DisposableStack', code: 'const s = new DisposableStack(); s.defer(() => { for (;;); }); s.dispose();' },
+];

@@ -1,0 +1,5 @@
+// See theme.mjs.
+
+import { hostile } from './theme.mjs';
+
+await hostile('results');

@@ -1,0 +1,137 @@
+// Runs hostile programs in child processes, and says what each did wrong.
+//
+// Programs share a child, one after the other, as its start and its end take longer than most of them. When something is wrong that may
+// be another's fault, each is run in a child of its own; what has killed the child or ended otherwise than it had to is never
+// run again for a better result.
+
+import { fits } from './outcome.mjs';
+import { runChild } from './process.mjs';
+
+/** What a guest has after its time limit, before it is given up; and what a busy machine may add to that. */
+const GRACE_MS = 1_000;
+const MARGIN_MS = 250;
+const MOST_DELAY_MS = 3_000;
+/** Sandboxes answer at their timeout. */
+const SANDBOX_MARGIN_MS = 500;
+const MOST_GAP_MS = 500;
+
+const START_MS = 20_000;
+const RUN_MS = 10_000;
+const PER_CHILD = 8;
+/** Guests that do not stop leave a thread each that takes a processor for some time. Unless their host waits, they are let run at once. */
+const STUBBORN_PER_CHILD = 5;
+const AT_A_TIME = 3;
+
+/** How long a run may take, when the host and its guest have waited for processors for that long. */
+export function bound(program, way, delayed) {
+  const margin = way === 'sandbox' ? SANDBOX_MARGIN_MS : GRACE_MS + MARGIN_MS;
+  return program.timeout + margin + delayed.host + Math.min(delayed.others, MOST_DELAY_MS);
+}
+
+const rounded = (number) => Math.round(number);
+
+/** What was wrong with one run: of the program itself for certain, and perhaps another's fault. */
+function judge(program, way, run) {
+  const certain = [];
+  const doubtful = [];
+  const expected = program.ends[way];
+  if (!expected.some((one) => fits(one, run.outcome))) certain.push(`ended with ${run.outcome}, not ${expected.join(' or ')}`);
+  if (!run.answered) certain.push('no new isolate answered afterwards');
+  const most = bound(program, way, run.delayed);
+  if (run.took > most) doubtful.push(`took ${rounded(run.took)} ms, more than ${rounded(most)}`);
+  if (run.gap > MOST_GAP_MS) doubtful.push(`held up the event loop for ${rounded(run.gap)} ms`);
+  if (run.grown > program.peak) doubtful.push(`took ${rounded(run.grown)} MB at its peak, more than ${program.peak}`);
+  return { certain, doubtful };
+}
+
+/** What was wrong with the child in the end, which may keep so many MB. */
+function judgeEnd(child, rest, most) {
+  if (child.killed !== undefined) return [child.killed];
+  if (child.signal !== null) return [`was ended by ${child.signal}`];
+  const wrong = [];
+  if (child.code !== 0) wrong.push(`ended with exit code ${child.code}`);
+  if (rest === undefined) return [...wrong, 'ended before it had said how it is'];
+  if (rest.grown > most + rest.lost) wrong.push(`kept ${rounded(rest.grown)} MB, of which ${rounded(rest.lost)} were lost`);
+  if (rest.gap > MOST_GAP_MS) wrong.push(`held up the event loop for ${rounded(rest.gap)} ms in the end`);
+  if (rest.polluted) wrong.push('found the prototype of its objects changed');
+  return wrong;
+}
+
+const keptBy = (runs) => Math.max(...runs.map(({ program }) => program.kept));
+
+/**
+ * Runs these in one child.
+ * @param {{ program: import('./corpus.mjs').Program, way: string }[]} runs
+ */
+async function runTogether(file, runs, limit = runs.reduce((sum, { program }) => sum + program.timeout + RUN_MS, START_MS), most = keptBy(runs)) {
+  const task = { file, runs: runs.map(({ program, way }) => [way, program.name]), together: runs.every(isStubborn) };
+  const child = await runChild(task, limit);
+  const ended = child.lines.filter((line) => line.ended !== undefined);
+  const results = ended.map((line) => {
+    const run = runs.find(({ program }) => program.name === line.ended);
+    return { ...run, ...line, ...judge(run.program, run.way, line) };
+  });
+  const rest = runs.filter(({ program }) => !ended.some((line) => line.ended === program.name));
+  const wrong = judgeEnd(child, child.lines.find((line) => line.rests), most);
+  return { results, wrong, rest, output: child.stderr };
+}
+
+async function runAlone(file, run, limit) {
+  const { results: [result], wrong, output } = await runTogether(file, [run], limit);
+  const problems = result === undefined ? [] : [...result.certain, ...result.doubtful];
+  return { ...run, ...result, problems: [...problems, ...ofProcess(wrong, output)] };
+}
+
+const ofProcess = (wrong, output) => wrong.map((what) => `its process ${what}${output && `: ${output}`}`);
+
+/** Runs all of these, in as many children as it takes. */
+async function runBatch(file, runs, limit) {
+  if (runs.length === 1) return [await runAlone(file, runs[0], limit)];
+  const { results, wrong, rest, output } = await runTogether(file, runs, limit);
+  const died = rest.length > 0;
+  // Those that ran at once may all have ended the child, else it was the first of those that have not ended.
+  const culprits = runs.every(isStubborn) ? rest : rest.slice(0, 1);
+  const done = culprits.map((run) => ({ ...run, problems: ofProcess(wrong, output) }));
+  const suspects = [];
+  for (const result of results) {
+    // How the child was in the end is the fault of any, and so are times and memory.
+    const again = result.certain.length === 0 && ((!died && wrong.length > 0) || result.doubtful.length > 0);
+    if (again) suspects.push(await runAlone(file, result, limit));
+    else done.push({ ...result, problems: [...result.certain, ...result.doubtful] });
+  }
+  if (!died && wrong.length > 0 && suspects.every(({ problems }) => problems.length === 0)) {
+    // Nobody alone does it: then all of them together do, if they do it twice. Each may keep something, so they may keep more.
+    const { wrong: still } = await runTogether(file, runs, limit, 2 * keptBy(runs));
+    for (const result of suspects) result.problems.push(...still.map((what) => `its process, with others in it, ${what}`));
+  }
+  const others = rest.slice(culprits.length);
+  return [...done, ...suspects, ...(others.length > 0 ? await runBatch(file, others, limit) : [])];
+}
+
+const isStubborn = ({ program, way }) => way !== 'sync' && program.ends.async.includes('unresponsive');
+const sizeOf = ({ program }) => (program.ends.async.includes('unresponsive') ? STUBBORN_PER_CHILD : PER_CHILD);
+
+const chunks = (list, size) => Array.from({ length: Math.ceil(list.length / size) }, (_, index) => list.slice(index * size, (index + 1) * size));
+
+/**
+ * Runs programs in all these ways. The results are in the order of the programs, those of each way together.
+ * @param {string} file what `programsOf` finds them by
+ * @param {import('./corpus.mjs').Program[]} programs
+ * @param {string[]} ways
+ * @param {number} [limit] milliseconds for each child
+ */
+export async function runPrograms(file, programs, ways, limit) {
+  const batches = ways.flatMap((way) => {
+    const kinds = Map.groupBy(programs.map((program) => ({ program, way })), sizeOf);
+    return [...kinds].flatMap(([size, runs]) => chunks(runs, size));
+  });
+  const results = new Map();
+  const next = batches.values();
+  const work = async () => {
+    for (const batch of next) {
+      for (const result of await runBatch(file, batch, limit)) results.set(`${result.way} ${result.program.name}`, result);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, work));
+  return results;
+}

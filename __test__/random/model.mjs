@@ -1,0 +1,234 @@
+// What the randomized test knows: isolates, what lives in them, who holds what, and what may come of an order. Some of it is
+// uncertain, because calls run at the same time: a fact is 'no', 'maybe' or 'yes'.
+
+const CALL_REFUSED = 'Error ERR_ISOLATE_UNSUPPORTED: Calling a synchronous isolated-vm function on a non-default isolate from within an asynchronous isolated-vm function is not allowed.';
+const NOT_ON_DEFAULT = 'Error ERR_ISOLATE_UNSUPPORTED: This function may not be called from the default thread';
+
+export const DISPOSED = /^Error ERR_ISOLATE_DISPOSED: (Isolated is disposed|Isolate is disposed|Isolate was disposed during execution|Promise was abandoned)$/;
+const NOW = 'Error ERR_ISOLATE_DISPOSED: Isolated is disposed';
+const LATER = 'Error ERR_ISOLATE_DISPOSED: Isolate is disposed';
+
+const between = (start, end) => (start === 'yes' ? 'yes' : start === 'no' && end === 'no' ? 'no' : 'maybe');
+
+/** A fact at some time between now and when the result is asked for. */
+export function during(fact) {
+  const start = fact();
+  return () => between(start, fact());
+}
+
+/** Something that happens once and is never undone. */
+export class Fact {
+  /** @type {'no' | 'maybe' | 'yes'} */
+  known = 'no';
+  /** Orders under way that bring it about. */
+  #pending = 0;
+
+  #now(own) {
+    return this.known === 'no' && this.#pending > own ? 'maybe' : this.known;
+  }
+
+  /** @param {boolean} [own] whether the order that asks is one of those that bring it about */
+  during(own = false) {
+    const start = this.#now(0);
+    return () => between(start, this.#now(own ? 1 : 0));
+  }
+
+  begin() {
+    this.#pending += 1;
+  }
+
+  /** @param {'no' | 'maybe' | 'yes'} happened */
+  end(happened) {
+    this.#pending -= 1;
+    if (this.known === 'no' || happened === 'yes') this.known = happened;
+  }
+}
+
+/** An isolate, or the host. */
+export class Body {
+  /** @type {'no' | 'maybe' | 'yes'} */
+  dead = 'no';
+  /** Orders to dispose it that were given. */
+  disposals = 0;
+  /** @type {Body[]} */
+  offspring = [];
+
+  constructor(name, maker) {
+    this.name = name;
+    this.isHost = maker === undefined;
+    this.maker = maker;
+    maker?.offspring.push(this);
+  }
+
+  /** It and those that end with it. */
+  *family() {
+    yield this;
+    for (const each of this.offspring) yield* each.family();
+  }
+
+  disposing() {
+    for (const each of this.family()) {
+      each.disposals += 1;
+      if (each.dead === 'no') each.dead = 'maybe';
+    }
+  }
+
+  disposed() {
+    for (const each of this.family()) each.dead = 'yes';
+    if (this.maker !== undefined) this.maker.offspring = this.maker.offspring.filter((other) => other !== this);
+  }
+}
+
+/** What handles name: a value, a copy, a context. */
+export class Thing {
+  /** Values that the property `n` may have. */
+  values = new Set(['0']);
+  /** Orders under way that read or write it. */
+  pending = 0;
+  /** Whether a buffer has moved out of the copy. */
+  moved = new Fact();
+  /** How often its shared memory is to be looked at, and how often it certainly was. */
+  looks = { asked: 0, done: 0 };
+  linked = new Fact();
+
+  constructor(kind, home, spec = {}) {
+    this.kind = kind;
+    this.home = home;
+    this.spec = spec;
+  }
+}
+
+/** A handle that some realm holds under a number. */
+export class Item {
+  /** @type {'no' | 'maybe'} */
+  absent = 'maybe';
+  released = new Fact();
+
+  constructor(id, kind, thing) {
+    this.id = id;
+    this.kind = kind;
+    this.thing = thing;
+  }
+}
+
+export const certainly = () => 'yes';
+
+/**
+ * What may come of an order, in the order in which it may come: what certainly happens hides everything after it.
+ */
+export class Stages {
+  stages = [];
+
+  /** @param {() => 'no' | 'maybe' | 'yes'} when @param {string | RegExp | (() => Iterable<string>)} is */
+  add(when, is) {
+    this.stages.push({ when, is });
+  }
+
+  admits(text) {
+    for (const { when, is } of this.stages) {
+      const certainty = when();
+      if (certainty === 'no') continue;
+      if (is instanceof RegExp ? is.test(text) : typeof is === 'function' ? [...is()].includes(text) : is === text) return true;
+      if (certainty === 'yes') return false;
+    }
+    return false;
+  }
+
+  describe() {
+    const lines = [];
+    for (const { when, is } of this.stages) {
+      const certainty = when();
+      if (certainty === 'no') continue;
+      lines.push(`${certainty === 'yes' ? 'certainly' : 'perhaps'} ${typeof is === 'function' ? [...is()].join(' or ') : is}`);
+      if (certainty === 'yes') break;
+    }
+    return lines.join('; ');
+  }
+}
+
+/** An error that has passed through a function of a realm: that throws it on, and what realms throw has no code. */
+export const passedOn = (is) => {
+  const source = is instanceof RegExp ? is.source : `^${escaped(is)}$`;
+  return new RegExp(source.replace(/ (ERR_[A-Z_]+): /, '(?: $1)?: '));
+};
+
+const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+/** A text with something before it. */
+const after = (prefix, is) => (is instanceof RegExp ? new RegExp(`^${escaped(prefix)}${is.source.replace(/^\^/, '')}`) : `${prefix}${is}`);
+
+/**
+ * What a call into an isolate may fail with.
+ * @param {Stages} stages
+ * @param {string} prefix
+ * @param {{ from: Body, to: Body, rooted: string, waits: boolean }} call
+ */
+export function addEntering(stages, prefix, { from, to, rooted, waits, passed = false }) {
+  const told = (is) => (passed ? passedOn(after(prefix, is)) : after(prefix, is));
+  if (to === from || to.isHost) return;
+  if (waits && !from.isHost) {
+    const refused = rooted === 'no' ? 'yes' : rooted === 'maybe' ? 'maybe' : 'no';
+    stages.add(() => refused, told(CALL_REFUSED));
+  }
+  const down = during(() => to.dead);
+  stages.add(() => (down() === 'yes' ? 'yes' : 'no'), told(waits ? NOW : LATER));
+  stages.add(() => (down() === 'maybe' ? 'maybe' : 'no'), told(DISPOSED));
+}
+
+/**
+ * The steps from the host to the realm where something is done.
+ * @param {import('./world.mjs').Random} random
+ * @param {{ realms: Body[], time: 'now' | 'later', last?: object }} plan `last` is
+ *   added to the last step
+ */
+export function planPath(random, { realms, time, last }) {
+  const hops = [];
+  for (let index = realms.length - 2; index >= 0; index -= 1) {
+    const to = realms[index + 1];
+    const hop = { to: to.name };
+    if (index === realms.length - 2) Object.assign(hop, last);
+    hop.delayed = to.isHost && time === 'now' && random.chance(0.2);
+    const late = time === 'later' || hop.delayed;
+    const ways = late ? ['sync', 'async'] : hop.way === undefined ? ['sync', 'sync', 'direct', 'direct', 'async'] : ['sync', 'sync', 'async'];
+    hop.how = random.pick(ways);
+    if (random.chance(0.03)) hop.how = 'ignored';
+    // Nothing may be waited for that needs another turn of some isolate: two of them could wait for each other.
+    if ((time === 'now') && random.chance(0.06) && hop.way === undefined) hop.how = 'wait';
+    hop.promise = late && (hop.how === 'sync' || hop.how === 'async');
+    time = hop.how === 'async' || hop.promise ? 'later' : 'now';
+    hops.unshift(hop);
+  }
+  return { hops, time };
+}
+
+/**
+ * What may come of these steps. Returns whether a sync call of a host waits for what is done at their end, and whether anybody
+ * hears of it.
+ */
+export function addPath(stages, realms, hops) {
+  let rooted = 'yes';
+  let heard = true;
+  for (const [index, hop] of hops.entries()) {
+    const [from, to] = [realms[index], realms[index + 1]];
+    const prefix = `^${index} `;
+    const own = from === to;
+    const down = during(() => to.dead);
+    if (heard) stages.add(() => (down() === 'no' ? 'no' : 'maybe'), `${prefix}absent`);
+    if (heard) hop.holds?.leaving(stages, prefix);
+    if (hop.how === 'wait') {
+      const refused = from.isHost || own ? 'yes' : rooted;
+      if (heard) stages.add(() => refused, after(prefix, NOT_ON_DEFAULT));
+    }
+    if (hop.how === 'ignored') {
+      if (heard) stages.add(certainly, '= undefined');
+      heard = false;
+    }
+    const waits = hop.how === 'sync' || hop.how === 'direct' || hop.how === 'wait';
+    if (heard) addEntering(stages, prefix, { from, to, rooted, waits });
+    if (heard) hop.holds?.arriving(stages, prefix);
+    // A host's sync call is the root of what it calls. What a guest does to itself later is done when its outermost call is.
+    if (to.isHost) rooted = 'yes';
+    else if (!waits) rooted = own ? 'maybe' : 'no';
+    else if (!own) rooted = 'yes';
+  }
+  return { rooted, heard };
+}

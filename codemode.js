@@ -1,0 +1,47 @@
+'use strict';
+// An `Executor` of `@cloudflare/codemode`: code of a model runs in an isolate of its own, the tools it calls on the host.
+
+const { IsolatedVMSandbox, normalizeCode } = require('./index.js');
+
+const TIMEOUT = 60_000;
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+const FUNCTION = /^(?:async\s+)?function\b/;
+const RESERVED = new Set(`arguments await break case catch class const continue debugger default delete do else enum eval export
+  extends false finally for function if implements import in instanceof interface let new null package private protected public
+  return static super switch this throw true try typeof undefined var void while with yield`.split(/\s+/));
+
+/**
+ * A tool's name in the types that codemode shows to the model.
+ * @param {string} name
+ */
+function identifier(name) {
+  const word = name.replaceAll(/[-.\s]/g, '_').replaceAll(/[^\w$]/g, '').replace(/^(?=\d|$)/, '_');
+  return RESERVED.has(word) ? `${word}_` : word;
+}
+
+/** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
+function createExecutor(options) {
+  const sandbox = new IsolatedVMSandbox({ timeout: TIMEOUT, ...options });
+  /** @type {import('./codemode.js').Executor['execute']} */
+  async function execute(code, providersOrFns, { connectors = [] } = {}) {
+    const providers = Array.isArray(providersOrFns) ? providersOrFns : [{ name: 'codemode', fns: providersOrFns }];
+    const unusable = typeof code !== 'string' ? '`code` must be a string' : connectors.length > 0 ? 'Connectors are bound to Workers: pass their tools as providers'
+      : providers.filter(({ name }) => !IDENTIFIER.test(name)).map(({ name }) => `Provider name "${name}" is not a valid JavaScript identifier`)[0];
+    if (unusable !== undefined) {
+      return { result: undefined, error: unusable };
+    }
+    const fns = providers.flatMap((provider) => Object.values(provider.fns));
+    const tools = fns.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
+    let count = 0;
+    const inside = providers.map(({ name, fns: own, prelude = '' }) =>
+      `const ${name} = { ${Object.keys(own).map((key) => `${identifier(key)}: (...args) => $host.f${count++}(args)`)} };\n${prelude};\n`);
+    const text = code.trim().replace(/;+$/, '');
+    const main = FUNCTION.test(text) ? text : normalizeCode(text);
+    const body = `${inside.join('')}const $main = await (${main}\n)(); return typeof $main === 'function' ? $main() : $main;`;
+    const { result, error, logs } = await sandbox.execute(body, tools, async (name, args) => fns[Number(name.slice(7))](...args));
+    return error === undefined ? { result, logs } : { result: undefined, error, logs };
+  }
+  return { execute };
+}
+
+module.exports = { createExecutor };

@@ -1,0 +1,17 @@
+'use strict';
+// The targets by name: each takes any bytes, and throws where there is something to mend.
+
+const ivm = require('../../index.js');
+const native = require('../../native.js');
+const { checkCarriers } = require('./carriers.cjs');
+const { checkValue } = require('./values.cjs');
+const { checkWire } = require('./wire.cjs');
+
+/** @type {Readonly<Record<string, (bytes: Uint8Array) => void>>} */
+const targets = Object.freeze({
+  values: (bytes) => checkValue(ivm, bytes),
+  wire: checkWire,
+  carriers: (bytes) => checkCarriers(native, bytes),
+});
+
+module.exports = { targets };

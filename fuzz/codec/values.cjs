@@ -1,0 +1,105 @@
+'use strict';
+// Values on their way host → guest → host and guest → host, against what the host's own V8 makes of the same value.
+//
+// What differs from V8 on purpose, all of it:
+// - a view of a part of a buffer of 8 KB or more, or of a resizable one, takes only its own bytes along (none is built here);
+// - an array without holes is written as dense even where elements are getters or not enumerable, which V8 would write as sparse:
+//   what is not enumerable travels, and so does what a getter adds (none is built here; asking about each of all elements would
+//   cost more than it is worth);
+// - paths of the host are hidden in the stacks of errors (none here has frames);
+// - the codec does not recurse, but V8 does, in hosts and in guests: how deep a value may nest depends on who reads or writes it and on
+//   how much is left of the stack (none here nests so deep that it matters).
+
+const assert = require('node:assert');
+const v8 = require('node:v8');
+const { build } = require('./build.cjs');
+const { difference } = require('./difference.cjs');
+
+/** The version that the host's V8 writes; 0 where the host has another engine. */
+const hostVersion = (() => {
+  try {
+    const [mark, version] = serialized(1);
+    return mark === 0xff ? version : 0;
+  } catch {
+    return 0;
+  }
+})();
+/** The parts of an error go in another order before, and their causes not at all. */
+const FIRST_WITH_CAUSES = 15;
+
+function serialized(value) {
+  const serializer = new v8.Serializer();
+  serializer.writeHeader();
+  serializer.writeValue(value);
+  return serializer.releaseBuffer();
+}
+
+function nativeClone(value) {
+  const deserializer = new v8.Deserializer(serialized(value));
+  deserializer.readHeader();
+  return deserializer.readValue();
+}
+
+/** @returns {{ value: unknown } | { thrown: any }} */
+function outcomeOf(run) {
+  try {
+    return { value: run() };
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+const MOST_USES = 2000;
+let uses = 0;
+let isolate;
+let echo;
+let make;
+
+/** A guest that gives back what it gets, or builds the value itself; a new one now and then. */
+function ensureGuest(ivm) {
+  if (isolate !== undefined && !isolate.isDisposed && uses++ < MOST_USES) return;
+  if (isolate !== undefined && !isolate.isDisposed) isolate.dispose();
+  uses = 0;
+  isolate = new ivm.Isolate({ memoryLimit: 128 });
+  const context = isolate.createContextSync();
+  echo = context.evalSync('(value) => value', { reference: true });
+  make = context.evalSync(`(${build})`, { reference: true });
+}
+
+const OPTIONS = { arguments: { copy: true }, result: { copy: true }, timeout: 5000 };
+
+/**
+ * @param {any} ivm
+ * @param {Uint8Array} bytes
+ */
+function checkValue(ivm, bytes) {
+  ensureGuest(ivm);
+  const before = pollution();
+  // Getters change what they are part of, so that everybody gets a value of their own.
+  const expected = hostVersion >= FIRST_WITH_CAUSES ? outcomeOf(() => nativeClone(build(bytes))) : undefined;
+  const through = outcomeOf(() => echo.applySync(undefined, [build(bytes)], OPTIONS));
+  const out = outcomeOf(() => make.applySync(undefined, [bytes], OPTIONS));
+  if (expected === undefined) {
+    assert.strictEqual('thrown' in through, 'thrown' in out, 'only one side refuses');
+    if ('value' in through) agree(through, out, 'through a guest and out of one');
+  } else {
+    agree(expected, through, 'V8 and through a guest');
+    agree(expected, out, 'V8 and out of a guest');
+  }
+  assert.deepStrictEqual(pollution(), before);
+}
+
+function agree(expected, actual, what) {
+  if ('thrown' in expected) {
+    assert.ok('thrown' in actual, `${what}: only V8 refuses: ${expected.thrown}`);
+    assert.match(String(actual.thrown?.message), /could not be cloned\.|Unsupported type|non-transferable/, `${what}: ${actual.thrown?.stack}`);
+    return;
+  }
+  if ('thrown' in actual) throw new Error(`${what}: only V8 takes it`, { cause: actual.thrown });
+  assert.strictEqual(difference(expected.value, actual.value), undefined, what);
+}
+
+/** What a value must not change. */
+const pollution = () => [Object.prototype, Array.prototype, Map.prototype, Error.prototype, Function.prototype].map((prototype) => Reflect.ownKeys(prototype).length);
+
+module.exports = { checkValue, hostVersion, outcomeOf, pollution };

@@ -1,0 +1,50 @@
+// `node fuzz/main.mjs TARGET [options of the fuzzer]`; README.md tells what the targets are. What is found lies in fuzz/artifacts.
+
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, show } from '../scripts/process.mjs';
+import { nodeCommand } from './libraries.mjs';
+
+const CODEC = ['values', 'wire', 'carriers'];
+const RUST = ['evals', 'frames', 'inspector', 'operations', 'payload', 'seal', 'web'];
+const MOST_BYTES = 2048;
+const MOST_MEGABYTES = 4096;
+
+const [target, ...options] = process.argv.slice(2);
+const fuzz = join(root, 'fuzz');
+const artifacts = join(fuzz, 'artifacts');
+
+/** Where new inputs go, and those that are checked in; nothing where the options name inputs of their own. */
+function corpora() {
+  if (options.some((option) => !option.startsWith('-'))) return [];
+  const found = join(artifacts, 'corpus', target);
+  mkdirSync(found, { recursive: true });
+  return [found, join(fuzz, 'corpus', target)];
+}
+
+const common = [`-max_len=${MOST_BYTES}`, `-rss_limit_mb=${MOST_MEGABYTES}`, `-artifact_prefix=${join(artifacts, target)}-`];
+
+async function codec() {
+  const cli = join(fuzz, 'node_modules/@jazzer.js/core/dist/cli.js');
+  if (!existsSync(cli) && (await show('npm', ['ci', '--silent'], { cwd: fuzz })) !== 0) return 1;
+  mkdirSync(join(artifacts, 'libraries'), { recursive: true });
+  const [command, ...before] = nodeCommand(join(artifacts, 'libraries'));
+  // Only the surface is instrumented; `-e` takes the place of Jazzer.js' own list.
+  const args = [...before, cli, join(fuzz, 'codec/target.cjs'), '-i', 'surface/', '-e', 'node_modules', ...corpora(), '--', ...common, ...options];
+  return show(command, args, { env: { ...process.env, TARGET: target } });
+}
+
+function rust() {
+  // Threads free what they were given when they are done: looking for leaks after an input finds none, and takes all the time there is.
+  const late = '-detect_leaks=0';
+  const env = { ...process.env, LSAN_OPTIONS: `suppressions=${join(fuzz, 'leaks.txt')}:print_suppressions=0` };
+  return show('cargo', ['+nightly', 'fuzz', 'run', '--fuzz-dir', fuzz, target, ...corpora(), '--', ...common, late, ...options], { env });
+}
+
+if (target === 'loops') process.exitCode = await show(process.execPath, [join(fuzz, 'loops/main.mjs'), ...options]);
+else if (CODEC.includes(target)) process.exitCode = await codec();
+else if (RUST.includes(target)) process.exitCode = await rust();
+else {
+  console.error(`Which target? ${['loops', ...CODEC, ...RUST].join(' ')}`);
+  process.exitCode = 1;
+}

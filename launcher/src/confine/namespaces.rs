@@ -1,0 +1,119 @@
+//! Namespaces: parts of the system that this process has to itself. They need no rights where the system lets users have a user
+//! namespace, which many containers and some distributions do not.
+//!
+//! A namespace of processes is entered by being born in it. So there the launcher has a second process made, as a child of its own
+//! parent's (`CLONE_PARENT`), tells the parent its id, and ends; the second one goes on where the first has stopped. Neither is left
+//! over, and there is nobody between the parent and the child to be reaped.
+
+use std::ffi::CStr;
+use std::io;
+
+use isolated_v8_launcher::handover;
+
+use super::{Refusal, done};
+
+/// The connection to the parent.
+const CONNECTION: libc::c_int = 0;
+
+/// The exit code of a child whose parent is gone.
+pub const ORPHANED: libc::c_int = 65;
+
+/// Nobody is mapped into it: there this process has all rights over what is made in it and none over anything else.
+pub fn users() -> Result<String, Refusal> {
+    unshare(libc::CLONE_NEWUSER, "no user of the system's")
+}
+
+pub fn unshare(flag: libc::c_int, what: &str) -> Result<String, Refusal> {
+    // SAFETY: concerns this process, which has one thread.
+    done(unsafe { libc::unshare(flag) }, "unshare")?;
+    Ok(what.to_owned())
+}
+
+/// Returns in the process that stays.
+pub fn processes() -> Result<String, Refusal> {
+    let mut pipe = [-1; 2];
+    // SAFETY: there is room for two descriptors.
+    done(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) }, "pipe2")?;
+    let [held, holding] = pipe;
+    let flags = libc::c_long::from(libc::CLONE_PARENT | libc::CLONE_NEWPID | libc::SIGCHLD);
+    // SAFETY: as `fork`, of a process with one thread. The C library does not learn of it and takes the new process's only thread for
+    // the one that it was; it does nothing from here on but make a thread for everything else (`src/child/entry.rs`), and wait.
+    let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    let error = io::Error::last_os_error();
+    if child == 0 {
+        // The parent is to know of this process before it hears from it.
+        // SAFETY: both are this process's own descriptors; there is room for the byte that never comes.
+        unsafe {
+            libc::close(holding);
+            let mut byte = 0_u8;
+            while libc::read(held, (&raw mut byte).cast(), 1) < 0
+                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+            {}
+            libc::close(held);
+        }
+        return Ok("no process but itself to be seen".to_owned());
+    }
+    if let Ok(child) = u32::try_from(child)
+        && child > 0
+    {
+        let told = tell(&handover::message(child));
+        // Ends with both ends of the pipe, which lets the child go on. One that nobody knows of must not.
+        // SAFETY: the child is this process's own creation, and known by its id until the parent has reaped it, which it does not
+        // without having been told. Then ends this process.
+        unsafe {
+            if !told {
+                libc::kill(libc::pid_t::try_from(child).unwrap_or(0), libc::SIGKILL);
+            }
+            libc::_exit(if told { 0 } else { ORPHANED });
+        }
+    }
+    // SAFETY: both are this process's own descriptors.
+    unsafe {
+        libc::close(held);
+        libc::close(holding);
+    }
+    Err(Refusal::by("clone", &error))
+}
+
+fn tell(message: &[u8]) -> bool {
+    // SAFETY: the message is valid for reads. A parent that is gone is no reason for a signal.
+    let sent = unsafe { libc::send(CONNECTION, message.as_ptr().cast(), message.len(), libc::MSG_NOSIGNAL) };
+    usize::try_from(sent) == Ok(message.len())
+}
+
+/// Its end of the connection is closed, and all it has sent was read.
+pub fn parent_has_gone() -> bool {
+    let mut byte = 0_u8;
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: there is room for one byte.
+    unsafe { libc::recv(CONNECTION, (&raw mut byte).cast(), 1, flags) == 0 }
+}
+
+/// Whether each user namespace has its processes counted, as since Linux 5.14.
+pub fn count_processes() -> bool {
+    const SINCE: (u32, u32) = (5, 14);
+    let mut system = std::mem::MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: writes C strings into the structure, which is valid with zeros in it, too.
+    let release = unsafe {
+        libc::uname(system.as_mut_ptr());
+        CStr::from_ptr((*system.as_ptr()).release.as_ptr())
+    };
+    release.to_str().ok().and_then(version).is_some_and(|version| version >= SINCE)
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(|character: char| !character.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn reads_versions() {
+        assert_eq!(version("6.18.44-fc"), Some((6, 18)));
+        assert_eq!(version("5.4-generic"), Some((5, 4)));
+        assert_eq!(version(""), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! Rights of this process: root's, where a root has started it, and those that it has over its own namespaces.
+
+use super::{Refusal, done};
+
+/// `struct __user_cap_header_struct`, and two times `struct __user_cap_data_struct`.
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: libc::c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Data {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+const VERSION_3: u32 = 0x2008_0522;
+/// More than there are; the kernel says where they end.
+const MOST: libc::c_ulong = 64;
+
+/// Gives up all capabilities for good.
+pub fn drop_capabilities() -> Result<String, Refusal> {
+    // What cannot be taken out of this set cannot be had either, once there are none and `no_new_privs` is set.
+    for capability in 0..MOST {
+        // SAFETY: concerns this process only.
+        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } != 0 {
+            break;
+        }
+    }
+    // SAFETY: concerns this process only. Kernels without the ambient set have nothing to be cleared.
+    unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
+    let mut header = Header { version: VERSION_3, pid: 0 };
+    let mut data = [Data::default(); 2];
+    let (head, body) = (&raw mut header, data.as_mut_ptr());
+    let failed = |result: libc::c_long| if result == 0 { 0 } else { -1 };
+    // SAFETY: both structures are those of this version; `capset` reads them, `capget` writes the second.
+    unsafe {
+        done(failed(libc::syscall(libc::SYS_capset, head, body)), "capset")?;
+        done(failed(libc::syscall(libc::SYS_capget, head, body)), "capget")?;
+    }
+    if data == [Data::default(); 2] { Ok("none".to_owned()) } else { Err(Refusal("some are left".to_owned())) }
+}

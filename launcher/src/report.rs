@@ -1,0 +1,72 @@
+//! Which layers of the confinement hold in a child, as it says itself.
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    pub name: String,
+    pub active: bool,
+    /// What it does, or why it does not hold.
+    pub detail: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    pub layers: Vec<Layer>,
+}
+
+/// More is not believed.
+const MOST_LAYERS: usize = 64;
+const MOST_CHARACTERS: usize = 512;
+
+impl Report {
+    pub fn add(&mut self, name: &str, active: bool, detail: impl Into<String>) {
+        self.layers.push(Layer { name: name.to_owned(), active, detail: detail.into() });
+    }
+
+    /// One line for each layer: its name, `on` or `off`, the detail, with tabs between.
+    pub fn encode(&self) -> String {
+        let line = |Layer { name, active, detail }: &Layer| {
+            let plain = |text: &str| text.replace(['\t', '\n', '\r'], " ");
+            format!("{}\t{}\t{}\n", plain(name), if *active { "on" } else { "off" }, plain(detail))
+        };
+        self.layers.iter().map(line).collect()
+    }
+
+    /// `None` for anything that [`Report::encode`] has not made, and for more than a report would be.
+    pub fn decode(text: &str) -> Option<Self> {
+        let mut report = Self::default();
+        for line in text.lines() {
+            let mut parts = line.split('\t');
+            let (name, state, detail) = (parts.next()?, parts.next()?, parts.next()?);
+            let known = matches!(state, "on" | "off") && parts.next().is_none();
+            let short = name.len() <= MOST_CHARACTERS && detail.len() <= MOST_CHARACTERS;
+            if !known || !short || report.layers.len() == MOST_LAYERS {
+                return None;
+            }
+            report.add(name, state == "on", detail);
+        }
+        Some(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Report;
+
+    #[test]
+    fn comes_back_as_it_went() {
+        let mut report = Report::default();
+        assert_eq!(Report::decode(""), Some(report.clone()));
+        report.add("rlimits", true, "core 0");
+        report.add("landlock", false, "this kernel has none");
+        assert_eq!(Report::decode(&report.encode()), Some(report));
+    }
+
+    #[test]
+    fn is_not_believed_whatever_it_says() {
+        for text in ["a", "a\ton", "a\tperhaps\tb", "a\ton\tb\tc"] {
+            assert_eq!(Report::decode(text), None, "{text}");
+        }
+        assert_eq!(Report::decode(&"a\ton\tb\n".repeat(65)), None);
+        assert_eq!(Report::decode(&format!("a\ton\t{}", "b".repeat(513))), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! What a child is told before it has loaded anything: one argument of its command line.
+
+use std::time::Duration;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The process that must be there for as long as the child is.
+    pub parent: u32,
+    /// Of the one execution that the child is for.
+    pub timeout: Duration,
+    /// Bytes of heap, and again as many of buffers.
+    pub memory: u64,
+    /// Layers of the confinement that are not wanted, by their names.
+    pub off: Vec<String>,
+    /// The folder of the control group that the parent has made for it.
+    pub cgroup: Option<String>,
+    /// What is to be tried instead of an execution (`src/child/probe.rs`).
+    pub probe: Option<String>,
+    /// A snapshot is the first that it gets.
+    pub snapshot: bool,
+    /// Guests have `gc()`, as where the snapshot was made.
+    pub gc: bool,
+}
+
+impl Settings {
+    pub fn encode(&self) -> String {
+        let Self { parent, timeout, memory, off, cgroup, probe, snapshot, gc } = self;
+        let (timeout, off) = (timeout.as_millis(), off.join(","));
+        let optional =
+            |key: &str, text: &Option<String>| text.as_ref().map_or(String::new(), |text| format!(";{key}={text}"));
+        let (cgroup, probe) = (optional("cgroup", cgroup), optional("probe", probe));
+        let flag = |key: &str, is: bool| if is { format!(";{key}=true") } else { String::new() };
+        let (snapshot, gc) = (flag("snapshot", *snapshot), flag("gc", *gc));
+        format!("parent={parent};timeout={timeout};memory={memory};off={off}{cgroup}{probe}{snapshot}{gc}")
+    }
+
+    /// `None` for anything that [`Settings::encode`] has not made.
+    pub fn decode(text: &str) -> Option<Self> {
+        let mut settings = Self::default();
+        for part in text.split(';') {
+            let (key, value) = part.split_once('=')?;
+            match key {
+                "parent" => settings.parent = value.parse().ok()?,
+                "timeout" => settings.timeout = Duration::from_millis(value.parse().ok()?),
+                "memory" => settings.memory = value.parse().ok()?,
+                "off" => settings.off = value.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+                "cgroup" => settings.cgroup = Some(value.to_owned()),
+                "probe" => settings.probe = Some(value.to_owned()),
+                "snapshot" => settings.snapshot = value.parse().ok()?,
+                "gc" => settings.gc = value.parse().ok()?,
+                _ => return None,
+            }
+        }
+        Some(settings)
+    }
+
+    /// Whether a layer of the confinement is wanted.
+    pub fn wants(&self, layer: &str) -> bool {
+        !self.off.iter().any(|name| name == layer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Settings;
+
+    #[test]
+    fn come_back_as_they_went() {
+        let off = vec!["seccomp".to_owned(), "landlock".to_owned()];
+        let timeout = Duration::from_millis(1_234);
+        let mut settings = Settings { parent: 7, timeout, memory: 8 << 20, off, ..Settings::default() };
+        assert_eq!(Settings::decode(&settings.encode()), Some(settings.clone()));
+        assert!(!settings.wants("seccomp") && settings.wants("rlimits"));
+        settings.off.clear();
+        settings.cgroup = Some("/sys/fs/cgroup/a=b".to_owned());
+        settings.probe = Some("open /etc/hostname|kill 1".to_owned());
+        (settings.snapshot, settings.gc) = (true, true);
+        assert_eq!(Settings::decode(&settings.encode()), Some(settings));
+        assert_eq!(Settings::decode("parent=x;timeout=1"), None);
+        assert_eq!(Settings::decode(""), None);
+    }
+}

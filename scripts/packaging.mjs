@@ -1,0 +1,45 @@
+// Checks the packed packages with publint (do the names in package.json lead to files that are packed, in the right format?) and
+// with Are The Types Wrong (does TypeScript find the right declarations, however it resolves modules?). What publint only
+// suggests is a failure as well.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { packMain, packPlatform } from './pack.mjs';
+import { capture, root, show } from './process.mjs';
+import { addonFile, launcherFile } from './setup.mjs';
+
+/** Resolves with whether a tarball has the files that the platform's package is for, those that are executed as such. */
+async function checkFiles(folder, { name, file }) {
+  const { output } = await capture('tar', ['-tvzf', join(folder, file)]);
+  const wrong = [addonFile, launcherFile].filter((wanted) => wanted !== undefined).filter((wanted) => {
+    const line = output.split('\n').find((entry) => entry.endsWith(` package/${wanted}`));
+    return line === undefined || (wanted === launcherFile && !line.startsWith('-rwxr-xr-x'));
+  });
+  console.log(`files: ${name}: ${wrong.length === 0 ? 'all there' : `missing or not executable: ${wrong.join(', ')}`}`);
+  return wrong.length === 0;
+}
+
+/** Resolves with whether publint has nothing to say. */
+async function lint(folder, { name, file }) {
+  const { messages, pkg } = await publint({ pack: { tarball: new Uint8Array(readFileSync(join(folder, file))).buffer } });
+  for (const message of messages) console.log(`publint: ${name}: ${message.type}: ${formatMessage(message, pkg)}`);
+  if (messages.length === 0) console.log(`publint: ${name}: nothing to say`);
+  return messages.length === 0;
+}
+
+async function checkTypes(folder, { file }) {
+  const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+  return (await show(process.execPath, [attw, join(folder, file), '--no-color', '--no-emoji'])) === 0;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-packaging-'));
+try {
+  const [main, platform] = [await packMain(folder), await packPlatform(folder)];
+  const results = [await lint(folder, main), await lint(folder, platform), await checkFiles(folder, platform), await checkTypes(folder, main)];
+  if (results.includes(false)) process.exitCode = 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

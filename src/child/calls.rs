@@ -1,0 +1,100 @@
+//! Calls of tools that a child waits for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::frame::Order;
+use super::reactor;
+use crate::value::{Answer, Charge, Fault, Outcome, Value};
+
+/// As many as a guest of this process may wait for.
+const MOST: usize = 10_000;
+
+/// Bytes of JSON that a host makes of a byte of it: `{}` and a comma become an object of 64.
+pub const GROWTH: usize = 16;
+
+/// Bytes that the params of a call may take as text where the guest may take so many.
+pub fn most_params(memory: usize) -> usize {
+    const MOST: usize = 8 << 20;
+    (memory / GROWTH).min(MOST)
+}
+
+/// The calls of one child.
+pub struct Calls {
+    process: u64,
+    /// Bytes of answers that may be on their way to the thread that sends them.
+    limit: usize,
+    waiting: AtomicUsize,
+    bytes: AtomicUsize,
+    over: AtomicBool,
+}
+
+impl Calls {
+    pub fn new(process: u64, limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            process,
+            limit,
+            waiting: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
+        })
+    }
+
+    pub fn is_crowded(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) >= MOST
+    }
+
+    /// The answer that `call` waits for.
+    pub fn begin(self: &Arc<Self>, call: u32, charge: Charge) -> Arc<dyn Answer> {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        Arc::new(Pending { calls: Arc::clone(self), call, answered: AtomicBool::new(false), _charge: charge })
+    }
+
+    /// An answer of so many bytes has been taken to be sent.
+    pub fn taken(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    /// Nobody waits any more.
+    pub fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+}
+
+struct Pending {
+    calls: Arc<Calls>,
+    call: u32,
+    answered: AtomicBool,
+    /// For the params, which the host's function may have until it answers.
+    _charge: Charge,
+}
+
+impl Answer for Pending {
+    fn answer(&self, outcome: Outcome) {
+        if self.answered.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let Calls { process, limit, waiting, bytes, over } = &*self.calls;
+        waiting.fetch_sub(1, Ordering::AcqRel);
+        if over.load(Ordering::Acquire) {
+            return;
+        }
+        let size = outcome.as_ref().map_or_else(Fault::byte_size, Value::byte_size);
+        if size > *limit || bytes.load(Ordering::Acquire) > *limit {
+            return reactor::answer(*process, None);
+        }
+        let frame = Order::Answer(self.call, outcome).encode();
+        bytes.fetch_add(frame.len(), Ordering::AcqRel);
+        reactor::answer(*process, Some(frame));
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Acquire) || self.calls.over.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.answer(Err(Fault::promise_abandoned()));
+    }
+}

@@ -1,0 +1,335 @@
+//! Neutral values, faults and numbers as bytes. Reading never panics, and never allocates more than is there to be read.
+
+use std::sync::Arc;
+
+use crate::value::{BigInt, Code, Entry, ErrorClass, ErrorFault, Fault, Outcome, Payload, Text, Value};
+
+/// What a value starts with.
+mod tag {
+    pub const UNDEFINED: u8 = 0;
+    pub const NULL: u8 = 1;
+    pub const FALSE: u8 = 2;
+    pub const TRUE: u8 = 3;
+    pub const NUMBER: u8 = 4;
+    pub const BIGINT: u8 = 5;
+    pub const STRING: u8 = 6;
+    pub const PAYLOAD: u8 = 7;
+}
+
+/// What an outcome that is no value starts with.
+mod fault {
+    pub const THROWN: u8 = 16;
+    pub const ERROR: u8 = 17;
+    pub const STOPPED: u8 = 18;
+}
+
+/// Words of a BigInt: V8 makes none of more bits than 2^30.
+const MOST_WORDS: u32 = 1 << 24;
+
+#[derive(Default)]
+pub struct Writer(pub Vec<u8>);
+
+impl Writer {
+    pub fn byte(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    /// A length above 4 GiB is nothing that either side would accept.
+    pub fn count(&mut self, count: usize) {
+        self.0.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+    }
+
+    pub fn number(&mut self, number: f64) {
+        self.0.extend_from_slice(&number.to_bits().to_le_bytes());
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+
+    pub fn text(&mut self, text: &Text) {
+        match text {
+            Text::Latin1(bytes) => {
+                self.byte(1);
+                self.bytes(bytes);
+            }
+            Text::Utf16(units) => {
+                self.byte(2);
+                self.count(units.len());
+                self.0.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
+            }
+        }
+    }
+
+    pub fn optional_text(&mut self, text: Option<&Text>) {
+        match text {
+            Some(text) => self.text(text),
+            None => self.byte(0),
+        }
+    }
+
+    /// What belongs to one process is refused.
+    pub fn value(&mut self, value: &Value) -> Result<(), Fault> {
+        match value {
+            Value::Undefined => self.byte(tag::UNDEFINED),
+            Value::Null => self.byte(tag::NULL),
+            Value::Boolean(value) => self.byte(if *value { tag::TRUE } else { tag::FALSE }),
+            Value::Number(number) => {
+                self.byte(tag::NUMBER);
+                self.number(*number);
+            }
+            Value::BigInt(bigint) => {
+                self.byte(tag::BIGINT);
+                self.byte(u8::from(bigint.negative));
+                self.count(bigint.words.len());
+                self.0.extend(bigint.words.iter().flat_map(|word| word.to_le_bytes()));
+            }
+            Value::String(text) => {
+                self.byte(tag::STRING);
+                self.text(text);
+            }
+            Value::Payload(payload) => {
+                self.byte(tag::PAYLOAD);
+                self.bytes(&payload.bytes);
+                self.count(payload.table.len());
+                for entry in &payload.table {
+                    match entry {
+                        Entry::Buffer(buffer) => self.bytes(buffer),
+                        Entry::Shared(_) => return Err(refused("A SharedArrayBuffer")),
+                        Entry::Value(_) => return Err(refused("A handle or a function")),
+                    }
+                }
+            }
+            Value::Handle(_)
+            | Value::Function(_)
+            | Value::Promise(_)
+            | Value::Dereference(_)
+            | Value::CopyInto { .. }
+            | Value::List(_) => return Err(refused("A handle, function or promise")),
+        }
+        Ok(())
+    }
+
+    /// An outcome whose value is refused becomes the refusal.
+    pub fn outcome(&mut self, outcome: &Outcome) {
+        let start = self.0.len();
+        let refusal = match outcome {
+            Ok(value) => self.value(value).err(),
+            Err(Fault::Thrown(value)) => {
+                self.byte(fault::THROWN);
+                self.value(value).err()
+            }
+            Err(Fault::Error(error)) => {
+                self.error(error);
+                None
+            }
+            Err(Fault::Stopped) => {
+                self.byte(fault::STOPPED);
+                None
+            }
+        };
+        if let Some(Fault::Error(error)) = refusal {
+            self.0.truncate(start);
+            self.error(&error);
+        }
+    }
+
+    fn error(&mut self, ErrorFault { class, name, message, stack, code }: &ErrorFault) {
+        self.byte(fault::ERROR);
+        self.text(&Text::from(class.name()));
+        self.optional_text(name.as_ref());
+        self.text(message);
+        self.text(stack);
+        self.optional_text(code.map(|code| Text::from(code.name())).as_ref());
+    }
+}
+
+fn refused(what: &str) -> Fault {
+    Fault::refused(&format!("{what} cannot go to another process"))
+}
+
+/// What is left to be read. `None` from any of its methods: these are not bytes that a [`Writer`] has made.
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub fn byte(&mut self) -> Option<u8> {
+        self.0.split_off_first().copied()
+    }
+
+    pub fn boolean(&mut self) -> Option<bool> {
+        match self.byte()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    pub fn count(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    pub fn number(&mut self) -> Option<f64> {
+        Some(f64::from_bits(u64::from_le_bytes(self.take(8)?.try_into().ok()?)))
+    }
+
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
+        let count = self.count()?;
+        self.take(usize::try_from(count).ok()?)
+    }
+
+    pub fn text(&mut self) -> Option<Text> {
+        self.optional_text()?
+    }
+
+    pub fn optional_text(&mut self) -> Option<Option<Text>> {
+        match self.byte()? {
+            0 => Some(None),
+            1 => Some(Some(Text::Latin1(self.bytes()?.into()))),
+            2 => {
+                let count = usize::try_from(self.count()?).ok()?;
+                let (units, _) = self.take(count.checked_mul(2)?)?.as_chunks::<2>();
+                // Narrowed where it can be, as everywhere.
+                Some(Some(Text::from_utf16(units.iter().map(|unit| u16::from_le_bytes(*unit)).collect())))
+            }
+            _ => None,
+        }
+    }
+
+    pub fn value(&mut self) -> Option<Value> {
+        let tag = self.byte()?;
+        self.value_of(tag)
+    }
+
+    fn value_of(&mut self, tag: u8) -> Option<Value> {
+        Some(match tag {
+            tag::UNDEFINED => Value::Undefined,
+            tag::NULL => Value::Null,
+            tag::FALSE => Value::Boolean(false),
+            tag::TRUE => Value::Boolean(true),
+            tag::NUMBER => Value::Number(self.number()?),
+            tag::BIGINT => {
+                let negative = self.boolean()?;
+                let count = self.count().filter(|count| *count <= MOST_WORDS)?;
+                let (words, _) = self.take(usize::try_from(count).ok()? * 8)?.as_chunks::<8>();
+                let words = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+                Value::BigInt(Box::new(BigInt { negative, words }))
+            }
+            tag::STRING => Value::String(self.text()?),
+            tag::PAYLOAD => {
+                let bytes = Arc::new(self.bytes()?.to_vec());
+                let count = self.count()?;
+                // No capacity in advance: each row takes bytes that must be there.
+                let mut table = Vec::new();
+                for _ in 0..count {
+                    table.push(Entry::Buffer(Arc::new(self.bytes()?.to_vec())));
+                }
+                Value::Payload(Box::new(Payload { bytes, table, moved: false }))
+            }
+            _ => return None,
+        })
+    }
+
+    pub fn outcome(&mut self) -> Option<Outcome> {
+        Some(Err(match self.byte()? {
+            fault::THROWN => Fault::Thrown(self.value()?),
+            fault::ERROR => {
+                let class = ErrorClass::named(&self.text()?.to_string());
+                let (name, message, stack) = (self.optional_text()?, self.text()?, self.text()?);
+                let code = self.optional_code()?;
+                Fault::Error(Box::new(ErrorFault { class, name, message, stack, code }))
+            }
+            fault::STOPPED => Fault::Stopped,
+            tag => return self.value_of(tag).map(Ok),
+        }))
+    }
+
+    /// One of ours, or none.
+    pub fn optional_code(&mut self) -> Option<Option<Code>> {
+        match self.optional_text()? {
+            None => Some(None),
+            Some(text) => Code::named(&text.to_string()).map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Reader, Writer};
+    use crate::value::{BigInt, Code, Entry, ErrorClass, Fault, Handle, Outcome, Payload, Text, Value};
+
+    fn through(outcome: &Outcome) -> Outcome {
+        let mut writer = Writer::default();
+        writer.outcome(outcome);
+        let mut reader = Reader::new(&writer.0);
+        let read = reader.outcome();
+        assert!(reader.is_empty());
+        // Whatever is cut off is missed.
+        for length in 0..writer.0.len() {
+            assert!(Reader::new(&writer.0[..length]).outcome().is_none(), "{length} bytes of {outcome:?}");
+        }
+        match read {
+            Some(outcome) => outcome,
+            None => Err(Fault::Stopped),
+        }
+    }
+
+    #[test]
+    fn values_come_back_as_they_went() {
+        let buffer = Entry::Buffer(Arc::new(vec![1, 2, 3]));
+        let payload = Payload { bytes: Arc::new(vec![255, 16, 111]), table: vec![buffer], moved: false };
+        let values = [
+            Value::Undefined,
+            Value::Null,
+            Value::Boolean(true),
+            Value::Boolean(false),
+            Value::Number(-0.5),
+            Value::Number(f64::NAN),
+            Value::BigInt(Box::new(BigInt { negative: true, words: [1, u64::MAX].into() })),
+            Value::String(Text::from("")),
+            Value::String(Text::from("ÿ")),
+            Value::String(Text::from_utf16(vec![0xd800, 0x41])),
+            Value::Payload(Box::new(payload)),
+        ];
+        for value in values {
+            let text = format!("{value:?}");
+            assert_eq!(format!("{:?}", through(&Ok(value.clone()))), format!("Ok({text})"));
+            assert_eq!(format!("{:?}", through(&Err(Fault::Thrown(value)))), format!("Err(Thrown({text}))"));
+        }
+    }
+
+    #[test]
+    fn faults_come_back_as_they_went() {
+        let faults = [
+            Fault::error("plain"),
+            Fault::coded(ErrorClass::RangeError, "with a code", Code::Limit),
+            Fault::timeout(Text::from("\n    at f")),
+            Fault::Stopped,
+        ];
+        for fault in faults {
+            assert_eq!(format!("{:?}", through(&Err(fault.clone()))), format!("Err({fault:?})"));
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_a_process_is_refused() {
+        let outcome = through(&Ok(Value::Handle(Handle::Ivm)));
+        assert!(matches!(outcome, Err(Fault::Error(error)) if error.code == Some(Code::Transfer)));
+    }
+}

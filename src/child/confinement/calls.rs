@@ -1,0 +1,301 @@
+//! Which system calls a child needs, and which only an attacker would make.
+//!
+//! - [`allowed`]: memory, threads, locks, clocks, the connection.
+//! - [`attacks`]: end the process at once, so that its parent learns of it.
+//! - [`probes`]: `EPERM`. The C library looks into files and asks for its terminal where it expects to find nothing.
+//! - All others: `ENOSYS`, as kernels answer that do not have them, which every library is prepared for.
+
+use libc::{
+    CLONE_FILES, CLONE_FS, CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER,
+    CLONE_NEWUTS, CLONE_PARENT, CLONE_PTRACE, CLONE_SIGHAND, CLONE_THREAD, CLONE_VFORK, CLONE_VM, O_ACCMODE, O_CREAT,
+    O_RDWR, O_TRUNC, O_WRONLY, c_int, c_long,
+};
+use seccompiler::{BackendError, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
+
+pub type Rules = Vec<(c_long, Vec<SeccompRule>)>;
+
+/// A thread, as opposed to a process.
+const THREAD: c_int = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+const NO_THREAD: c_int = CLONE_NEWCGROUP
+    | CLONE_NEWIPC
+    | CLONE_NEWNET
+    | CLONE_NEWNS
+    | CLONE_NEWPID
+    | CLONE_NEWUSER
+    | CLONE_NEWUTS
+    | CLONE_PARENT
+    | CLONE_PTRACE
+    | CLONE_VFORK;
+
+fn bits(flags: c_int) -> u64 {
+    u64::from(flags.cast_unsigned())
+}
+
+/// A call whose argument has just these of these bits.
+fn masked(argument: u8, mask: c_int, value: c_int) -> Result<SeccompRule, BackendError> {
+    let operator = SeccompCmpOp::MaskedEq(bits(mask));
+    SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, bits(value))?])
+}
+
+fn compared(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?])
+}
+
+fn whatever(calls: &[c_long]) -> Rules {
+    calls.iter().map(|call| (*call, Vec::new())).collect()
+}
+
+/// `probes` and `attacks` come on top.
+pub fn allowed() -> Result<Rules, BackendError> {
+    let own = u64::from(std::process::id());
+    let mut rules = whatever(&[
+        // Memory. V8 makes what it has compiled executable.
+        libc::SYS_mmap,
+        libc::SYS_munmap,
+        libc::SYS_mprotect,
+        libc::SYS_mremap,
+        libc::SYS_madvise,
+        libc::SYS_brk,
+        libc::SYS_mincore,
+        libc::SYS_membarrier,
+        // Threads and locks.
+        libc::SYS_futex,
+        libc::SYS_set_robust_list,
+        libc::SYS_get_robust_list,
+        libc::SYS_rseq,
+        libc::SYS_set_tid_address,
+        libc::SYS_sched_yield,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_sched_getparam,
+        libc::SYS_sched_getscheduler,
+        libc::SYS_getcpu,
+        libc::SYS_gettid,
+        libc::SYS_getpid,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+        // Signals, to its own threads only.
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_restart_syscall,
+        // Clocks.
+        libc::SYS_clock_gettime,
+        libc::SYS_clock_getres,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_nanosleep,
+        libc::SYS_gettimeofday,
+        // What is open already.
+        libc::SYS_read,
+        libc::SYS_readv,
+        libc::SYS_recvfrom,
+        libc::SYS_write,
+        libc::SYS_writev,
+        libc::SYS_sendto,
+        libc::SYS_shutdown,
+        libc::SYS_close,
+        libc::SYS_ppoll,
+        // Figures.
+        libc::SYS_getrandom,
+        libc::SYS_getrusage,
+        libc::SYS_getrlimit,
+        libc::SYS_sysinfo,
+        libc::SYS_uname,
+        libc::SYS_getppid,
+        libc::SYS_getuid,
+        libc::SYS_geteuid,
+        libc::SYS_getgid,
+        libc::SYS_getegid,
+        // Closed again by `probes`, whose filter comes last.
+        libc::SYS_seccomp,
+    ]);
+    #[cfg(target_arch = "x86_64")]
+    rules.extend(whatever(&[libc::SYS_time, libc::SYS_poll, libc::SYS_pause, libc::SYS_arch_prctl]));
+    rules.extend([
+        (libc::SYS_clone, vec![masked(0, THREAD | NO_THREAD, THREAD)?]),
+        (libc::SYS_tgkill, vec![compared(0, SeccompCmpOp::Eq, own)?]),
+        (libc::SYS_prctl, vec![is(0, libc::PR_SET_NAME)?, is(0, PR_SET_VMA)?, is(0, libc::PR_SET_NO_NEW_PRIVS)?]),
+        (libc::SYS_prlimit64, vec![compared(0, SeccompCmpOp::Eq, 0)?]),
+        (
+            libc::SYS_fcntl,
+            vec![is(1, libc::F_GETFD)?, is(1, libc::F_SETFD)?, is(1, libc::F_GETFL)?, is(1, libc::F_SETFL)?],
+        ),
+    ]);
+    // Its C library sends signals to its own threads by this one. The thread may be anybody's.
+    #[cfg(target_env = "musl")]
+    rules.extend(whatever(&[libc::SYS_tkill]));
+    Ok(rules)
+}
+
+/// Names for stretches of memory, which allocators give.
+const PR_SET_VMA: c_int = 0x5356_4d41;
+
+fn is(argument: u8, value: c_int) -> Result<SeccompRule, BackendError> {
+    compared(argument, SeccompCmpOp::Eq, bits(value))
+}
+
+/// The flags of an `open` that asks for more than reading.
+fn writing(argument: u8) -> Result<Vec<SeccompRule>, BackendError> {
+    Ok(vec![
+        masked(argument, O_ACCMODE, O_WRONLY)?,
+        masked(argument, O_ACCMODE, O_RDWR)?,
+        masked(argument, O_CREAT, O_CREAT)?,
+        masked(argument, O_TRUNC, O_TRUNC)?,
+    ])
+}
+
+pub fn attacks() -> Result<Rules, BackendError> {
+    let own = u64::from(std::process::id());
+    let mut rules = whatever(&[
+        // Other programs and processes.
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_kill,
+        libc::SYS_rt_sigqueueinfo,
+        libc::SYS_rt_tgsigqueueinfo,
+        libc::SYS_pidfd_open,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_pidfd_send_signal,
+        libc::SYS_kcmp,
+        // Networks.
+        libc::SYS_socket,
+        libc::SYS_socketpair,
+        libc::SYS_connect,
+        libc::SYS_bind,
+        libc::SYS_listen,
+        libc::SYS_accept,
+        libc::SYS_accept4,
+        // Files.
+        libc::SYS_mkdirat,
+        libc::SYS_mknodat,
+        libc::SYS_linkat,
+        libc::SYS_symlinkat,
+        libc::SYS_unlinkat,
+        libc::SYS_renameat,
+        libc::SYS_renameat2,
+        libc::SYS_utimensat,
+        libc::SYS_fchmodat,
+        libc::SYS_fchownat,
+        libc::SYS_truncate,
+        libc::SYS_open_by_handle_at,
+        // What has brought down kernels.
+        libc::SYS_bpf,
+        libc::SYS_perf_event_open,
+        libc::SYS_userfaultfd,
+        libc::SYS_io_uring_setup,
+        libc::SYS_add_key,
+        libc::SYS_request_key,
+        libc::SYS_keyctl,
+        libc::SYS_init_module,
+        libc::SYS_finit_module,
+        libc::SYS_delete_module,
+        libc::SYS_kexec_load,
+        libc::SYS_reboot,
+        // Ways out.
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        libc::SYS_mount,
+        libc::SYS_umount2,
+        libc::SYS_move_mount,
+        libc::SYS_open_tree,
+        libc::SYS_pivot_root,
+        libc::SYS_chroot,
+        libc::SYS_capset,
+        libc::SYS_setuid,
+        libc::SYS_setgid,
+        libc::SYS_setreuid,
+        libc::SYS_setregid,
+        libc::SYS_setresuid,
+        libc::SYS_setresgid,
+    ]);
+    #[cfg(target_arch = "x86_64")]
+    {
+        rules.extend(whatever(&[
+            libc::SYS_fork,
+            libc::SYS_vfork,
+            libc::SYS_creat,
+            libc::SYS_mkdir,
+            libc::SYS_mknod,
+            libc::SYS_link,
+            libc::SYS_symlink,
+            libc::SYS_unlink,
+            libc::SYS_rmdir,
+            libc::SYS_rename,
+            libc::SYS_chmod,
+            libc::SYS_chown,
+            libc::SYS_iopl,
+            libc::SYS_ioperm,
+        ]));
+        rules.push((libc::SYS_open, writing(1)?));
+    }
+    rules.extend([
+        (libc::SYS_openat, writing(2)?),
+        (libc::SYS_clone, vec![masked(0, CLONE_THREAD, 0)?]),
+        (libc::SYS_tgkill, vec![compared(0, SeccompCmpOp::Ne, own)?]),
+    ]);
+    Ok(rules)
+}
+
+pub fn probes() -> Result<Rules, BackendError> {
+    let rules = whatever(&[
+        libc::SYS_openat,
+        libc::SYS_openat2,
+        libc::SYS_newfstatat,
+        libc::SYS_fstat,
+        libc::SYS_statx,
+        libc::SYS_statfs,
+        libc::SYS_faccessat,
+        libc::SYS_faccessat2,
+        libc::SYS_readlinkat,
+        libc::SYS_getcwd,
+        libc::SYS_ioctl,
+        libc::SYS_lseek,
+        libc::SYS_setpriority,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_seccomp,
+    ]);
+    #[cfg(target_arch = "x86_64")]
+    let rules =
+        [rules, whatever(&[libc::SYS_open, libc::SYS_stat, libc::SYS_lstat, libc::SYS_access, libc::SYS_readlink])]
+            .concat();
+    Ok(rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Rules, allowed, attacks, probes};
+
+    /// Calls that a list has whatever their arguments are, and those for which it asks.
+    fn split(rules: Rules) -> [BTreeSet<libc::c_long>; 2] {
+        let count = rules.len();
+        let [mut whatever, mut some] = [BTreeSet::new(), BTreeSet::new()];
+        for (call, conditions) in rules {
+            if conditions.is_empty() {
+                whatever.insert(call)
+            } else {
+                some.insert(call)
+            };
+        }
+        assert_eq!(whatever.len() + some.len(), count, "a call is in one list twice");
+        assert!(whatever.is_disjoint(&some));
+        [whatever, some]
+    }
+
+    #[test]
+    fn the_lists_agree() {
+        let [free, bound] = split(allowed().unwrap());
+        let [refused, partly] = split(attacks().unwrap());
+        let [probed, conditional] = split(probes().unwrap());
+        assert!(conditional.is_empty());
+        assert!(refused.is_disjoint(&free) && refused.is_disjoint(&bound) && refused.is_disjoint(&probed));
+        // Processes, other processes' threads, and files that are written.
+        assert!(partly.iter().all(|call| bound.contains(call) || probed.contains(call)));
+        assert_eq!(probed.intersection(&free).copied().collect::<Vec<_>>(), [libc::SYS_seccomp]);
+    }
+}

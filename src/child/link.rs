@@ -1,0 +1,171 @@
+//! The parent, as the guest of a child sees it: the host whose functions it calls.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::calls::most_params;
+use super::frame::{End, Message};
+use crate::isolate::next_owner_id;
+use crate::ops::op;
+use crate::value::{
+    Answer, Callable, CallbackMode, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Slot, Text, Value,
+};
+
+/// The slot of the function that hears of log lines; every other one is a tool by its index.
+const LOG: u32 = u32::MAX;
+
+const LEVELS: [&str; 5] = ["log", "info", "warn", "error", "debug"];
+
+pub struct Link {
+    id: u64,
+    /// Whoever writes waits until the parent has taken it: a guest that sends faster than that has to.
+    out: Mutex<UnixStream>,
+    calls: Mutex<Calls>,
+    /// Bytes that the params of a call may take.
+    most_params: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Calls {
+    last: u32,
+    pending: HashMap<u32, Arc<dyn Answer>>,
+}
+
+impl Link {
+    pub fn new(out: UnixStream) -> Arc<Self> {
+        Arc::new(Self {
+            id: next_owner_id(),
+            out: Mutex::new(out),
+            calls: Mutex::default(),
+            most_params: AtomicUsize::new(0),
+        })
+    }
+
+    /// The guest that calls may take so many bytes.
+    pub fn limit(&self, memory: usize) {
+        self.most_params.store(most_params(memory), Ordering::Relaxed);
+    }
+
+    pub fn send(&self, message: &Message) {
+        let frame = message.encode();
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        // A parent that is gone needs nothing, and takes this process along.
+        let _ = out.write_all(&frame);
+    }
+
+    /// The function that hears of log lines.
+    pub fn listener(self: &Arc<Self>) -> Arc<Callable> {
+        self.function(LOG, CallbackMode::Ignored)
+    }
+
+    pub fn tool(self: &Arc<Self>, index: u32) -> Arc<Callable> {
+        self.function(index, CallbackMode::Awaited)
+    }
+
+    fn function(self: &Arc<Self>, index: u32, mode: CallbackMode) -> Arc<Callable> {
+        let slot = Slot::new(Arc::clone(self) as Arc<dyn Owner>, index);
+        Arc::new(Callable { slot, name: Text::from(""), length: 1, mode })
+    }
+
+    /// The parent tells what came out of a call.
+    pub fn answered(&self, call: u32, outcome: Outcome) {
+        let answer = self.calls.lock().unwrap_or_else(PoisonError::into_inner).pending.remove(&call);
+        if let Some(answer) = answer {
+            answer.answer(outcome);
+        }
+    }
+}
+
+impl Owner for Link {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn release(&self, _slot: u32) {}
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn as_host(self: Arc<Self>) -> Option<Arc<dyn Host>> {
+        Some(self)
+    }
+}
+
+impl Host for Link {
+    fn register(&self, _isolate: &Arc<dyn Owner>) {}
+
+    fn ask(&self, Request { op, slot, args, answer, .. }: Request) {
+        let mut args = args.into_iter();
+        match (op & !op::SHOWS_STACKS, slot.index(), args.next(), args.next()) {
+            (op::CALL, LOG, Some(Value::String(level)), Some(Value::String(text))) => {
+                let level = level.to_string();
+                let level = LEVELS.iter().position(|known| *known == level).and_then(|index| u8::try_from(index).ok());
+                self.send(&Message::Log(level.unwrap_or(0), text));
+                answer.answer(Ok(Value::Undefined));
+            }
+            (op::CALL_AWAITED, tool, Some(Value::String(params)), None) => {
+                let most = self.most_params.load(Ordering::Relaxed);
+                if params.byte_len() > most {
+                    let message = format!("Tool parameters take {} bytes, more than {most}", params.byte_len());
+                    return answer.answer(Err(Fault::coded(ErrorClass::RangeError, &message, Code::Limit)));
+                }
+                let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+                calls.last += 1;
+                let call = calls.last;
+                calls.pending.insert(call, answer);
+                // Under the lock: the parent gets calls in the order of their numbers.
+                self.send(&Message::Call(call, tool, params));
+            }
+            _ => answer.answer(Err(crate::ops::malformed())),
+        }
+    }
+
+    /// Who asks for too much waits in [`Link::send`].
+    fn admit(&self, _asker: u64, _chain: &Chain, _broke: bool, _answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
+        Ok(true)
+    }
+
+    fn begin(&self) {}
+
+    fn end(&self) {}
+}
+
+/// Tells the parent how the execution has ended.
+pub struct Last(pub Arc<Link>);
+
+impl Answer for Last {
+    fn answer(&self, outcome: Outcome) {
+        let end = outcome.ok().and_then(end_of).unwrap_or_else(|| End {
+            ok: false,
+            value: Value::String(Text::from("The execution could not begin")),
+            code: None,
+            name: None,
+            stack: None,
+            figures: [0.0; 3],
+        });
+        self.0.send(&Message::End(Box::new(end)));
+    }
+}
+
+/// From what a session answers (`sandbox::Spec::answer`). The lines of its log have gone before.
+fn end_of(answer: Value) -> Option<End> {
+    let Value::List(list) = answer else { return None };
+    let mut list = list.into_iter();
+    let mut next = || list.next().unwrap_or(Value::Undefined);
+    let Value::Boolean(ok) = next() else { return None };
+    let value = next();
+    let mut text = || match next() {
+        Value::String(text) => Some(text),
+        _ => None,
+    };
+    let (code, name, stack) = (text(), text(), text());
+    let mut figure = || list.next().and_then(|value| value.as_number()).unwrap_or(0.0);
+    let (cpu, _wall, heap, _calls, lost) = (figure(), figure(), figure(), figure(), figure());
+    let code = code.and_then(|code| Code::named(&code.to_string()));
+    Some(End { ok, value, code, name, stack, figures: [cpu, heap, lost] })
+}

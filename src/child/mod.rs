@@ -1,0 +1,61 @@
+//! The subprocess flavour of the sandboxes: each execution in a process of its own, which loads this same file by way of a
+//! small executable (`launcher/`) and runs the same session (`crate::sandbox`) as the others do.
+//!
+//! `frame` and `codec` are what the two processes say to each other. `entry`, `link` and `confinement` run in the child. All else is the parent's:
+//! one thread (`reactor`) starts all children (`spawn`), keeps some ready (`pool`), and watches over them (`process`). What a child
+//! sends is never believed: after a guest has broken out of V8 it is the guest that speaks.
+
+#![cfg_attr(not(unix), allow(dead_code, reason = "nobody reads there what is asked of a child"))]
+
+mod codec;
+mod execution;
+pub mod frame;
+
+#[cfg(unix)]
+mod calls;
+#[cfg(unix)]
+mod cause;
+#[cfg(unix)]
+mod confinement;
+#[cfg(unix)]
+mod entry;
+#[cfg(unix)]
+mod link;
+#[cfg(unix)]
+mod output;
+#[cfg(unix)]
+mod pool;
+#[cfg(unix)]
+mod probe;
+#[cfg(unix)]
+mod process;
+#[cfg(unix)]
+mod reactor;
+#[cfg(unix)]
+mod running;
+#[cfg(unix)]
+mod spawn;
+#[cfg(unix)]
+mod time;
+#[cfg(unix)]
+mod waiting;
+
+#[cfg(target_os = "macos")]
+mod footprint;
+#[cfg(target_os = "linux")]
+mod group;
+
+#[cfg(target_os = "macos")]
+use footprint as bound;
+#[cfg(target_os = "linux")]
+use group as bound;
+
+#[cfg(not(unix))]
+mod absent;
+
+#[cfg(not(unix))]
+use absent as reactor;
+
+pub use execution::{Job, Sort, environment};
+pub use frame::Task;
+pub use reactor::{start, survey, terminate, terminate_of};

@@ -1,0 +1,126 @@
+//! What an attacker would do first, once out of V8, done without harm: for the tests of the confinement. No parent asks for it but
+//! the launcher's own (`launcher/src/probe.rs`).
+//!
+//! It says on its standard output, one line each: which layers hold, and which error number each operation has ended with, 0 for none.
+//! A layer may also end the process.
+
+use std::ffi::CString;
+use std::io;
+use std::ptr;
+
+use isolated_v8_launcher::Report;
+
+/// Runs operations, each a name and its argument, with `|` between them.
+pub fn run(report: &Report, operations: &str) -> i32 {
+    tell(&report.encode());
+    for operation in operations.split('|') {
+        let (name, argument) = operation.split_once(' ').unwrap_or((operation, ""));
+        let result = attempt(name, argument);
+        tell(&format!("{name}\t{}\n", result.err().map_or(0, |error| error.raw_os_error().unwrap_or(-1))));
+    }
+    0
+}
+
+fn tell(text: &str) {
+    // SAFETY: the text is valid for reads.
+    unsafe { libc::write(libc::STDOUT_FILENO, text.as_ptr().cast(), text.len()) };
+}
+
+fn attempt(name: &str, argument: &str) -> io::Result<()> {
+    let number = || argument.parse::<libc::c_int>().map_err(io::Error::other);
+    let path = || CString::new(argument).map_err(io::Error::other);
+    match name {
+        "open" => open(&path()?, libc::O_RDONLY).map(close),
+        "write" => {
+            let file = open(&path()?, libc::O_WRONLY | libc::O_CREAT)?;
+            // SAFETY: one byte is valid for reads.
+            let written = done(unsafe { libc::write(file, c"x".as_ptr().cast(), 1) } >= 0);
+            close(file);
+            written
+        }
+        "connect" => connect(u16::try_from(number()?).map_err(io::Error::other)?),
+        "fork" => fork(),
+        "execve" => {
+            let path = path()?;
+            let (arguments, nothing) = ([path.as_ptr(), ptr::null()], [ptr::null()]);
+            // SAFETY: a path, and lists that end with null pointers.
+            done(unsafe { libc::execve(path.as_ptr(), arguments.as_ptr(), nothing.as_ptr()) } == 0)
+        }
+        "ptrace" => trace(number()?),
+        // SAFETY: asks whether a signal could be sent, and sends none.
+        "kill" => done(unsafe { libc::kill(number()?, 0) } == 0),
+        // What has to go on working.
+        "thread" => std::thread::Builder::new().spawn(|| {}).map(|thread| drop(thread.join())),
+        #[cfg(target_os = "linux")]
+        "privileges" => {
+            // SAFETY: asks for a flag of this process.
+            match unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } {
+                1 => Err(io::Error::from_raw_os_error(libc::EPERM)),
+                result => done(result == 0),
+            }
+        }
+        "wait" => loop {
+            std::thread::park();
+        },
+        _ => Err(io::Error::other("no such operation")),
+    }
+}
+
+fn done(well: bool) -> io::Result<()> {
+    if well { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(target_os = "linux")]
+fn trace(process: libc::pid_t) -> io::Result<()> {
+    // SAFETY: the other process does not notice; it is let go of with the end of this one.
+    done(unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, 0) } == 0)
+}
+
+#[cfg(target_os = "macos")]
+fn trace(process: libc::pid_t) -> io::Result<()> {
+    // SAFETY: the other process is stopped for a moment.
+    unsafe {
+        done(libc::ptrace(libc::PT_ATTACHEXC, process, ptr::null_mut(), 0) == 0)?;
+        done(libc::ptrace(libc::PT_DETACH, process, ptr::null_mut(), 0) == 0)
+    }
+}
+
+fn open(path: &CString, flags: libc::c_int) -> io::Result<libc::c_int> {
+    // SAFETY: a path, and a mode where one is asked for.
+    let file = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, 0o600) };
+    done(file >= 0).map(|()| file)
+}
+
+fn close(descriptor: libc::c_int) {
+    // SAFETY: opened here, and not used any more.
+    unsafe { libc::close(descriptor) };
+}
+
+/// To a port of this machine.
+fn connect(port: u16) -> io::Result<()> {
+    // SAFETY: has no preconditions.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
+    done(socket >= 0)?;
+    // SAFETY: zero is a valid value of every field.
+    let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    address.sin_family = libc::AF_INET as libc::sa_family_t;
+    address.sin_port = port.to_be();
+    address.sin_addr.s_addr = u32::from(std::net::Ipv4Addr::LOCALHOST).to_be();
+    // SAFETY: the address is valid for reads, and as long as is said.
+    let connected = done(
+        unsafe { libc::connect(socket, (&raw const address).cast(), size_of_val(&address) as libc::socklen_t) } == 0,
+    );
+    close(socket);
+    connected
+}
+
+fn fork() -> io::Result<()> {
+    // SAFETY: the new process ends at once.
+    match unsafe { libc::fork() } {
+        // SAFETY: as above.
+        0 => unsafe { libc::_exit(0) },
+        // SAFETY: the status is not asked for.
+        process @ 1.. => done(unsafe { libc::waitpid(process, ptr::null_mut(), 0) } == process),
+        _ => done(false),
+    }
+}

@@ -1,0 +1,366 @@
+//! One child, as its parent has it: what it may say when, and how it ends.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use isolated_v8_launcher::Report;
+
+use super::calls::most_params;
+use super::cause::Cause;
+use super::execution::{Job, Sort};
+use super::frame::{Caps, End, Message, Order, Splitter, snapshot_frame};
+use super::output::Output;
+use super::running::{Retry, Running, Step};
+use super::spawn::{self, Child, Exit};
+use crate::value::{Answer, ErrorClass, Fault, Text, Value};
+
+/// Bytes that are read of one child before others have their turn.
+const TURN: usize = 256 << 10;
+const PIECE: usize = 64 << 10;
+
+/// How long after its deadline a child is left to say so itself, with what it has used.
+const LAST_WORDS: Duration = Duration::from_millis(20);
+
+/// How long a child may take to tell what confines it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Bytes of a frame beside the text or value in it.
+const AROUND: usize = 1 << 10;
+
+pub enum State {
+    /// Nothing has been asked of it yet.
+    Warm,
+    Running(Box<Running>),
+    /// It was killed, or has ended.
+    Ended,
+}
+
+pub struct Process {
+    pub number: u64,
+    pub sort: Arc<Sort>,
+    pub child: Child,
+    pub state: State,
+    pub since: Instant,
+    pub report: Option<Report>,
+    /// Hear of the report.
+    pub surveyors: Vec<Arc<dyn Answer>>,
+    /// Since when they wait.
+    pub asked: Option<Instant>,
+    /// Nobody wants more of it than that.
+    pub spare: bool,
+    frames: Splitter,
+    out: VecDeque<u8>,
+    /// It has hung up: it will end, or be ended at its deadline.
+    silent: bool,
+    output: [Output; 2],
+}
+
+impl Process {
+    pub fn start(number: u64, sort: Arc<Sort>) -> io::Result<Self> {
+        let mut process = Self {
+            number,
+            child: sort.spawn()?,
+            sort,
+            state: State::Warm,
+            since: Instant::now(),
+            report: None,
+            surveyors: Vec::new(),
+            asked: None,
+            spare: false,
+            frames: Splitter::default(),
+            out: VecDeque::new(),
+            silent: false,
+            output: Default::default(),
+        };
+        if let Some(snapshot) = &process.sort.snapshot {
+            let frame = snapshot_frame(snapshot.sealed());
+            process.send(&frame);
+        }
+        Ok(process)
+    }
+
+    pub fn is_warm(&self) -> bool {
+        matches!(self.state, State::Warm)
+    }
+
+    pub fn running(&self) -> Option<&Running> {
+        match &self.state {
+            State::Running(running) => Some(running),
+            State::Warm | State::Ended => None,
+        }
+    }
+
+    /// Nothing more is read of it until its host has room.
+    pub fn is_stalled(&self) -> bool {
+        self.running().is_some_and(Running::is_stalled)
+    }
+
+    pub fn is_silent(&self) -> bool {
+        self.silent
+    }
+
+    pub fn wants_to_write(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// When this is to be looked at again, whatever happens.
+    pub fn alarm(&self) -> Option<Instant> {
+        let end = self.running().map(|running| running.deadline + LAST_WORDS);
+        end.into_iter().chain(self.silence()).min()
+    }
+
+    /// When those who want to hear its report have waited for too long.
+    fn silence(&self) -> Option<Instant> {
+        self.asked.filter(|_| !self.surveyors.is_empty()).map(|asked| asked + PATIENCE)
+    }
+
+    /// Its time is over, one way or the other.
+    pub fn expire(&mut self, now: Instant) {
+        // It may have said so in this very moment.
+        self.receive(false);
+        if self.silence().is_some_and(|silence| silence <= now) {
+            self.end(Cause::Silent);
+        } else if self.alarm().is_some_and(|alarm| alarm <= now) {
+            self.end(Cause::Deadline);
+        }
+    }
+
+    /// What is to be done by another child, if this one has ended before it could begin.
+    pub fn retry(&mut self) -> Option<Retry> {
+        let State::Running(running) = &mut self.state else { return None };
+        let (task, pool) = running.unbegun.take()?;
+        let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return None };
+        self.child.kill();
+        self.out.clear();
+        Some(running.retry((*self.sort).clone(), task, pool))
+    }
+
+    /// Gives the child its one execution. `waited`: it was not started for that.
+    pub fn run(&mut self, id: u64, job: Job, began: Instant, waited: bool) {
+        let before = self.child.processor_time();
+        // One that has waited may have died of that. A new one that dies will die again.
+        let may_retry = waited && !job.again;
+        let pool = job.pool;
+        let (running, task) = Running::new(self.number, id, job, began, before);
+        self.state = State::Running(Box::new(running));
+        let order = Order::Run(task);
+        self.send(&order.encode());
+        if let (State::Running(running), Order::Run(task)) = (&mut self.state, order)
+            && may_retry
+        {
+            running.unbegun = Some((task, pool));
+        }
+    }
+
+    /// What came out of a call.
+    pub fn answered(&mut self, frame: &[u8]) {
+        let Some(running) = self.running() else { return };
+        running.calls.taken(frame.len());
+        if self.out.len() > running.memory {
+            // It does not read what it has asked for.
+            self.end(Cause::Memory);
+        } else {
+            self.send(frame);
+        }
+    }
+
+    /// Sends as much as the child takes now, the rest when it takes more.
+    fn send(&mut self, frame: &[u8]) {
+        self.out.extend(frame);
+        self.flush();
+    }
+
+    pub fn flush(&mut self) {
+        while !self.out.is_empty() {
+            match spawn::send(&self.child.socket, self.out.as_slices().0) {
+                Ok(count) => drop(self.out.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Its end will be seen.
+                Err(_) => return self.out.clear(),
+            }
+        }
+    }
+
+    /// Takes what the child has sent. `last`: it has ended, and this is all there will be.
+    pub fn receive(&mut self, last: bool) {
+        let mut piece = [0; PIECE];
+        let mut taken = 0;
+        while self.handle_messages() && (last || taken < TURN) {
+            match self.child.socket.read(&mut piece) {
+                Ok(0) => {
+                    self.silent = true;
+                    return;
+                }
+                Ok(count) => {
+                    taken += count;
+                    self.frames.push(&piece[..count]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Handles the messages that are there. False when no more is to be read now.
+    fn handle_messages(&mut self) -> bool {
+        loop {
+            let held = match &mut self.state {
+                State::Ended => return false,
+                State::Warm => None,
+                State::Running(running) => running.take_held(),
+            };
+            let message = match held {
+                Some(message) => message,
+                None => match self.frames.next(&self.caps()) {
+                    Ok(None) => return true,
+                    Ok(Some(contents)) => match Message::decode(contents) {
+                        Some(message) => message,
+                        None => return self.violated("a malformed message"),
+                    },
+                    Err(_) => return self.violated("a message of more than it may have"),
+                },
+            };
+            if !self.handle(message) {
+                return false;
+            }
+        }
+    }
+
+    fn caps(&self) -> Caps {
+        const READY: usize = 64 << 10;
+        match &self.state {
+            State::Running(running) => Caps {
+                ready: READY,
+                log: running.most_length.saturating_mul(2).saturating_add(AROUND),
+                call: most_params(running.memory).saturating_add(AROUND),
+                // Heap and buffers.
+                end: running.memory.saturating_mul(2).saturating_add(AROUND),
+            },
+            State::Warm | State::Ended => Caps { ready: READY, log: 0, call: 0, end: 0 },
+        }
+    }
+
+    fn violated(&mut self, what: &'static str) -> bool {
+        self.end(Cause::Protocol(what));
+        false
+    }
+
+    /// False when nothing more is to be handled now.
+    fn handle(&mut self, message: Message) -> bool {
+        if let Message::Moved(process) = message {
+            return (self.report.is_none() && self.child.follow(process))
+                || self.violated("a process that is none of its own");
+        }
+        if let Message::Ready(mut report) = message {
+            if self.report.is_some() {
+                return self.violated("a second report");
+            }
+            self.child.add_layers(&mut report);
+            for surveyor in self.surveyors.drain(..) {
+                surveyor.answer(Ok(list_of(&report)));
+            }
+            self.report = Some(report);
+            if self.spare {
+                self.end(Cause::Terminated);
+            }
+            return true;
+        }
+        if self.report.is_none() {
+            return self.violated("a message before its report");
+        }
+        let State::Running(running) = &mut self.state else { return self.violated("a message unasked") };
+        let had_begun = std::mem::replace(&mut running.begun, true);
+        running.unbegun = None;
+        let step = match message {
+            Message::Begun if had_begun => Step::Violated("a second beginning"),
+            Message::Begun => Step::Done,
+            Message::Log(level, text) => running.log(level, text),
+            Message::Call(call, tool, params) => running.call(call, tool, params),
+            Message::End(end) => {
+                self.finish(*end);
+                return false;
+            }
+            Message::Moved(_) | Message::Ready(_) => return true,
+        };
+        match step {
+            Step::Done => true,
+            Step::Held => false,
+            Step::Violated(what) => self.violated(what),
+        }
+    }
+
+    /// Takes what the child has written to its output.
+    pub fn read_output(&mut self, index: usize) {
+        let (Some(pipe), Some(output)) = (self.child.output.get_mut(index), self.output.get_mut(index)) else { return };
+        if let Some(file) = pipe
+            && !output.read(file)
+        {
+            *pipe = None;
+        }
+        self.log_output(false);
+    }
+
+    fn log_output(&mut self, last: bool) {
+        let State::Running(running) = &mut self.state else { return };
+        for (output, level) in self.output.iter_mut().zip(["stdout", "stderr"]) {
+            while let Some(line) = output.line(running.most_length, last) {
+                // Nobody's listener hears of those.
+                running.keep(level, line.encode_utf16().collect());
+            }
+        }
+    }
+
+    /// The guest has come to an end of its own.
+    fn finish(&mut self, end: End) {
+        self.child.kill();
+        let mut output = std::mem::take(&mut self.child.output);
+        for (pipe, output) in output.iter_mut().zip(&mut self.output) {
+            if let Some(pipe) = pipe {
+                output.read(pipe);
+            }
+        }
+        self.log_output(true);
+        let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return };
+        running.answer(end, None);
+    }
+
+    /// The child is at its end, for a reason that it has not told.
+    pub fn end(&mut self, cause: Cause) {
+        self.child.kill();
+        for index in 0..self.output.len() {
+            self.read_output(index);
+        }
+        self.log_output(true);
+        self.out.clear();
+        for surveyor in self.surveyors.drain(..) {
+            surveyor.answer(Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
+        }
+        let time = self.child.processor_time();
+        let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return };
+        let signal = match cause {
+            Cause::Exited(Exit::Signal(signal)) => Some(signal),
+            _ => None,
+        };
+        let end = End {
+            ok: false,
+            value: Value::String(Text::from(cause.message())),
+            code: Some(cause.code()),
+            name: Some(Text::from("Error")),
+            stack: None,
+            figures: [time.saturating_sub(running.before).as_nanos() as f64, 0.0, 0.0],
+        };
+        running.answer(end, signal);
+    }
+}
+
+/// A report as the surface gets it: name, whether it holds, and detail of each layer.
+pub fn list_of(report: &Report) -> Value {
+    let text = |text: &str| Value::String(Text::from(text));
+    let layers = report.layers.iter();
+    Value::List(
+        layers.flat_map(|layer| [text(&layer.name), Value::Boolean(layer.active), text(&layer.detail)]).collect(),
+    )
+}

@@ -1,0 +1,278 @@
+//! The thread that children belong to. It starts them all, because the kernel ends a child with the thread that has started it, and
+//! waits for all of them at once. It begins with the first execution and lasts as long as the process.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{io, mem};
+
+use super::bound;
+use super::cause::Cause;
+use super::execution::{Job, Sort};
+use super::pool::Pool;
+use super::process::{Process, State};
+use super::running::Retry;
+use super::spawn::Exit;
+use super::waiting::{Bell, Sources};
+use crate::value::{Answer, Code, ErrorClass, Fault};
+
+enum Command {
+    Start(u64, Box<Job>, Instant),
+    /// What came out of a call of the process with this number.
+    Answer(u64, Vec<u8>),
+    /// More has come out of its calls than it can hold.
+    Overflow(u64),
+    Terminate(u64),
+    TerminateOf(u64),
+    /// Somebody wants to know what confines children of this sort. How many of them are to be kept ready.
+    Survey(Sort, usize, Arc<dyn Answer>),
+}
+
+struct Reactor {
+    commands: Mutex<VecDeque<Command>>,
+    /// Rings when there is something to look at.
+    bell: Bell,
+    rung: AtomicBool,
+}
+
+static REACTOR: Mutex<Option<Arc<Reactor>>> = Mutex::new(None);
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// How often it is tried again whether a host has room.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// Starts an execution. Its number, for [`terminate`].
+pub fn start(job: Job) -> u64 {
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let answer = Arc::clone(&job.answer);
+    if !command(Command::Start(id, Box::new(job), Instant::now())) {
+        answer.answer(Err(no_thread()));
+    }
+    id
+}
+
+/// Ends an execution, if it has not ended.
+pub fn terminate(id: u64) {
+    tell(Command::Terminate(id));
+}
+
+/// Ends all executions of a host environment.
+pub fn terminate_of(owner: u64) {
+    tell(Command::TerminateOf(owner));
+}
+
+/// Has `answer` hear what confines children of this sort.
+pub fn survey(sort: Sort, pool: usize, answer: Arc<dyn Answer>) {
+    if !command(Command::Survey(sort, pool, Arc::clone(&answer))) {
+        answer.answer(Err(no_thread()));
+    }
+}
+
+fn no_thread() -> Fault {
+    Fault::coded(ErrorClass::Error, "No thread can be had for child processes", Code::Limit)
+}
+
+/// What came out of a call, as a frame; `None` for more than the child can hold.
+pub fn answer(process: u64, frame: Option<Vec<u8>>) {
+    tell(match frame {
+        Some(frame) => Command::Answer(process, frame),
+        None => Command::Overflow(process),
+    });
+}
+
+/// False where the thread cannot be had.
+fn command(command: Command) -> bool {
+    let mut reactor = REACTOR.lock().unwrap_or_else(PoisonError::into_inner);
+    if reactor.is_none() {
+        *reactor = Reactor::start();
+    }
+    reactor.as_ref().inspect(|reactor| reactor.push(command)).is_some()
+}
+
+/// As [`command`], unless no child was ever asked for.
+fn tell(command: Command) {
+    let reactor = REACTOR.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(reactor) = &*reactor {
+        reactor.push(command);
+    }
+}
+
+impl Reactor {
+    fn start() -> Option<Arc<Self>> {
+        let bell = Bell::new().ok()?;
+        let reactor = Arc::new(Self { commands: Mutex::default(), bell, rung: AtomicBool::new(false) });
+        let own = Arc::clone(&reactor);
+        let thread = thread::Builder::new().name("isolated-v8 children".to_owned()).spawn(move || {
+            // After a bug of ours: all children are gone then, and whoever waited for one has heard of it.
+            while catch_unwind(AssertUnwindSafe(|| own.run())).is_err() {}
+        });
+        thread.is_ok().then_some(reactor)
+    }
+
+    fn push(&self, command: Command) {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push_back(command);
+        self.ring();
+    }
+
+    fn ring(&self) {
+        if !self.rung.swap(true, Ordering::AcqRel) {
+            self.bell.ring();
+        }
+    }
+
+    fn silence(&self) {
+        self.bell.silence();
+        self.rung.store(false, Ordering::Release);
+    }
+
+    fn run(&self) {
+        let mut pool = Pool::default();
+        loop {
+            let commands = mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner));
+            for command in commands {
+                obey(&mut pool, command);
+            }
+            pool.tend(Instant::now());
+            let wait = Wait::of(&pool, &self.bell);
+            let ready = wait.wait(&self.bell);
+            if ready.iter().any(|(_, event)| *event == Event::Bell) {
+                self.silence();
+            }
+            for (number, event) in ready {
+                let retry = pool.of_number(number).and_then(|process| handle(process, event));
+                if let Some(retry) = retry {
+                    pool.retry(retry);
+                }
+            }
+            let now = Instant::now();
+            for process in &mut pool.processes {
+                if process.is_stalled() {
+                    process.receive(false);
+                }
+                if process.alarm().is_some_and(|alarm| alarm <= now) {
+                    process.expire(now);
+                }
+                if process.running().is_some() && process.child.is_too_large() {
+                    process.end(Cause::Memory);
+                }
+            }
+            pool.bury();
+        }
+    }
+}
+
+fn obey(pool: &mut Pool, command: Command) {
+    match command {
+        Command::Start(id, job, began) => pool.run(id, *job, began),
+        Command::Answer(number, frame) => {
+            if let Some(process) = pool.of_number(number) {
+                process.answered(&frame);
+            }
+        }
+        Command::Overflow(number) => {
+            if let Some(process) = pool.of_number(number) {
+                process.end(Cause::Memory);
+            }
+        }
+        Command::Terminate(id) => pool.terminate(|running| running.id == id),
+        Command::TerminateOf(owner) => pool.terminate(|running| running.owner == owner),
+        Command::Survey(sort, wanted, answer) => pool.survey(sort, wanted, answer),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Bell,
+    Readable,
+    Writable,
+    Output(usize),
+    Ended,
+}
+
+/// What another process is to do instead comes back.
+fn handle(process: &mut Process, event: Event) -> Option<Retry> {
+    match event {
+        Event::Bell => {}
+        Event::Readable => process.receive(false),
+        Event::Writable => process.flush(),
+        Event::Output(index) => process.read_output(index),
+        Event::Ended => {
+            // What it has said before counts.
+            process.receive(true);
+            if let Some(exit) = process.child.reap() {
+                if let Some(retry) = process.retry() {
+                    return Some(retry);
+                }
+                let memory = exit == Exit::Signal(libc::SIGKILL) && process.child.ran_out();
+                process.end(if memory { Cause::Memory } else { Cause::Exited(exit) });
+            }
+        }
+    }
+    None
+}
+
+/// What is waited for.
+struct Wait {
+    sources: Sources,
+    meanings: Vec<(u64, Event)>,
+    until: Option<Instant>,
+}
+
+impl Wait {
+    fn of(pool: &Pool, bell: &Bell) -> Self {
+        let mut wait = Self { sources: Sources::new(bell), meanings: vec![(0, Event::Bell)], until: pool.alarm() };
+        for process in &pool.processes {
+            let (number, child) = (process.number, &process.child);
+            wait.sources.ended(&child.ended);
+            wait.meanings.push((number, Event::Ended));
+            if matches!(process.state, State::Ended) {
+                continue;
+            }
+            if process.is_stalled() {
+                wait.not_after(Instant::now() + RETRY);
+            } else if !process.is_silent() {
+                wait.sources.readable(&child.socket);
+                wait.meanings.push((number, Event::Readable));
+            }
+            if process.wants_to_write() {
+                wait.sources.writable(&child.socket);
+                wait.meanings.push((number, Event::Writable));
+            }
+            for (index, pipe) in child.output.iter().enumerate() {
+                if let Some(pipe) = pipe {
+                    wait.sources.readable(pipe);
+                    wait.meanings.push((number, Event::Output(index)));
+                }
+            }
+            if let Some(alarm) = process.alarm() {
+                wait.not_after(alarm);
+            }
+            if let (Some(interval), Some(_)) = (bound::INTERVAL, process.running()) {
+                wait.not_after(Instant::now() + interval);
+            }
+        }
+        wait
+    }
+
+    fn not_after(&mut self, time: Instant) {
+        self.until = Some(self.until.map_or(time, |until| until.min(time)));
+    }
+
+    /// What has happened, by the number of the process.
+    fn wait(self, bell: &Bell) -> Vec<(u64, Event)> {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        match self.sources.wait(bell, left) {
+            Ok(happened) => happened.into_iter().filter_map(|index| self.meanings.get(index).copied()).collect(),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::Interrupted {
+                    // Out of memory: there is nothing to do but to try again, not at once.
+                    thread::sleep(RETRY);
+                }
+                Vec::new()
+            }
+        }
+    }
+}

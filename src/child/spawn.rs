@@ -1,0 +1,270 @@
+//! Starting a child, and what is left of it in this process: its id, three connections, and a descriptor that tells of its end.
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use isolated_v8_launcher::{Report, Settings};
+
+use super::bound::{self, Bound};
+use super::execution::Sort;
+use super::time;
+use super::waiting::Ended;
+use crate::engine;
+
+/// A process that was started and has not been reaped. Dropped, it is killed and reaped.
+pub struct Child {
+    pid: libc::pid_t,
+    /// Its process group.
+    group: libc::pid_t,
+    pub ended: Ended,
+    pub socket: UnixStream,
+    pub output: [Option<File>; 2],
+    reaped: bool,
+    used: Duration,
+    bound: Option<Bound>,
+}
+
+/// How a process has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+    /// The host has set the process up so that nobody hears.
+    Unknown,
+}
+
+impl Sort {
+    /// Starts a child. The kernel ends it with the thread that this is called on.
+    pub fn spawn(&self) -> io::Result<Child> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let (stdout, their_stdout) = io::pipe()?;
+        let (stderr, their_stderr) = io::pipe()?;
+        let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.sealed().len() as u64);
+        let mut settings = Settings {
+            parent: std::process::id(),
+            timeout: self.timeout,
+            // It has the bytes beside what they become.
+            memory: self.memory.saturating_add(snapshot),
+            off: self.off.clone(),
+            snapshot: self.snapshot.is_some(),
+            gc: self.snapshot.is_some() && engine::exposes_gc(),
+            ..Settings::default()
+        };
+        let bound = if settings.wants(bound::LAYER) { Bound::new(settings.memory) } else { None };
+        settings.cgroup = bound.as_ref().and_then(Bound::folder);
+        let mut command = Command::new(&self.launcher);
+        command
+            .arg(&self.addon)
+            .arg(settings.encode())
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::from(their_stdout))
+            .stderr(Stdio::from(their_stderr))
+            // A group of its own: what the terminal sends to the host's does not reach it.
+            .process_group(0);
+        // Nothing runs between fork and exec (no `pre_exec`), so the host's memory is not copied.
+        let process = command.spawn()?;
+        let pid = libc::pid_t::try_from(process.id()).map_err(io::Error::other)?;
+        // The rest of what `command` has of the other ends must be gone, or their end would not be seen here.
+        drop(command);
+        let (stdout, stderr) = (File::from(OwnedFd::from(stdout)), File::from(OwnedFd::from(stderr)));
+        let ended = Ended::of(pid).inspect_err(|_| end(pid, pid))?;
+        let child = Child {
+            pid,
+            group: pid,
+            ended,
+            socket: ours,
+            output: [Some(stdout), Some(stderr)],
+            reaped: false,
+            used: Duration::ZERO,
+            bound,
+        };
+        child.socket.set_nonblocking(true)?;
+        keep_quiet(&child.socket)?;
+        for pipe in child.output.iter().flatten() {
+            set_nonblocking(pipe)?;
+        }
+        Ok(child)
+    }
+}
+
+impl Child {
+    /// The process that was started goes on as this one, which is a child of ours as well. False where that is not so.
+    pub fn follow(&mut self, process: u32) -> bool {
+        let Ok(process) = libc::pid_t::try_from(process) else { return false };
+        // SAFETY: takes a process's id.
+        let belongs = is_child(libc::P_PID, process) && unsafe { libc::getpgid(process) } == self.group;
+        if self.reaped || process == self.pid || !belongs {
+            return false;
+        }
+        let Ok(ended) = Ended::of(process) else { return false };
+        // It said so with its last breath, and is not waited for longer than that.
+        // SAFETY: sends a signal to a child that was not reaped.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        reap(self.pid, 0);
+        self.pid = process;
+        self.ended = ended;
+        // SAFETY: takes ids, of a child that was not reaped. Where it fails the group stays the old one.
+        if unsafe { libc::setpgid(process, process) } == 0 {
+            self.group = process;
+        }
+        true
+    }
+
+    /// The kernel has ended it because it took more memory than it may have.
+    pub fn ran_out(&self) -> bool {
+        self.bound.as_ref().is_some_and(Bound::ran_out)
+    }
+
+    /// It has more memory than it may have, as far as that is for us to see.
+    pub fn is_too_large(&self) -> bool {
+        !self.reaped && self.bound.as_ref().is_some_and(|bound| bound.is_exceeded(self.pid))
+    }
+
+    /// Adds what confines it from outside, of which it knows nothing.
+    pub fn add_layers(&self, report: &mut Report) {
+        bound::report(self.bound.as_ref(), self.pid, report);
+    }
+
+    /// Processor time that it has had, or had when it ended.
+    pub fn processor_time(&self) -> Duration {
+        if self.reaped { self.used } else { time::of_process(self.pid).unwrap_or_default() }
+    }
+
+    /// Ends the process and all of its group, at once.
+    pub fn kill(&self) {
+        if !self.reaped {
+            kill(self.pid, self.group);
+        }
+    }
+
+    /// How it has ended, once; `None` where it has not.
+    pub fn reap(&mut self) -> Option<Exit> {
+        if self.reaped {
+            return Some(Exit::Unknown);
+        }
+        let (exit, used) = reap(self.pid, libc::WNOHANG)?;
+        (self.reaped, self.used) = (true, used);
+        reap_rest(self.group);
+        Some(exit)
+    }
+}
+
+/// As much of the bytes as the socket takes now.
+pub fn send(socket: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the bytes are there.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), QUIET) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Without it a host might get a signal where the child is gone.
+#[cfg(target_os = "linux")]
+const QUIET: libc::c_int = libc::MSG_NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const QUIET: libc::c_int = 0;
+
+#[cfg(target_os = "linux")]
+fn keep_quiet(_socket: &UnixStream) -> io::Result<()> {
+    Ok(())
+}
+
+/// Where not each message can say so, the socket does.
+#[cfg(not(target_os = "linux"))]
+fn keep_quiet(socket: &UnixStream) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    let size = size_of_val(&on) as libc::socklen_t;
+    // SAFETY: the value is valid for reads, and as long as is said.
+    let set = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NOSIGPIPE, (&raw const on).cast(), size)
+    };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.reaped {
+            end(self.pid, self.group);
+        }
+    }
+}
+
+/// Whether there is such a child, or one in such a group, that was not reaped.
+fn is_child(kind: libc::idtype_t, id: libc::pid_t) -> bool {
+    let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    let id = libc::id_t::try_from(id).unwrap_or(0);
+    // SAFETY: writes to the structure, and leaves the child as it is.
+    unsafe { libc::waitid(kind, id, found.as_mut_ptr(), flags) == 0 }
+}
+
+/// Ends a child, and waits for that: it has nothing to say in this.
+fn end(pid: libc::pid_t, group: libc::pid_t) {
+    kill(pid, group);
+    reap(pid, 0);
+    reap_rest(group);
+}
+
+/// A process may have been ended between making the one that it would have gone on as and telling so.
+fn reap_rest(group: libc::pid_t) {
+    while is_child(libc::P_PGID, group) {
+        // SAFETY: the group is that of a child that was not reaped. Asks for nothing but its end.
+        unsafe {
+            libc::kill(-group, libc::SIGKILL);
+            libc::waitpid(-group, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+fn set_nonblocking(file: &File) -> io::Result<()> {
+    // SAFETY: changes the flags of a descriptor that is open.
+    let done = unsafe {
+        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+        flags >= 0 && libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) == 0
+    };
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Of a process that was not reaped: neither its id nor that of its group belongs to another one.
+fn kill(pid: libc::pid_t, group: libc::pid_t) {
+    // SAFETY: sends signals; failures mean that there is nobody to get them.
+    unsafe {
+        libc::kill(-group, libc::SIGKILL);
+        libc::kill(pid, libc::SIGKILL);
+    }
+}
+
+fn reap(pid: libc::pid_t, flags: libc::c_int) -> Option<(Exit, Duration)> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: writes to the two places.
+        let found = unsafe { libc::wait4(pid, &raw mut status, flags, usage.as_mut_ptr()) };
+        // SAFETY: zero is a valid value of every field, and the call writes valid ones.
+        let usage = unsafe { usage.assume_init_ref() };
+        if found == pid {
+            let time = |time: &libc::timeval| {
+                let micros = i128::from(time.tv_sec) * 1_000_000 + i128::from(time.tv_usec);
+                Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+            };
+            let exit = if libc::WIFSIGNALED(status) {
+                Exit::Signal(libc::WTERMSIG(status))
+            } else {
+                Exit::Code(libc::WEXITSTATUS(status))
+            };
+            return Some((exit, time(&usage.ru_utime) + time(&usage.ru_stime)));
+        }
+        match io::Error::last_os_error().raw_os_error() {
+            _ if found == 0 => return None,
+            Some(libc::EINTR) => {}
+            // Somebody has reaped it, or the kernel was told to.
+            _ => return Some((Exit::Unknown, Duration::ZERO)),
+        }
+    }
+}

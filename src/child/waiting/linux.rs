@@ -1,0 +1,80 @@
+//! Of Linux: an event counter, descriptors of processes, and `ppoll`.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+pub struct Bell(OwnedFd);
+
+impl Bell {
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: takes numbers.
+        let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if bell < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made this descriptor for this call.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(bell) }))
+    }
+
+    pub fn ring(&self) {
+        let one = 1_u64.to_ne_bytes();
+        // SAFETY: the bytes are there. It fails only where the counter is at its end, and the bell rings already.
+        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    }
+
+    pub fn silence(&self) {
+        let mut count = [0; 8];
+        // SAFETY: there is room for what is read. There may be nothing.
+        unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    }
+}
+
+/// A descriptor that is readable once the process has ended.
+pub struct Ended(OwnedFd);
+
+impl Ended {
+    pub fn of(process: libc::pid_t) -> io::Result<Self> {
+        // SAFETY: takes a process's id and flags.
+        let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
+        let Ok(descriptor @ 0..) = RawFd::try_from(descriptor) else { return Err(io::Error::last_os_error()) };
+        // SAFETY: the kernel has just made this descriptor, which closes on exec, for this call.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+    }
+}
+
+/// What is waited for. The bell comes first.
+pub struct Sources(Vec<libc::pollfd>);
+
+impl Sources {
+    pub fn new(bell: &Bell) -> Self {
+        let mut sources = Self(Vec::new());
+        sources.readable(&bell.0);
+        sources
+    }
+
+    pub fn readable(&mut self, source: &impl AsRawFd) {
+        self.0.push(libc::pollfd { fd: source.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    }
+
+    pub fn writable(&mut self, source: &impl AsRawFd) {
+        self.0.push(libc::pollfd { fd: source.as_raw_fd(), events: libc::POLLOUT, revents: 0 });
+    }
+
+    pub fn ended(&mut self, process: &Ended) {
+        self.readable(&process.0);
+    }
+
+    /// Which of them have something to tell, in the order in which they were added.
+    pub fn wait(mut self, _bell: &Bell, left: Option<Duration>) -> io::Result<Vec<usize>> {
+        let timeout = left.map(super::timespec);
+        let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let count = self.0.len() as libc::nfds_t;
+        // SAFETY: as many descriptors are there as is said, the time is there or null, and no signal mask is given.
+        if unsafe { libc::ppoll(self.0.as_mut_ptr(), count, timeout, std::ptr::null()) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let happened = self.0.iter().enumerate().filter(|(_, descriptor)| descriptor.revents != 0);
+        Ok(happened.map(|(index, _)| index).collect())
+    }
+}

@@ -1,0 +1,106 @@
+//! Of macOS: one kernel queue, which is the bell as well. It is told anew what is waited for each time; what it was told before and has
+//! not happened since may come later, and is not listened to then.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::time::Duration;
+
+pub struct Bell(OwnedFd);
+
+/// What the queue knows the bell by.
+const BELL: libc::uintptr_t = 0;
+
+impl Bell {
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: has no preconditions.
+        let queue = unsafe { libc::kqueue() };
+        if queue < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made this descriptor for this call. No child of a `fork` has it: queues are not inherited.
+        let bell = Self(unsafe { OwnedFd::from_raw_fd(queue) });
+        bell.tell(&event(BELL, libc::EVFILT_USER, libc::EV_ADD | libc::EV_CLEAR, 0))?;
+        Ok(bell)
+    }
+
+    pub fn ring(&self) {
+        // It cannot fail: the event was added.
+        let _ = self.tell(&event(BELL, libc::EVFILT_USER, 0, libc::NOTE_TRIGGER));
+    }
+
+    /// It rings once.
+    pub fn silence(&self) {}
+
+    fn tell(&self, change: &libc::kevent) -> io::Result<()> {
+        // SAFETY: one change is there to be read, and none is to be written.
+        let told = unsafe { libc::kevent(self.0.as_raw_fd(), change, 1, ptr::null_mut(), 0, ptr::null()) };
+        if told < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+fn event(ident: libc::uintptr_t, filter: i16, flags: u16, fflags: u32) -> libc::kevent {
+    libc::kevent { ident, filter, flags, fflags, data: 0, udata: ptr::null_mut() }
+}
+
+/// The end of a process is told by its id, which stays its own until it is reaped.
+pub struct Ended(libc::pid_t);
+
+impl Ended {
+    pub fn of(process: libc::pid_t) -> io::Result<Self> {
+        Ok(Self(process))
+    }
+}
+
+/// What is waited for. The bell comes first, and the queue has it already.
+pub struct Sources(Vec<libc::kevent>);
+
+impl Sources {
+    pub fn new(_bell: &Bell) -> Self {
+        Self(Vec::new())
+    }
+
+    pub fn readable(&mut self, source: &impl AsRawFd) {
+        self.add(source.as_raw_fd(), libc::EVFILT_READ, 0);
+    }
+
+    pub fn writable(&mut self, source: &impl AsRawFd) {
+        self.add(source.as_raw_fd(), libc::EVFILT_WRITE, 0);
+    }
+
+    pub fn ended(&mut self, process: &Ended) {
+        self.add(process.0, libc::EVFILT_PROC, libc::NOTE_EXIT);
+    }
+
+    /// Descriptors and ids are not negative.
+    fn add(&mut self, number: libc::c_int, filter: i16, fflags: u32) {
+        let ident = libc::uintptr_t::try_from(number).unwrap_or(libc::uintptr_t::MAX);
+        self.0.push(event(ident, filter, libc::EV_ADD | libc::EV_ONESHOT, fflags));
+    }
+
+    /// Which of them have something to tell, in the order in which they were added. What cannot be waited for has: a process that has
+    /// ended is not found.
+    pub fn wait(self, bell: &Bell, left: Option<Duration>) -> io::Result<Vec<usize>> {
+        let timeout = left.map(super::timespec);
+        let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+        // Each change may fail, and that is told in its place.
+        let mut events = vec![event(0, 0, 0, 0); self.0.len() + 1];
+        let (changes, room) = (self.0.len() as libc::c_int, events.len() as libc::c_int);
+        let queue = bell.0.as_raw_fd();
+        // SAFETY: as many changes are there and there is room for as many events as is said, and the time is there or null.
+        let found = unsafe { libc::kevent(queue, self.0.as_ptr(), changes, events.as_mut_ptr(), room, timeout) };
+        let Ok(found) = usize::try_from(found) else { return Err(io::Error::last_os_error()) };
+        let happened = events.iter().take(found).filter_map(|event| {
+            if event.filter == libc::EVFILT_USER {
+                return Some(0);
+            }
+            if event.flags & libc::EV_ERROR != 0 && event.data == 0 {
+                // Told that a change was made.
+                return None;
+            }
+            let own = |source: &libc::kevent| source.ident == event.ident && source.filter == event.filter;
+            self.0.iter().position(own).map(|index| index + 1)
+        });
+        Ok(happened.collect())
+    }
+}

@@ -1,0 +1,95 @@
+//! Waiting for several things at once: a bell that other threads ring, connections and pipes of children, and their ends.
+//!
+//! Each system has its own [`Bell`], [`Ended`] (what tells of the end of a child that was not reaped) and [`Sources`].
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+pub use linux::{Bell, Ended, Sources};
+#[cfg(target_os = "macos")]
+pub use macos::{Bell, Ended, Sources};
+
+use std::time::Duration;
+
+/// As the system has it.
+fn timespec(time: Duration) -> libc::timespec {
+    /// Days, after which whoever waits looks again.
+    const MOST: u64 = 10 * 24 * 60 * 60;
+    let seconds = time.as_secs().min(MOST);
+    // SAFETY: zero is a valid value of every field. Some systems have more than these two.
+    let mut result: libc::timespec = unsafe { std::mem::zeroed() };
+    (result.tv_sec, result.tv_nsec) = (seconds.cast_signed(), libc::c_long::from(time.subsec_nanos().cast_signed()));
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::process::Command;
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::{Bell, Ended, Sources};
+
+    const LONG: Option<Duration> = Some(Duration::from_secs(20));
+    const SHORT: Option<Duration> = Some(Duration::from_millis(10));
+
+    #[test]
+    fn a_bell_is_heard_once_whenever_it_has_rung() {
+        let bell = Arc::new(Bell::new().unwrap());
+        assert!(Sources::new(&bell).wait(&bell, SHORT).unwrap().is_empty());
+        bell.ring();
+        bell.ring();
+        assert_eq!(Sources::new(&bell).wait(&bell, LONG).unwrap(), [0]);
+        bell.silence();
+        assert!(Sources::new(&bell).wait(&bell, SHORT).unwrap().is_empty());
+        let other = Arc::clone(&bell);
+        let ringer = thread::spawn(move || other.ring());
+        assert_eq!(Sources::new(&bell).wait(&bell, LONG).unwrap(), [0]);
+        ringer.join().unwrap();
+    }
+
+    #[test]
+    fn each_source_tells_for_itself() {
+        let bell = Bell::new().unwrap();
+        let [(mut ours, mut theirs), (others, _quiet)] = [(); 2].map(|()| UnixStream::pair().unwrap());
+        let wait = |time| {
+            let mut sources = Sources::new(&bell);
+            sources.readable(&others);
+            sources.readable(&ours);
+            sources.wait(&bell, time).unwrap()
+        };
+        assert!(wait(SHORT).is_empty());
+        theirs.write_all(b"x").unwrap();
+        assert_eq!(wait(LONG), [2]);
+        let mut sources = Sources::new(&bell);
+        sources.writable(&others);
+        assert_eq!(sources.wait(&bell, LONG).unwrap(), [1]);
+        // What nobody waits for any more is not told.
+        assert!(Sources::new(&bell).wait(&bell, SHORT).unwrap().is_empty());
+        (&ours).read_exact(&mut [0]).unwrap();
+        drop(theirs);
+        let mut sources = Sources::new(&bell);
+        sources.readable(&ours);
+        assert_eq!(sources.wait(&bell, LONG).unwrap(), [1]);
+        assert_eq!(ours.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_told_until_it_is_reaped() {
+        let bell = Bell::new().unwrap();
+        let mut process = Command::new("sleep").arg("0.1").spawn().unwrap();
+        let ended = Ended::of(libc::pid_t::try_from(process.id()).unwrap()).unwrap();
+        for _ in 0..2 {
+            let mut sources = Sources::new(&bell);
+            sources.ended(&ended);
+            assert_eq!(sources.wait(&bell, LONG).unwrap(), [1]);
+        }
+        assert!(process.wait().unwrap().success());
+    }
+}

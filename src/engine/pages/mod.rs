@@ -1,0 +1,203 @@
+//! Memory of resizable buffers and WebAssembly memories. For that V8 asks no allocator of ours: it reserves address space from its
+//! page allocator, as much as the buffer may ever need, and makes pages accessible as the buffer grows. Here its page allocator
+//! draws on the budgets of the isolate that the thread works for; over them, guests see the `RangeError` that V8 has for a system
+//! without memory.
+//!
+//! Stacks that WebAssembly suspends, and its code, come from there as well. V8 does not survive it when it does not get them, so a
+//! guest that has many loses its isolate before that.
+
+#![cfg_attr(windows, allow(dead_code, reason = "nobody asks there"))]
+
+#[cfg(not(windows))]
+mod table;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use super::space;
+use crate::native::{self, Held, Share};
+use crate::value::{Budget, Charge};
+
+/// What an isolate may have.
+#[derive(Clone)]
+struct Owner {
+    memory: Arc<Budget>,
+    space: Arc<Budget>,
+}
+
+thread_local! {
+    static OWNER: RefCell<Option<Owner>> = const { RefCell::new(None) };
+}
+
+/// Whom a thread worked for before.
+pub struct Before(Option<Owner>);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        let before = self.0.take();
+        // A thread that ends has forgotten it already.
+        drop(OWNER.try_with(|owner| owner.replace(before)));
+    }
+}
+
+/// Until the result is dropped this thread works for an isolate with these budgets.
+pub fn draw_on(memory: &Arc<Budget>, space: &Arc<Budget>) -> Before {
+    let owner = Owner { memory: Arc::clone(memory), space: Arc::clone(space) };
+    Before(OWNER.with(|place| place.replace(Some(owner))))
+}
+
+/// Has V8's page allocator ask the budgets. There is a platform, and no isolate yet.
+pub fn watch() {
+    // Elsewhere such memory is without a limit.
+    #[cfg(not(windows))]
+    table::replace();
+}
+
+/// What address space is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Buffer,
+    Stack,
+    Code,
+}
+
+/// A part of the address space.
+struct Region {
+    what: Use,
+    size: usize,
+    /// Bytes from its start that are accessible, or about to be. Of buffers only.
+    used: usize,
+    memory: Arc<Budget>,
+    _space: [Option<Charge>; 2],
+    /// Of stacks only.
+    _stack: Option<Held>,
+}
+
+/// By their starts.
+static REGIONS: LazyLock<Mutex<BTreeMap<usize, Region>>> = LazyLock::new(Mutex::default);
+
+/// How many there are: V8 has far more pages of other kinds.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+fn lock() -> MutexGuard<'static, BTreeMap<usize, Region>> {
+    REGIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Of each stack so much counts as used: few are ever full.
+const STACK_SHARE: usize = 4;
+
+/// The isolate has much of what cannot be refused, or too much.
+fn tell(too_much: bool) {
+    match native::current() {
+        Some(ration) if too_much => ration.exceed(),
+        Some(ration) => ration.crowd(),
+        None => {}
+    }
+}
+
+/// Space for something of the guest's, from `reserve`; null if its isolate has had enough.
+fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mut c_void {
+    let Some(Owner { memory, space }) = OWNER.try_with(|owner| owner.borrow().clone()).ok().flatten() else {
+        return reserve();
+    };
+    let share = if what == Use::Stack { Share::of_current(size / STACK_SHARE) } else { None };
+    if share.as_ref().is_some_and(|share| !share.is_bearable()) {
+        return std::ptr::null_mut();
+    }
+    let charges = [space::take(&space, size), space::take_of_all(size, what == Use::Buffer)];
+    let is_enough = match what {
+        // V8 ends the process when it does not get the buffers of a snapshot.
+        Use::Buffer => charges.iter().all(Option::is_some) || memory.is_overdrawn(),
+        // What the others have shall not cost this thread.
+        Use::Stack | Use::Code => charges[0].is_some(),
+    };
+    if !is_enough {
+        memory.refuse();
+        return std::ptr::null_mut();
+    }
+    if what != Use::Buffer && (space.used() > space.limit() / 2 || charges[1].is_none()) {
+        tell(space.used() > space.limit() / 4 * 3 || charges[1].is_none());
+    }
+    let start = reserve();
+    if !start.is_null() {
+        COUNT.fetch_add(1, Ordering::Release);
+        let region = Region { what, size, used: 0, memory, _space: charges, _stack: share.map(Share::hold) };
+        lock().insert(start as usize, region);
+    }
+    start
+}
+
+/// The pages from `start` on are about to be freed. What they were for, if that is known.
+fn forget(start: usize) -> Option<Use> {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    let region = { lock() }.remove(&start)?;
+    COUNT.fetch_sub(1, Ordering::Release);
+    region.memory.give_back(region.used);
+    Some(region.what)
+}
+
+/// The pages from `start` on are a stack.
+fn is_stack(start: usize) -> bool {
+    COUNT.load(Ordering::Acquire) > 0 && lock().get(&start).is_some_and(|region| region.what == Use::Stack)
+}
+
+/// A change of the accessible part of a region.
+struct Change {
+    region: usize,
+    from: usize,
+    to: usize,
+    memory: Arc<Budget>,
+}
+
+impl Change {
+    /// What it means that pages become accessible or inaccessible; `None` where they do not belong to a buffer, or stay as they
+    /// are.
+    fn plan(start: usize, length: usize, accessible: bool) -> Option<Self> {
+        if COUNT.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let regions = lock();
+        let (&base, region) = regions.range(..=start).next_back()?;
+        let first = start - base;
+        if region.what != Use::Buffer || first >= region.size {
+            return None;
+        }
+        let end = first.saturating_add(length);
+        let to = match accessible {
+            true => region.used.max(end),
+            false if end >= region.used => region.used.min(first),
+            false => region.used,
+        };
+        let change = Self { region: base, from: region.used, to, memory: Arc::clone(&region.memory) };
+        (to != region.used).then_some(change)
+    }
+
+    /// Makes it by `apply`. False if the isolate has no memory left for it even after `collect`, or the system.
+    fn make(self, apply: impl FnOnce() -> bool, collect: impl FnOnce()) -> bool {
+        let more = self.to.saturating_sub(self.from);
+        if more > 0 && !self.memory.take(more) {
+            if more > self.memory.limit() {
+                return false;
+            }
+            collect();
+            if !self.memory.take(more) {
+                return false;
+            }
+        }
+        // Without the lock: other isolates need not wait for the system. Only the isolate of this thread changes its buffers.
+        if !apply() {
+            self.memory.give_back(more);
+            return false;
+        }
+        if let Some(region) = lock().get_mut(&self.region) {
+            region.used = self.to;
+            self.memory.give_back(self.from.saturating_sub(self.to));
+        }
+        true
+    }
+}

@@ -1,0 +1,423 @@
+//! The thread that works for an isolate, as others may act on it: its priority can be lowered, and it can be suspended for good.
+//!
+//! A thread that V8 cannot stop would take a processor until the process ends. It may be frozen only where it runs V8's
+//! built-in functions or code compiled from JavaScript: these hold no lock. Frozen inside `malloc` or under one of V8's
+//! mutexes it would take the host with it. So the thread is interrupted by a signal, whose handler looks at the interrupted
+//! instruction and either never returns or lets the thread go on. The one exception is said at [`Seat::suspend`]. That is so on Linux;
+//! elsewhere a thread that is lost runs on, when nobody else wants to.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Heap;
+
+/// Who sits there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Occupant {
+    Nobody,
+    /// A thread that works, by what the kernel calls it.
+    Working(i32),
+    /// A thread that has stopped itself for good.
+    Parked,
+    /// A thread that was stopped for good.
+    Suspended,
+}
+
+pub struct Seat {
+    occupant: Mutex<Occupant>,
+    code: OnceLock<Code>,
+    heap: OnceLock<Heap>,
+    /// Somebody sits here. Held for a moment only, unlike `occupant`, under which its thread changes it: no thread is ever suspended
+    /// with it.
+    here: Mutex<bool>,
+}
+
+impl Default for Seat {
+    fn default() -> Self {
+        let occupant = Mutex::new(Occupant::Nobody);
+        Self { occupant, code: OnceLock::new(), heap: OnceLock::new(), here: Mutex::new(false) }
+    }
+}
+
+/// A thread works for the isolate until this is dropped, which waits for who acts on it just now.
+#[must_use]
+pub struct Sitting<'seat>(&'seat Seat);
+
+impl Drop for Sitting<'_> {
+    fn drop(&mut self) {
+        let mut occupant = self.0.lock();
+        *self.0.is_here() = false;
+        *occupant = Occupant::Nobody;
+    }
+}
+
+impl Seat {
+    fn lock(&self) -> MutexGuard<'_, Occupant> {
+        self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_here(&self) -> MutexGuard<'_, bool> {
+        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn occupant(&self) -> Occupant {
+        *self.lock()
+    }
+
+    /// This thread now works for the isolate.
+    pub fn take(&self) -> Sitting<'_> {
+        let mut occupant = self.lock();
+        *occupant = Occupant::Working(system::current_thread());
+        *self.is_here() = true;
+        Sitting(self)
+    }
+
+    /// This thread does not come back.
+    pub fn park(&self) {
+        *self.lock() = Occupant::Parked;
+    }
+
+    /// What the kernel calls the thread that works for the isolate; 0 if none does.
+    pub fn thread_id(&self) -> u64 {
+        match *self.lock() {
+            Occupant::Working(thread) => u64::try_from(thread).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Processor time that the thread has had since it began, if it is known.
+    pub fn processor_time(&self) -> Option<Duration> {
+        match *self.lock() {
+            Occupant::Working(thread) => system::processor_time(thread),
+            _ => None,
+        }
+    }
+
+    /// Where the isolate's code lies. On its thread.
+    pub fn learn_place(&self, isolate: &v8::Isolate) {
+        self.code.get_or_init(|| Code::of(isolate));
+    }
+
+    /// Which heap the isolate has that this thread has made last.
+    ///
+    /// # Safety
+    /// The isolate is disposed only while nobody sits here.
+    pub unsafe fn learn_heap(&self) {
+        if let Some(heap) = Heap::of_last_isolate() {
+            self.heap.get_or_init(|| heap);
+        }
+    }
+
+    /// What the heap of the isolate takes at this moment, if somebody sits here and it can be told.
+    pub fn heap_size(&self) -> Option<usize> {
+        let heap = self.heap.get()?;
+        let is_here = self.is_here();
+        // SAFETY: `learn_heap`'s caller keeps the isolate for who sits here, and nobody leaves meanwhile.
+        is_here.then(|| unsafe { heap.committed() })
+    }
+
+    /// The thread runs when nobody else wants to.
+    pub fn lower_priority(&self) {
+        if let Occupant::Working(thread) = *self.lock() {
+            system::lower_priority(thread);
+        }
+    }
+
+    /// Freezes the thread if that can be done now or in a moment: some loops pass through built-in functions for a part of the
+    /// time only. What is there afterwards; a thread that still works may be tried again. Takes a few milliseconds where processors
+    /// are free, [`LONGEST`] and once the time for an answer at most.
+    ///
+    /// `anywhere`: also where it runs native code of this library, V8's included. Loops that stay there hold no lock, but nothing
+    /// proves it of this one: for when going on would be worse.
+    pub fn suspend(&self, anywhere: bool) -> Occupant {
+        let until = Instant::now() + LONGEST;
+        for _ in 0..ATTEMPTS {
+            if Instant::now() > until {
+                break;
+            }
+            // Held until the thread has answered, so that it is the one that works for this isolate.
+            let mut occupant = self.lock();
+            let (Occupant::Working(thread), Some(code)) = (*occupant, self.code.get()) else { break };
+            match system::freeze(thread, code, if anywhere { system::own_code() } else { NOWHERE }) {
+                Attempt::Frozen => *occupant = Occupant::Suspended,
+                Attempt::Elsewhere => {
+                    drop(occupant);
+                    std::thread::sleep(PAUSE);
+                }
+                Attempt::Unanswered => break,
+            }
+        }
+        self.occupant()
+    }
+}
+
+/// A stretch of memory of no length.
+pub const NOWHERE: (usize, usize) = (0, 0);
+
+const ATTEMPTS: usize = 32;
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// How long the attempts may go on. On a busy machine a thread of low priority answers each of them late.
+const LONGEST: Duration = Duration::from_secs(2);
+
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no thread can be frozen"))]
+pub enum Attempt {
+    Frozen,
+    /// It runs something else just now.
+    Elsewhere,
+    /// It cannot be asked, or has not got a processor.
+    Unanswered,
+}
+
+/// The stretches of memory that hold V8's built-in functions and an isolate's compiled code, as addresses.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there nobody asks where code lies"))]
+pub struct Code {
+    stretches: [(usize, usize); Code::MOST],
+}
+
+impl Code {
+    const MOST: usize = 4;
+}
+
+#[cfg(target_os = "linux")]
+impl Code {
+    fn of(isolate: &v8::Isolate) -> Self {
+        use std::ffi::c_void;
+
+        /// `v8::MemoryRange`.
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct MemoryRange {
+            start: *const c_void,
+            length: usize,
+        }
+        unsafe extern "C" {
+            /// `v8::Isolate::CopyCodePages`, which the crate does not bind: writes up to `capacity` ranges, says how many there are.
+            #[link_name = "_ZN2v87Isolate13CopyCodePagesEmPNS_11MemoryRangeE"]
+            fn copy_code_pages(isolate: *mut c_void, capacity: usize, ranges: *mut MemoryRange) -> usize;
+        }
+        let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MOST];
+        // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has borrowed; V8 writes no more
+        // ranges than the array has room for.
+        let found = unsafe {
+            let isolate: *mut c_void = std::mem::transmute(isolate.as_raw_isolate_ptr());
+            copy_code_pages(isolate, ranges.len(), ranges.as_mut_ptr())
+        };
+        // On this V8's targets all compiled code lies in one stretch that is known from the start. Were there more than fit, some
+        // code would not be found, and threads in it not be suspended.
+        let mut stretches = [(0, 0); Self::MOST];
+        for (stretch, range) in stretches.iter_mut().zip(&ranges).take(found) {
+            *stretch = (range.start as usize, range.length);
+        }
+        Self { stretches }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Code {
+    fn of(_isolate: &v8::Isolate) -> Self {
+        Self { stretches: [(0, 0); Self::MOST] }
+    }
+}
+
+#[cfg(target_os = "macos")]
+use super::macos as system;
+#[cfg(windows)]
+use super::windows as system;
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::ffi::{c_int, c_void};
+    use std::ptr;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    use std::sync::{Mutex, OnceLock, PoisonError};
+    use std::time::{Duration, Instant};
+
+    use super::{Attempt, Code};
+
+    /// How long a thread may take to answer. One of the lowest priority gets about a hundredth of a busy processor.
+    const PATIENCE: Duration = Duration::from_millis(500);
+
+    const FIRST_POLL: Duration = Duration::from_micros(50);
+    const LAST_POLLS: Duration = Duration::from_millis(2);
+
+    /// What is asked of which thread, and which question it is: the thread's id or one of the states below in the lower half, a
+    /// number in the upper.
+    static QUESTION: AtomicU64 = AtomicU64::new(0);
+    const NONE: u32 = 0;
+    const FROZEN: u32 = u32::MAX;
+    const ELSEWHERE: u32 = u32::MAX - 1;
+
+    /// The stretches of code that the question is about. Who reads them for a question that is over finds out at its answer.
+    static CODE: [(AtomicUsize, AtomicUsize); Code::MOST + 1] =
+        [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MOST + 1];
+
+    fn state(question: u64) -> u32 {
+        (question & u64::from(u32::MAX)) as u32
+    }
+
+    fn with_state(question: u64, state: u32) -> u64 {
+        question & !u64::from(u32::MAX) | u64::from(state)
+    }
+
+    /// What the kernel calls this thread.
+    pub fn current_thread() -> i32 {
+        // SAFETY: has no preconditions.
+        unsafe { libc::gettid() }
+    }
+
+    pub fn processor_time(thread: i32) -> Option<Duration> {
+        // How Linux names the clock of a thread by its id: complemented, before three bits for the kind of clock.
+        const PER_THREAD: i32 = 0b110;
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: writes the time, or fails where there is no such thread.
+        let failed = unsafe { libc::clock_gettime((!thread << 3) | PER_THREAD, &raw mut time) } != 0;
+        let (seconds, nanoseconds) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
+        (!failed).then(|| Duration::new(seconds, nanoseconds))
+    }
+
+    pub fn lower_priority(thread: i32) {
+        const LOWEST: i32 = 19;
+        // Linux takes a thread's id for a process's.
+        let thread = libc::id_t::try_from(thread).unwrap_or(0);
+        // SAFETY: changes the scheduling of one thread of this process. A failure leaves it as it is.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, LOWEST) };
+    }
+
+    /// Where the native code of this library lies.
+    pub fn own_code() -> (usize, usize) {
+        static OWN: OnceLock<(usize, usize)> = OnceLock::new();
+        *OWN.get_or_init(|| {
+            let mut found = super::NOWHERE;
+            // SAFETY: the callback gets the pointer that is passed here, for the time of this call.
+            unsafe { libc::dl_iterate_phdr(Some(on_library), (&raw mut found).cast()) };
+            found
+        })
+    }
+
+    /// Looks for the segment that this function lies in.
+    unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a library's description, with as many headers as it says, for the time of this call.
+        let (base, headers) = unsafe {
+            let info = &*info;
+            (info.dlpi_addr as usize, std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)))
+        };
+        let here = own_code as fn() -> (usize, usize) as usize;
+        for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
+            let (start, length) = (base.wrapping_add(header.p_vaddr as usize), header.p_memsz as usize);
+            if here.wrapping_sub(start) < length {
+                // SAFETY: `own_code` passes a pointer to a stretch that nobody else uses meanwhile.
+                unsafe { *found.cast::<(usize, usize)>() = (start, length) };
+                return 1;
+            }
+        }
+        0
+    }
+
+    /// Freezes `thread` if its next instruction lies in `code` or `more`.
+    pub fn freeze(thread: i32, code: &Code, more: (usize, usize)) -> Attempt {
+        static TURNS: Mutex<u64> = Mutex::new(0);
+        let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
+            return Attempt::Unanswered;
+        };
+        let mut turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+        *turn += 1;
+        for ((start, length), stretch) in CODE.iter().zip(code.stretches.iter().chain([&more])) {
+            start.store(stretch.0, Ordering::Relaxed);
+            length.store(stretch.1, Ordering::Relaxed);
+        }
+        let question = with_state(*turn << 32, state_of_thread);
+        QUESTION.store(question, Ordering::Release);
+        // SAFETY: sends a signal that our handler takes (see `signal`) to a thread of this process.
+        let sent = is_ours(signal) && unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) } == 0;
+        let until = Instant::now() + PATIENCE;
+        let mut pause = FIRST_POLL;
+        while sent && QUESTION.load(Ordering::Acquire) == question && Instant::now() < until {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LAST_POLLS);
+        }
+        // A thread that answers from here on goes on.
+        match state(QUESTION.swap(with_state(question, NONE), Ordering::AcqRel)) {
+            FROZEN => Attempt::Frozen,
+            ELSEWHERE => Attempt::Elsewhere,
+            _ => Attempt::Unanswered,
+        }
+    }
+
+    /// A signal that nobody uses, with our handler; `None` if there is none.
+    fn signal() -> &'static Option<c_int> {
+        static SIGNAL: OnceLock<Option<c_int>> = OnceLock::new();
+        SIGNAL.get_or_init(|| (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(|signal| install(*signal)))
+    }
+
+    /// The action that is set for `signal`.
+    fn action(signal: c_int) -> Option<libc::sigaction> {
+        // SAFETY: zero is a valid value of every field; with a null pointer `sigaction` only writes what is set.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            (libc::sigaction(signal, ptr::null(), &raw mut action) == 0).then_some(action)
+        }
+    }
+
+    fn is_ours(signal: c_int) -> bool {
+        let handler: Handler = on_signal;
+        action(signal).is_some_and(|action| action.sa_sigaction == handler as usize)
+    }
+
+    fn install(signal: c_int) -> bool {
+        if action(signal).is_none_or(|action| action.sa_sigaction != libc::SIG_DFL) {
+            return false;
+        }
+        let handler: Handler = on_signal;
+        // SAFETY: the handler has the type that SA_SIGINFO asks for and does nothing that is forbidden in one. All other signals are
+        // blocked while it runs; interrupted system calls go on.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+            libc::sigfillset(&raw mut action.sa_mask);
+            libc::sigaction(signal, &raw const action, ptr::null_mut()) == 0
+        }
+    }
+
+    type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+    extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
+        let question = QUESTION.load(Ordering::Acquire);
+        if u32::try_from(current_thread()) != Ok(state(question)) {
+            return;
+        }
+        // SAFETY: the kernel passes the context it has saved.
+        let address = unsafe { interrupted(context.cast()) };
+        let within = |(start, length): &(AtomicUsize, AtomicUsize)| {
+            address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
+        };
+        let inside = CODE.iter().any(within);
+        let answer = with_state(question, if inside { FROZEN } else { ELSEWHERE });
+        if QUESTION.compare_exchange(question, answer, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
+            loop {
+                // SAFETY: has no preconditions. Only the C library's own signals get through.
+                unsafe { libc::pause() };
+            }
+        }
+    }
+
+    /// The instruction at which the thread was interrupted.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
+        // SAFETY: passed on to the caller.
+        let registers = unsafe { &(*context).uc_mcontext.gregs };
+        usize::try_from(registers[libc::REG_RIP as usize]).unwrap_or(0)
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
+        // SAFETY: passed on to the caller.
+        usize::try_from(unsafe { (*context).uc_mcontext.pc }).unwrap_or(0)
+    }
+
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    unsafe fn interrupted(_context: *const libc::ucontext_t) -> usize {
+        0
+    }
+}

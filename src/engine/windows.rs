@@ -1,0 +1,59 @@
+//! Threads as Windows has them, by their ids. They can be given a low priority, but not be frozen.
+
+use std::time::Duration;
+
+use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, HANDLE};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentThreadId, GetThreadTimes, OpenThread, SetThreadPriority, THREAD_ACCESS_RIGHTS, THREAD_PRIORITY_IDLE,
+    THREAD_QUERY_LIMITED_INFORMATION, THREAD_SET_LIMITED_INFORMATION,
+};
+
+use super::seat::{Attempt, Code, NOWHERE};
+
+/// What the kernel calls this thread.
+pub fn current_thread() -> i32 {
+    // SAFETY: has no preconditions.
+    unsafe { GetCurrentThreadId() }.cast_signed()
+}
+
+/// Runs `work` with a thread that there is.
+fn with<T>(thread: i32, access: THREAD_ACCESS_RIGHTS, work: impl FnOnce(HANDLE) -> T) -> Option<T> {
+    // SAFETY: takes numbers.
+    let handle = unsafe { OpenThread(access, 0, thread.cast_unsigned()) };
+    if handle.is_null() {
+        return None;
+    }
+    let result = work(handle);
+    // SAFETY: opened above, and not used any more.
+    unsafe { CloseHandle(handle) };
+    Some(result)
+}
+
+pub fn processor_time(thread: i32) -> Option<Duration> {
+    const NONE: FILETIME = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+    /// Nanoseconds of the unit.
+    const UNIT: u64 = 100;
+    let [mut begun, mut ended, mut kernel, mut user] = [NONE; 4];
+    let known = with(thread, THREAD_QUERY_LIMITED_INFORMATION, |thread| {
+        // SAFETY: the thread is open, and there is room for four times.
+        unsafe { GetThreadTimes(thread, &raw mut begun, &raw mut ended, &raw mut kernel, &raw mut user) != 0 }
+    });
+    let units = |time: FILETIME| u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
+    known.filter(|known| *known).map(|_| Duration::from_nanos((units(kernel) + units(user)).saturating_mul(UNIT)))
+}
+
+pub fn lower_priority(thread: i32) {
+    // A failure leaves it as it is.
+    with(thread, THREAD_SET_LIMITED_INFORMATION, |thread| {
+        // SAFETY: the thread is open.
+        unsafe { SetThreadPriority(thread, THREAD_PRIORITY_IDLE) }
+    });
+}
+
+pub fn own_code() -> (usize, usize) {
+    NOWHERE
+}
+
+pub fn freeze(_thread: i32, _code: &Code, _more: (usize, usize)) -> Attempt {
+    Attempt::Unanswered
+}

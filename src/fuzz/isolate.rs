@@ -1,0 +1,103 @@
+//! An isolate without any host, and calls of it that nothing holds up for long.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::isolate::{Kind, Limits, Remote};
+use crate::ops::{self, Prepared, Transfer, op};
+use crate::value::{Answer, Chain, Charge, Fault, Handle, Outcome, Text, Value};
+
+/// What a guest may take in all that may loop: most take none of it.
+const DEADLINE: Duration = Duration::from_millis(50);
+/// Nothing is silent for so long; the deadline and the grace are over by then, on any machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Megabytes.
+const MEMORY: f64 = 32.0;
+
+struct Mailbox(Mutex<Option<Sender<Outcome>>>);
+
+impl Answer for Mailbox {
+    fn answer(&self, outcome: Outcome) {
+        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = sender.send(outcome);
+        }
+    }
+}
+
+/// The outcome of a call that may be one without end.
+pub fn settle(prepared: Prepared) -> Outcome {
+    settle_within(DEADLINE, prepared)
+}
+
+/// The outcome of a call. One that nobody answers is a bug; one whose answer is dropped counts as a fault.
+pub fn settle_within(deadline: Duration, prepared: Prepared) -> Outcome {
+    let (sender, receiver) = channel();
+    let answer: Arc<dyn Answer> = Arc::new(Mailbox(Mutex::new(Some(sender))));
+    let prepared = prepared.within(Limits::new(None, Some(deadline)));
+    prepared.dispatch(Kind::Call, Chain::default(), Charge::default(), answer);
+    match receiver.recv_timeout(PATIENCE) {
+        Ok(outcome) => outcome,
+        Err(RecvTimeoutError::Disconnected) => Err(Fault::Stopped),
+        Err(RecvTimeoutError::Timeout) => panic!("a call without an answer"),
+    }
+}
+
+/// An isolate and a context of it.
+pub struct Pair {
+    pub isolate: Value,
+    pub context: Value,
+    uses: u32,
+}
+
+impl Pair {
+    pub fn new(inspector: bool) -> Self {
+        let settings = crate::settings();
+        let args = vec![Value::Number(MEMORY), Value::Undefined, Value::Boolean(inspector)];
+        let isolate = settle(ops::prepare(op::CREATE_ISOLATE, None, args, &settings)).expect("an isolate");
+        let args = vec![Value::Boolean(inspector)];
+        let made = settle(ops::prepare(op::CREATE_CONTEXT, Some(isolate.clone()), args, &settings));
+        Self { isolate, context: made.expect("a context"), uses: 0 }
+    }
+
+    pub fn remote(&self) -> Arc<Remote> {
+        match &self.isolate {
+            Value::Handle(Handle::Isolate(isolate)) => Remote::from_owner(&isolate.0).expect("an isolate"),
+            _ => panic!("an isolate"),
+        }
+    }
+}
+
+/// The body of a function, with an argument that is copied in, and a result that is copied out.
+pub fn closure(pair: &Pair, code: &str, argument: Value) -> Prepared {
+    let none = || Value::Undefined;
+    let copied = Value::Number(f64::from(Transfer::COPY));
+    let args = vec![Value::String(Text::from(code)), none(), none(), none(), copied, none(), none(), argument];
+    ops::prepare(op::EVAL_CLOSURE, Some(pair.context.clone()), args, &crate::settings())
+}
+
+/// Keeps a pair for many inputs: making one takes longer than all of an input.
+pub struct Kept {
+    pair: Mutex<Option<Pair>>,
+    make: fn() -> Pair,
+}
+
+impl Kept {
+    pub const fn new(make: fn() -> Pair) -> Self {
+        Self { pair: Mutex::new(None), make }
+    }
+
+    /// A pair that still works, but for `most` inputs at most.
+    pub fn with<T>(&self, most: u32, run: impl FnOnce(&Pair) -> T) -> T {
+        let mut kept = self.pair.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.as_ref().is_some_and(|pair| pair.uses >= most || pair.remote().is_disposed())
+            && let Some(pair) = kept.take()
+        {
+            let _ = settle(ops::prepare(op::DISPOSE, Some(pair.isolate), vec![], &crate::settings()));
+        }
+        let pair = kept.get_or_insert_with(self.make);
+        pair.uses += 1;
+        run(pair)
+    }
+}

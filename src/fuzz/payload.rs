@@ -1,0 +1,55 @@
+//! Bytes and tables that are to become values of a guest.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::input::Input;
+use super::isolate::{Kept, Pair, closure, settle_within};
+use crate::value::{Entry, ExternalCopy, Handle, Outcome, Payload, SharedMemory, Value};
+
+static KEPT: Kept = Kept::new(|| Pair::new(false));
+const MOST_USES: u32 = 5_000;
+/// Nothing here loops; only a machine that is busy takes long, and another isolate longer.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// What a payload becomes in a guest can leave again, and come back.
+pub fn payload(data: &[u8]) {
+    let mut input = Input::new(data);
+    let table = (0..input.below(6)).map(|_| entry(&mut input)).collect();
+    let mut bytes = vec![0xff, 13 + input.byte() % 4];
+    bytes.extend_from_slice(input.rest());
+    let first = Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table, moved: false }));
+    let Ok(second) = echo(first) else { return };
+    let is_payload = matches!(second, Value::Payload(_));
+    match echo(second) {
+        Ok(third) => assert_eq!(matches!(third, Value::Payload(_)), is_payload),
+        Err(fault) => {
+            // The heap was full, or the time was over.
+            assert!(!fault.message().contains("deserialize"), "it came out, and does not go in: {fault:?}");
+        }
+    }
+}
+
+fn echo(value: Value) -> Outcome {
+    KEPT.with(MOST_USES, |pair| settle_within(DEADLINE, closure(pair, "return $0", value)))
+}
+
+/// A row of the table.
+fn entry(input: &mut Input<'_>) -> Entry {
+    match input.byte() % 7 {
+        0 => Entry::Buffer(Arc::new(input.some_bytes().to_vec())),
+        1 => {
+            let mut pin = vec![0u64; 2];
+            let length = input.below(size_of_val(&pin[..]) + 1);
+            let pointer = pin.as_mut_ptr().cast();
+            // SAFETY: the vector's memory stays where it is for as long as the vector lives.
+            let memory = unsafe { SharedMemory::new(pointer, length, None, Box::new(pin)) };
+            Entry::Shared(Arc::new(memory))
+        }
+        2 => Entry::Value(Value::Handle(Handle::Ivm)),
+        3 => Entry::Value(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Number(1.0))))),
+        4 => Entry::Value(Value::String(input.text())),
+        5 => Entry::Value(Value::Payload(Box::new(Payload::buffer(Arc::new(input.some_bytes().to_vec()))))),
+        _ => Entry::Value(Value::List(vec![Value::Undefined])),
+    }
+}

@@ -1,0 +1,38 @@
+//! What guests get of the web, with arguments that are read from the fuzzer's bytes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::isolate::{Kept, Pair, closure, settle_within};
+use crate::sandbox::{self, Equipment, Names};
+use crate::value::{Fault, Handle, Payload, Value};
+
+static KEPT: Kept = Kept::new(equipped);
+const MOST_USES: u32 = 5_000;
+/// Nothing here loops; only a machine that is busy takes long.
+const DEADLINE: Duration = Duration::from_secs(10);
+const EVERYTHING: u32 = u32::MAX;
+
+fn equipped() -> Pair {
+    let pair = Pair::new(false);
+    let Value::Handle(Handle::Context(context)) = &pair.context else { panic!("a context") };
+    let equipment = Equipment { timers: None, web: Names::from_bits(EVERYTHING), modules: None, log_length: None };
+    settle_within(DEADLINE, sandbox::equip(context, equipment)).expect("the web");
+    pair
+}
+
+/// Functions keep what they promise: what is decoded in pieces is what is decoded at once, an address that was understood is understood
+/// again, and nothing but the errors of the specifications is thrown.
+pub fn web(data: &[u8]) {
+    let bytes = Value::Payload(Box::new(Payload::buffer(Arc::new(data.to_vec()))));
+    KEPT.with(MOST_USES, |pair| {
+        let prepared = closure(pair, include_str!("web.js"), bytes);
+        match settle_within(DEADLINE, prepared) {
+            Ok(Value::Undefined) => {}
+            Ok(other) => panic!("the program gives {other:?}"),
+            // The heap was full, or the time was over.
+            Err(Fault::Error(error)) if error.code.is_some() => {}
+            Err(fault) => panic!("{}", fault.message()),
+        }
+    });
+}

@@ -1,0 +1,92 @@
+//! Native functions for References of a realm to values of the same isolate. The values stay where they are, but what is asked
+//! for comes out as if it had been sent to another isolate and back.
+
+use super::outgoing;
+use crate::convert;
+use crate::isolate::Place;
+use crate::ops::{self, Transfer, reference};
+use crate::value::{Fault, Value};
+
+type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
+
+/// Runs the body of a function, with V8's own limit on what it may allocate for the surface lifted.
+fn respond<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    result: &mut v8::ReturnValue<v8::Value>,
+    body: impl FnOnce(&mut v8::PinScope<'s, '_>, &Place) -> Answer<'s>,
+) {
+    let _lifted = convert::cap::lift();
+    let Ok(at) = Place::current(scope) else { return };
+    match body(scope, &at) {
+        Ok(value) => result.set(value),
+        // Execution is being terminated: nothing is thrown and nothing runs on.
+        Err(Fault::Stopped) => {}
+        Err(fault) => outgoing::throw(scope, &at, &fault),
+    }
+}
+
+fn bits(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>) -> Transfer {
+    Transfer::from_number(value.number_value(scope).unwrap_or(0.0))
+}
+
+fn key<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    value: v8::Local<'s, v8::Value>,
+) -> Result<reference::Key, Fault> {
+    let key = convert::primitive_from_v8(scope, value, convert::Exchange::limit(at))?;
+    reference::Key::new(key.unwrap_or(Value::Undefined))
+}
+
+/// `cross(value, bits)`: the value as if it had been sent to another isolate and back.
+pub fn cross<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    respond(scope, &mut result, |scope, at| {
+        let transfer = bits(scope, args.get(1));
+        let value = ops::transfer_out(scope, at, args.get(0), transfer)?;
+        convert::to_v8(scope, at, value)
+    });
+}
+
+/// `get(target, key, bits)`.
+pub fn get<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    respond(scope, &mut result, |scope, at| {
+        let key = key(scope, at, args.get(1))?;
+        let transfer = bits(scope, args.get(2));
+        let value = reference::get(scope, at, args.get(0), &key, transfer)?;
+        convert::to_v8(scope, at, value)
+    });
+}
+
+/// `set(target, key, value)`. The value has crossed already.
+pub fn set<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    respond(scope, &mut result, |scope, at| {
+        let key = key(scope, at, args.get(1))?;
+        reference::set_value(scope, args.get(0), &key, args.get(2))?;
+        Ok(v8::undefined(scope).into())
+    });
+}
+
+/// `remove(target, key)`.
+pub fn remove<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    respond(scope, &mut result, |scope, at| {
+        let key = key(scope, at, args.get(1))?;
+        reference::delete(scope, args.get(0), &key)?;
+        Ok(v8::undefined(scope).into())
+    });
+}

@@ -1,0 +1,37 @@
+//! Isolates that guests make.
+
+use std::sync::Arc;
+
+use crate::isolate::{MOST_OFFSPRING, Place};
+use crate::ops;
+use crate::value::{Answer, Code, ErrorClass, Fault, Handle, IsolateHandle, Outcome, Owner, Value};
+
+/// A new isolate. Where those that were made before leave no room, their going is awaited if it has begun.
+pub fn create(scope: &mut v8::PinScope<'_, '_>, at: &Place, args: Vec<Value>) -> Outcome {
+    let maker = at.guest.remote()?;
+    let ops::Plan { settings, on_catastrophe, .. } = ops::plan_offspring(args, &maker.settings, at.guest.limits())?;
+    let host = maker.settings.host.as_ref().and_then(std::sync::Weak::upgrade).ok_or_else(Fault::environment_gone)?;
+    loop {
+        // Asked first: what is gone by then has left its place.
+        let ending = maker.ending_relative();
+        if let Some(made) = maker.create_offspring(settings.clone())? {
+            if let Some(notify) = &on_catastrophe {
+                made.when_given_up(Arc::clone(notify));
+            }
+            let handle = IsolateHandle(made as Arc<dyn Owner>);
+            host.register(&handle.0);
+            return Ok(Value::Handle(Handle::Isolate(handle)));
+        }
+        let Some(ending) = ending else {
+            let message = format!(
+                "The isolates that guests have made are {MOST_OFFSPRING}, or take four times the memory of the isolate in \
+                 which that began; dispose of some"
+            );
+            return Err(Fault::coded(ErrorClass::RangeError, &message, Code::Limit));
+        };
+        let reply = at.guest.reply();
+        ending.when_gone(Arc::clone(&reply) as Arc<dyn Answer>);
+        drop(ending);
+        at.guest.wait(scope, &reply, false)?;
+    }
+}

@@ -1,0 +1,66 @@
+//! Calls of the surface that may be aborted while they are under way, by the number that they will be settled by.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Weak};
+
+use crate::isolate::Remote;
+use crate::value::{Answer, Fault, Settlement};
+
+#[derive(Default)]
+pub struct Abortable {
+    calls: RefCell<HashMap<i64, Option<Underway>>>,
+    /// Promises that settle by some time, for which the event loop stays alive until then.
+    promises: RefCell<HashMap<i64, Weak<Settlement>>>,
+    /// Those that were aborted and have not settled.
+    aborted: RefCell<HashSet<i64>>,
+}
+
+struct Underway {
+    answer: Weak<dyn Answer>,
+    remote: Weak<Remote>,
+}
+
+impl Abortable {
+    /// The call that begins next under this number is one.
+    pub fn announce(&self, request: i64) {
+        self.calls.borrow_mut().insert(request, None);
+    }
+
+    pub fn begin(&self, request: i64, answer: &Arc<dyn Answer>, remote: &Weak<Remote>) {
+        if let Some(call) = self.calls.borrow_mut().get_mut(&request) {
+            *call = Some(Underway { answer: Arc::downgrade(answer), remote: remote.clone() });
+        }
+    }
+
+    pub fn promise(&self, request: i64, settlement: &Arc<Settlement>) {
+        self.promises.borrow_mut().insert(request, Arc::downgrade(settlement));
+    }
+
+    /// It has settled. False when nobody waited for that any more.
+    pub fn end(&self, request: i64) -> bool {
+        if request < 0 {
+            self.promises.borrow_mut().remove(&request);
+        } else {
+            self.calls.borrow_mut().remove(&request);
+        }
+        !self.aborted.borrow_mut().remove(&request)
+    }
+
+    pub fn abort(&self, request: i64) {
+        let call = self.calls.borrow_mut().remove(&request).flatten();
+        let promise = self.promises.borrow_mut().remove(&request);
+        if call.is_some() || promise.is_some() {
+            self.aborted.borrow_mut().insert(request);
+        }
+        if let Some(settlement) = promise.as_ref().and_then(Weak::upgrade) {
+            settlement.answer(Err(Fault::aborted()));
+        }
+        let Some(Underway { answer, remote }) = call else { return };
+        let Some(answer) = answer.upgrade() else { return };
+        match remote.upgrade() {
+            Some(remote) => remote.abort(&answer),
+            None => answer.answer(Err(Fault::aborted())),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What concerns all isolates of the process: counts, and what holds where a call says nothing.
+
+use std::time::Duration;
+
+use napi::sys;
+
+use super::call::callback;
+use super::js::{JsValue, Refused};
+use crate::engine;
+use crate::isolate::{Policy, census};
+use crate::ops::milliseconds;
+
+/// `statistics()`: numbers in the order that `surface/host/engine.js` names them.
+pub unsafe extern "C" fn statistics(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, _local, _args| {
+        let census = census();
+        let figures = [
+            census.made,
+            census.idle,
+            census.spare,
+            engine::threads() as u64,
+            census.lost_threads,
+            census.lost_running,
+            census.lost_bytes as u64,
+        ];
+        // Exact up to 2^53.
+        let numbers: Result<Vec<_>, _> =
+            figures.iter().chain(&census.ended).map(|figure| js.number(*figure as f64)).collect();
+        js.array(&numbers?)
+    })
+}
+
+/// `configure(terminationGrace, timeout, deadline)`: milliseconds; what is negative stays as it is, and a limit of 0 is none. Returns
+/// what holds now.
+pub unsafe extern "C" fn configure(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, _local, args| {
+        let [grace, timeout, deadline, ..] = args else {
+            return Err(Refused);
+        };
+        let (grace, timeout, deadline) =
+            (js.read_number(*grace)?, js.read_number(*timeout)?, js.read_number(*deadline)?);
+        let mut policy = Policy::current();
+        if let Some(grace) = milliseconds(grace) {
+            policy.termination_grace = grace;
+        }
+        if timeout >= 0.0 {
+            policy.timeout = milliseconds(timeout);
+        }
+        if deadline >= 0.0 {
+            policy.deadline = milliseconds(deadline);
+        }
+        policy.set();
+        let policy = Policy::current();
+        let number =
+            |duration: Option<Duration>| js.number(duration.map_or(0.0, |duration| duration.as_secs_f64() * 1_000.0));
+        js.array(&[number(Some(policy.termination_grace))?, number(policy.timeout)?, number(policy.deadline)?])
+    })
+}

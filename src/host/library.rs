@@ -1,0 +1,80 @@
+//! This library and the host's executable, as the system's loader knows them.
+
+pub use system::{of_host, own_file};
+
+#[cfg(unix)]
+mod system {
+    use std::ffi::{CStr, OsString, c_void};
+    use std::os::unix::ffi::OsStringExt;
+    use std::path::PathBuf;
+
+    /// The address of something that the host exports, or null.
+    pub fn of_host(name: &CStr) -> *mut c_void {
+        // SAFETY: the name is a C string; looking up has no preconditions.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    }
+
+    /// Where this library's file lies.
+    pub fn own_file() -> Option<PathBuf> {
+        let here = own_file as fn() -> Option<PathBuf> as *const c_void;
+        let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: the call looks up an address and writes the description, whose name is a C string of the loader's that stays, as
+        // this library does.
+        let name = unsafe {
+            if libc::dladdr(here, found.as_mut_ptr()) == 0 {
+                return None;
+            }
+            let name = found.assume_init().dli_fname;
+            if name.is_null() {
+                return None;
+            }
+            CStr::from_ptr(name)
+        };
+        PathBuf::from(OsString::from_vec(name.to_bytes().to_vec())).canonicalize().ok()
+    }
+}
+
+#[cfg(windows)]
+mod system {
+    use std::ffi::{CStr, OsString, c_void};
+    use std::os::windows::ffi::OsStringExt;
+    use std::path::PathBuf;
+    use std::ptr;
+
+    use windows_sys::Win32::Foundation::MAX_PATH;
+    use windows_sys::Win32::System::LibraryLoader::{
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT, GetModuleFileNameW,
+        GetModuleHandleExW, GetModuleHandleW, GetProcAddress,
+    };
+
+    /// The address of something that the host exports, or null.
+    pub fn of_host(name: &CStr) -> *mut c_void {
+        // SAFETY: no name is the executable's; the other one is a C string.
+        let found = unsafe { GetProcAddress(GetModuleHandleW(ptr::null()), name.as_ptr().cast()) };
+        found.map_or(ptr::null_mut(), |function| function as *mut c_void)
+    }
+
+    /// Where this library's file lies.
+    pub fn own_file() -> Option<PathBuf> {
+        /// The longest path that the system has.
+        const MOST: usize = 1 << 15;
+        let here = own_file as fn() -> Option<PathBuf> as *const u16;
+        let flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+        let mut module = ptr::null_mut();
+        // SAFETY: with these flags the name is an address in a library, which is this one and stays.
+        if unsafe { GetModuleHandleExW(flags, here, &raw mut module) } == 0 {
+            return None;
+        }
+        let mut path = vec![0; MAX_PATH as usize];
+        loop {
+            // SAFETY: there is room for as many characters as is said.
+            let length = unsafe { GetModuleFileNameW(module, path.as_mut_ptr(), path.len() as u32) } as usize;
+            match length {
+                0 => return None,
+                // Full: there may be more of it.
+                _ if length >= path.len() && path.len() < MOST => path.resize(path.len() * 2, 0),
+                _ => return Some(PathBuf::from(OsString::from_wide(path.get(..length)?))),
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Shared memory that guests have made, as `SharedArrayBuffer`s of the host. Only some hosts make one of memory that is not
+//! their own; Node-API has that as an experiment.
+//!
+//! The host's buffers keep the memory: each holds it until the host has let go of the last of those that share it, in whatever
+//! thread. Environments and isolates come and go without regard to that.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use napi::sys;
+
+use super::js::{Js, JsResult, JsValue};
+use super::library;
+use crate::value::SharedMemory;
+
+type Finalize = unsafe extern "C" fn(data: *mut c_void, hint: *mut c_void);
+type CreateExternal = unsafe extern "C" fn(
+    env: sys::napi_env,
+    data: *mut c_void,
+    length: usize,
+    finalize: Option<Finalize>,
+    hint: *mut c_void,
+    result: *mut JsValue,
+) -> sys::napi_status;
+
+/// `node_api_create_external_sharedarraybuffer`, if this host has it.
+fn create_external() -> Option<CreateExternal> {
+    static FOUND: OnceLock<Option<CreateExternal>> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let symbol = library::of_host(c"node_api_create_external_sharedarraybuffer");
+        // SAFETY: what bears this name is Node-API's function, whose signature this is; null becomes `None`.
+        unsafe { std::mem::transmute::<*mut c_void, Option<CreateExternal>>(symbol) }
+    })
+}
+
+/// Memory that some host environment has a buffer of, by its address. Buffers of one memory travel between environments
+/// without our knowledge.
+static ADOPTED: Mutex<BTreeMap<usize, Weak<SharedMemory>>> = Mutex::new(BTreeMap::new());
+
+fn adopted() -> MutexGuard<'static, BTreeMap<usize, Weak<SharedMemory>>> {
+    ADOPTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The guest's memory that a live buffer of the host has at this address. `None` for memory of the host's own.
+pub fn of_guest(address: *mut u8, length: usize) -> Option<Arc<SharedMemory>> {
+    // Nothing is at the address of an empty buffer.
+    if length == 0 {
+        return None;
+    }
+    let memory = adopted().get(&address.addr())?.upgrade()?;
+    (memory.len() == length).then_some(memory)
+}
+
+/// Buffers that an environment has of guests' memory, by its address: what arrives again is the same object.
+#[derive(Default)]
+pub struct Adopted {
+    buffers: RefCell<HashMap<usize, Buffer>>,
+    uncounted: Arc<Uncounted>,
+}
+
+/// Bytes of buffers made, less those gone, that the environment's collector has not been told of. It sees small objects only,
+/// while the guest's budget is charged for their memory until they are collected.
+#[derive(Default)]
+struct Uncounted(AtomicI64);
+
+/// What a buffer of the host has of a guest's memory.
+struct Lease {
+    memory: Arc<SharedMemory>,
+    uncounted: Arc<Uncounted>,
+}
+
+impl Lease {
+    fn new(memory: &Arc<SharedMemory>, uncounted: &Arc<Uncounted>) -> Self {
+        uncounted.0.fetch_add(memory.len() as i64, Ordering::Relaxed);
+        Self { memory: Arc::clone(memory), uncounted: Arc::clone(uncounted) }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.uncounted.0.fetch_sub(self.memory.len() as i64, Ordering::Relaxed);
+    }
+}
+
+struct Buffer {
+    memory: Weak<SharedMemory>,
+    /// Weak.
+    reference: sys::napi_ref,
+}
+
+impl Adopted {
+    /// A buffer of `memory`. `None` where the host cannot make one.
+    pub fn buffer(&self, js: Js<'_>, memory: &Arc<SharedMemory>) -> JsResult<Option<JsValue>> {
+        // What another environment has pinned goes with that; an empty buffer shares nothing.
+        if memory.origin.is_some() || memory.len() == 0 {
+            return Ok(None);
+        }
+        if let Some(buffer) = self.known(js, memory)? {
+            return Ok(Some(buffer));
+        }
+        let Some(buffer) = self.make(js, memory) else { return Ok(None) };
+        let mut everywhere = adopted();
+        if everywhere.len().is_power_of_two() {
+            everywhere.retain(|_, memory| memory.strong_count() > 0);
+        }
+        everywhere.insert(memory.pointer().addr(), Arc::downgrade(memory));
+        drop(everywhere);
+        self.remember(js, memory, buffer)?;
+        Ok(Some(buffer))
+    }
+
+    /// A buffer of `memory` goes out that may have come from another environment.
+    pub fn meet(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue) -> JsResult<()> {
+        if self.known(js, memory)?.is_none() {
+            self.remember(js, memory, buffer)?;
+        }
+        Ok(())
+    }
+
+    fn known(&self, js: Js<'_>, memory: &Arc<SharedMemory>) -> JsResult<Option<JsValue>> {
+        let buffers = self.buffers.borrow();
+        let Some(buffer) = buffers.get(&memory.pointer().addr()) else { return Ok(None) };
+        if !ptr::eq(buffer.memory.as_ptr(), Arc::as_ptr(memory)) {
+            // It had the address before.
+            return Ok(None);
+        }
+        let value = js.dereference(buffer.reference)?;
+        Ok((!value.is_null()).then_some(value))
+    }
+
+    fn remember(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue) -> JsResult<()> {
+        let reference = js.weak_reference(buffer)?;
+        let mut buffers = self.buffers.borrow_mut();
+        if buffers.len().is_power_of_two() {
+            buffers.retain(|_, buffer| {
+                let lives = buffer.memory.strong_count() > 0;
+                if !lives {
+                    js.delete_reference(buffer.reference);
+                }
+                lives
+            });
+        }
+        let old = buffers.insert(memory.pointer().addr(), Buffer { memory: Arc::downgrade(memory), reference });
+        if let Some(old) = old {
+            js.delete_reference(old.reference);
+        }
+        Ok(())
+    }
+
+    fn make(&self, js: Js<'_>, memory: &Arc<SharedMemory>) -> Option<JsValue> {
+        let create = create_external()?;
+        let owner = Box::into_raw(Box::new(Lease::new(memory, &self.uncounted))).cast::<c_void>();
+        let mut buffer = ptr::null_mut();
+        // SAFETY: the memory is valid for its length while the lease lives, which `let_go` ends. `js` witnesses the callback of
+        // this environment.
+        let status =
+            unsafe { create(js.env(), memory.pointer().cast(), memory.len(), Some(let_go), owner, &raw mut buffer) };
+        if status != sys::Status::napi_ok {
+            // SAFETY: a host that refuses has taken nothing and calls nobody.
+            drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
+            return None;
+        }
+        js.adjust_external_memory(self.uncounted.0.swap(0, Ordering::Relaxed));
+        Some(buffer)
+    }
+}
+
+/// The host calls this once, on any thread, when no buffer of it has the memory any more.
+unsafe extern "C" fn let_go(_data: *mut c_void, owner: *mut c_void) {
+    // SAFETY: `owner` is the box that `make` gave away.
+    drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
+}

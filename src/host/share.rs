@@ -1,0 +1,38 @@
+//! The time that events get on a turn of the event loop.
+
+use std::time::{Duration, Instant};
+
+/// How long events are handled before others get a turn of the event loop.
+const TURN: Duration = Duration::from_millis(8);
+
+/// What comes from one isolate is handled for so long before others get their turn.
+const SHARE: Duration = Duration::from_millis(1);
+
+/// How a turn of the event loop is shared among isolates.
+pub struct Share {
+    until: Instant,
+    now: Instant,
+    /// Who has had the turn last, and since when.
+    origin: u64,
+    since: Instant,
+}
+
+impl Share {
+    pub fn begin() -> Self {
+        let now = Instant::now();
+        Self { until: now + TURN, now, origin: 0, since: now }
+    }
+
+    /// Something from `origin` was handled. Whether that is enough for now.
+    pub fn is_used_up_by(&mut self, origin: u64) -> bool {
+        if self.origin != origin {
+            (self.origin, self.since) = (origin, self.now);
+        }
+        self.now = Instant::now();
+        self.now - self.since >= SHARE
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.now >= self.until
+    }
+}

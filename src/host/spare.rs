@@ -1,0 +1,107 @@
+//! Isolates that are made before executions in sandboxes need them, as the surface asks for them, and what they start from.
+
+use napi::sys;
+
+use super::call::{SHADOW_GLOBAL, TIMERS, WEB_SHIFT, callback};
+use super::carrier;
+use super::js::{JsValue, Refused};
+use crate::isolate::{Remote, Settings};
+use crate::ops;
+use crate::sandbox::{Names, Outfit, RealmOutfit};
+use crate::value::{Fault, Handle, IsolateHandle, Value};
+
+/// What executions with these flags find in their isolates.
+pub fn outfit(flags: u32, memory_limit: usize, snapshot: Value, settings: &Settings) -> Result<Outfit, Fault> {
+    let realm = RealmOutfit::Sandbox {
+        shadow_global: flags & SHADOW_GLOBAL != 0,
+        timers: flags & TIMERS != 0,
+        web: Names::from_bits(flags >> WEB_SHIFT),
+    };
+    Ok(Outfit { memory_limit, snapshot: ops::snapshot::open(snapshot, settings, memory_limit)?, realm })
+}
+
+/// `rouse(flags, memoryLimit, snapshot)`: an execution like this comes right away.
+pub unsafe extern "C" fn rouse(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [flags, memory_limit, snapshot, ..] = args else {
+            return Err(Refused);
+        };
+        let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
+        let flags = js.read_number(*flags)? as u32;
+        let snapshot = carrier::read(js, local, *snapshot)?;
+        // What is wrong with it is told where it is needed.
+        if let Ok(outfit) = snapshot.and_then(|snapshot| outfit(flags, memory_limit, snapshot, &local.settings)) {
+            local.shared.spares.rouse(&outfit);
+        }
+        js.undefined()
+    })
+}
+
+/// `keepSnapshot(memoryLimit, snapshot)`: a copy for sandboxes with this memory limit, in megabytes.
+pub unsafe extern "C" fn keep_snapshot(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [memory_limit, snapshot, ..] = args else {
+            return Err(Refused);
+        };
+        let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
+        let snapshot = carrier::read(js, local, *snapshot)?;
+        let kept = snapshot.and_then(|snapshot| ops::snapshot::keep(snapshot, &local.settings, memory_limit));
+        carrier::write(js, local, kept)
+    })
+}
+
+/// `takeIsolate(memoryLimit, warm, snapshot)`: an isolate whose first context is there already where that could be, for a plugin.
+pub unsafe extern "C" fn take_isolate(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [memory_limit, wanted, snapshot, ..] = args else {
+            return Err(Refused);
+        };
+        let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
+        let wanted = js.read_number(*wanted)? as usize;
+        let snapshot = carrier::read(js, local, *snapshot)?;
+        let snapshot = snapshot.and_then(|snapshot| ops::snapshot::open(snapshot, &local.settings, memory_limit));
+        let taken = snapshot.map(|snapshot| {
+            let outfit = Outfit { memory_limit, snapshot, realm: RealmOutfit::Bare };
+            let pool = &local.shared.spares;
+            let remote = pool.take(&outfit, wanted, &local.settings);
+            if wanted > 0 {
+                remote.when_gone(pool.restocking(&outfit));
+                pool.restock_later(&outfit);
+            }
+            Value::Handle(Handle::Isolate(IsolateHandle(remote)))
+        });
+        carrier::write(js, local, taken)
+    })
+}
+
+/// `makeSpare(memoryLimit)`: an isolate that counts as one which waits for somebody, whatever runs in it.
+pub unsafe extern "C" fn make_spare(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [memory_limit, ..] = args else {
+            return Err(Refused);
+        };
+        let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
+        let outfit = Outfit { memory_limit, snapshot: None, realm: RealmOutfit::Bare };
+        let remote = Remote::create_spare(outfit.settings(&local.settings), outfit.preparation());
+        local.shared.add_isolate(&remote);
+        carrier::write(js, local, Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote)))))
+    })
+}
+
+/// `meter(isolate, anew)`: nanoseconds of its clock, and the most bytes of heap that were in use since it was asked `anew`.
+pub unsafe extern "C" fn meter(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [isolate, anew, ..] = args else {
+            return Err(Refused);
+        };
+        let Some(Value::Handle(Handle::Isolate(isolate))) = local.handle(js.read_number(*isolate)? as usize) else {
+            return Err(Refused);
+        };
+        let remote = Remote::from_owner(&isolate.0).ok_or(Refused)?;
+        if js.read_boolean(*anew)? {
+            remote.meter.forget_heap();
+        }
+        let figures = [js.number(remote.meter.cpu_time() as f64)?, js.number(remote.meter.heap_peak() as f64)?];
+        js.array(&figures)
+    })
+}

@@ -1,0 +1,319 @@
+//! Events that wait for others of their isolate. What comes from one isolate is handled in the order in which it was sent; while
+//! the surface reads something large of it, or takes its time with something, what comes after waits here, and what comes from
+//! other isolates passes.
+
+use std::any::Any;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::shared::Event;
+use crate::isolate::{Legacy, Remote};
+use crate::value::{Charge, Code, Fault, Outcome, Slot};
+
+/// Where an event comes from: an isolate, or nothing that order matters for.
+#[derive(Clone, Default)]
+pub struct Origin {
+    /// Of the isolate; 0 for none.
+    pub id: u64,
+    legacy: Option<Arc<Legacy>>,
+}
+
+impl Origin {
+    pub fn of(remote: &Remote) -> Self {
+        Self { id: remote.id(), legacy: Some(Arc::clone(&remote.legacy)) }
+    }
+
+    fn is_over(&self) -> bool {
+        self.legacy.as_ref().is_some_and(|legacy| legacy.is_over())
+    }
+
+    /// Whether a message of so many bytes is still wanted. Asked once for each.
+    pub fn spares(&self, bytes: impl FnOnce() -> usize) -> bool {
+        self.legacy.as_ref().is_none_or(|legacy| legacy.spares(bytes))
+    }
+}
+
+/// Something to be kept alive.
+pub type Kept = Arc<dyn Any + Send + Sync>;
+
+/// What the surface reads in turns.
+pub struct Reading {
+    pub origin: Origin,
+    pub subject: Subject,
+    /// The call that it was sent on behalf of, or the outcome is of; 0 for none.
+    pub call: i64,
+    pub bytes: usize,
+    /// It is read although its isolate has ended, or its call has been stopped.
+    pub spared: bool,
+    /// Nobody waits for it any more.
+    pub abandoned: bool,
+    /// What it names by numbers.
+    pub _kept: Vec<Kept>,
+}
+
+pub enum Subject {
+    /// The outcome that settles this request.
+    Outcome(i64),
+    /// What a guest asks for, under this number. It pays until it is served.
+    Request { number: i64, _slot: Arc<Slot>, _charge: Charge },
+}
+
+#[derive(Default)]
+struct Stream {
+    events: VecDeque<Event>,
+    reading: Option<Reading>,
+    /// Calls that were stopped. That they were is among the events.
+    stopped: Vec<(i64, Legacy)>,
+}
+
+impl Stream {
+    /// Whether a message of so many bytes on behalf of `call` is still wanted.
+    fn spares(&self, call: i64, bytes: impl FnOnce() -> usize) -> bool {
+        self.stopped.iter().find(|(stopped, _)| *stopped == call).is_none_or(|(_, legacy)| legacy.spares(bytes))
+    }
+}
+
+/// Events of isolates whose turn has not come, by isolate.
+#[derive(Default)]
+pub struct Streams {
+    all: HashMap<u64, Stream>,
+    /// Those of which nothing is being read, the next one first.
+    ready: VecDeque<u64>,
+}
+
+/// What a stream has next.
+pub enum Next {
+    Event(Event),
+    /// It was sent on behalf of a call that was stopped.
+    Unwanted(Event),
+}
+
+impl Streams {
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub fn into_events(self) -> impl Iterator<Item = Event> {
+        self.all.into_values().flat_map(|stream| stream.events)
+    }
+
+    pub fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Messages of an isolate that are here, the one that is being read included.
+    pub fn count(&self, origin: u64) -> usize {
+        self.all.get(&origin).map_or(0, |stream| stream.events.len() + usize::from(stream.reading.is_some()))
+    }
+
+    /// Keeps an event whose isolate has to wait; gives it back where that has not.
+    pub fn hold_back(&mut self, event: Event) -> Option<Event> {
+        let Some(stream) = event.origin().and_then(|origin| self.all.get_mut(&origin.id)) else { return Some(event) };
+        if let Event::Settle { outcome, call, .. } = &event
+            && *call != 0
+            && was_stopped(outcome)
+        {
+            stream.stopped.push((*call, Legacy::of_stopped()));
+        }
+        stream.events.push_back(event);
+        None
+    }
+
+    /// Has the isolate wait for its turn.
+    pub fn set_aside(&mut self, origin: u64) {
+        if let Entry::Vacant(place) = self.all.entry(origin) {
+            place.insert(Stream::default());
+            self.ready.push_back(origin);
+        }
+    }
+
+    /// Has the isolate wait until `reading` is done.
+    pub fn begin(&mut self, origin: u64, reading: Reading) {
+        self.ready.retain(|ready| *ready != origin);
+        let stream = self.all.entry(origin).or_default();
+        // It would not have begun otherwise.
+        let spared = reading.origin.is_over() || stream.stopped.iter().any(|(stopped, _)| *stopped == reading.call);
+        stream.reading = Some(Reading { spared, ..reading });
+    }
+
+    /// It is done; [`Streams::release`] is to follow when what it kept is let go.
+    pub fn end(&mut self, origin: u64) -> Option<Reading> {
+        self.all.get_mut(&origin)?.reading.take()
+    }
+
+    /// The isolate may go on.
+    pub fn release(&mut self, origin: u64) {
+        if self.all.contains_key(&origin) && !self.ready.contains(&origin) {
+            self.ready.push_back(origin);
+        }
+    }
+
+    /// The next event, of each isolate in its turn.
+    pub fn next(&mut self) -> Option<Next> {
+        while let Some(origin) = self.ready.pop_front() {
+            let Some(stream) = self.all.get_mut(&origin) else { continue };
+            let Some(event) = stream.events.pop_front() else {
+                self.all.remove(&origin);
+                continue;
+            };
+            self.ready.push_back(origin);
+            let wanted = match &event {
+                Event::Ask { request, .. } => stream.spares(request.chain.request(), || request.byte_size()),
+                Event::Settle { call, outcome, .. } if was_stopped(outcome) => {
+                    stream.stopped.retain(|(stopped, _)| stopped != call);
+                    true
+                }
+                _ => true,
+            };
+            return Some(if wanted { Next::Event(event) } else { Next::Unwanted(event) });
+        }
+        None
+    }
+
+    /// Whether what is being read is still wanted. The request behind it, if there is one, is for the caller to look at.
+    pub fn is_wanted(&mut self, origin: u64) -> bool {
+        let Some(stream) = self.all.get_mut(&origin) else { return false };
+        let Some(reading) = &mut stream.reading else { return false };
+        if reading.abandoned {
+            return false;
+        }
+        if matches!(reading.subject, Subject::Outcome(_)) || reading.spared {
+            return true;
+        }
+        let over = reading.origin.is_over();
+        let stopped = stream.stopped.iter().find(|(stopped, _)| *stopped == reading.call);
+        if !over && stopped.is_none() {
+            return true;
+        }
+        // In the order in which it was sent: before what waits here.
+        let bytes = || reading.bytes;
+        reading.spared = reading.origin.spares(bytes) && stopped.is_none_or(|(_, legacy)| legacy.spares(bytes));
+        reading.spared
+    }
+
+    /// The request that is being read, by its number.
+    pub fn request(&self, origin: u64) -> Option<i64> {
+        match self.all.get(&origin)?.reading.as_ref()?.subject {
+            Subject::Request { number, .. } => Some(number),
+            Subject::Outcome(_) => None,
+        }
+    }
+
+    /// Nobody waits for the outcome of `request` any more, which may be being read.
+    pub fn abandon(&mut self, request: i64) {
+        for reading in self.all.values_mut().filter_map(|stream| stream.reading.as_mut()) {
+            reading.abandoned |= matches!(reading.subject, Subject::Outcome(of) if of == request);
+        }
+    }
+}
+
+/// A limit of the call has passed, or its caller has taken it back. The isolate goes on, unlike that of other faults.
+fn was_stopped(outcome: &Outcome) -> bool {
+    matches!(outcome, Err(Fault::Error(error)) if matches!(error.code, Some(Code::Timeout | Code::Deadline | Code::Aborted)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Weak};
+
+    use super::{Next, Origin, Reading, Streams, Subject};
+    use crate::host::shared::Event;
+    use crate::isolate::Legacy;
+    use crate::value::{Fault, Outcome, Value};
+
+    fn origin(id: u64) -> Origin {
+        Origin { id, legacy: Some(Arc::new(Legacy::default())) }
+    }
+
+    fn settle(origin: &Origin, request: i64, outcome: Outcome) -> Event {
+        Event::Settle { request, outcome, held: false, owing: Weak::new(), origin: origin.clone(), call: request }
+    }
+
+    fn ok(origin: &Origin, request: i64) -> Event {
+        settle(origin, request, Ok(Value::Undefined))
+    }
+
+    fn reading(origin: &Origin, subject: Subject, call: i64) -> Reading {
+        let bytes = usize::MAX;
+        Reading { origin: origin.clone(), subject, call, bytes, spared: false, abandoned: false, _kept: Vec::new() }
+    }
+
+    fn next(streams: &mut Streams) -> Option<i64> {
+        match streams.next() {
+            Some(Next::Event(Event::Settle { request, .. })) => Some(request),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn waits_for_the_own_isolate_only() {
+        let (a, b) = (origin(1), origin(2));
+        let mut streams = Streams::default();
+        streams.begin(1, reading(&a, Subject::Outcome(1), 1));
+        assert!(streams.hold_back(ok(&a, 2)).is_none());
+        assert!(streams.hold_back(ok(&b, 3)).is_some());
+        assert!(streams.hold_back(ok(&a, 4)).is_none());
+        assert!(streams.hold_back(Event::Quiet).is_some());
+        assert_eq!((streams.count(1), streams.count(2)), (3, 0));
+        assert!(next(&mut streams).is_none());
+        drop(streams.end(1));
+        assert!(!streams.is_ready());
+        streams.release(1);
+        streams.release(1);
+        assert_eq!((next(&mut streams), next(&mut streams)), (Some(2), Some(4)));
+        assert!(next(&mut streams).is_none() && streams.is_empty());
+    }
+
+    #[test]
+    fn gives_each_isolate_its_turn() {
+        let isolates = [origin(1), origin(2)];
+        let mut streams = Streams::default();
+        for isolate in &isolates {
+            streams.set_aside(isolate.id);
+            for request in 1..=2 {
+                assert!(streams.hold_back(ok(isolate, request * 10 + isolate.id as i64)).is_none());
+            }
+        }
+        let order: Vec<_> = std::iter::from_fn(|| next(&mut streams)).collect();
+        assert_eq!(order, [11, 12, 21, 22]);
+    }
+
+    #[test]
+    fn does_not_want_what_was_stopped() {
+        let a = origin(1);
+        let mut streams = Streams::default();
+        streams.begin(1, reading(&a, Subject::Outcome(7), 7));
+        streams.abandon(8);
+        assert!(streams.is_wanted(1));
+        streams.abandon(7);
+        assert!(!streams.is_wanted(1));
+        for call in [5, 6] {
+            let subject = Subject::Request {
+                number: 1,
+                _slot: crate::value::Slot::new(Arc::new(Nowhere), 0),
+                _charge: Default::default(),
+            };
+            streams.begin(1, reading(&a, subject, call));
+            assert!(streams.is_wanted(1));
+            assert!(streams.hold_back(settle(&a, 5, Err(Fault::timeout("".into())))).is_none());
+            assert_eq!(streams.is_wanted(1), call != 5);
+        }
+        a.legacy.as_ref().unwrap().end();
+        assert!(!streams.is_wanted(1));
+    }
+
+    struct Nowhere;
+
+    impl crate::value::Owner for Nowhere {
+        fn id(&self) -> u64 {
+            0
+        }
+
+        fn release(&self, _slot: u32) {}
+
+        fn as_any(self: Arc<Self>) -> Arc<dyn std::any::Any + Send + Sync> {
+            self
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Where isolates are disposed that no thread works for. Few threads do that however many end at once: a collector of the
+//! host lets go of hundreds in one go.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::census::Account;
+use super::clock;
+use super::family::Membership;
+use super::remote::Remote;
+use super::run::{self, Body};
+use crate::{engine, native};
+
+/// An isolate at its end.
+pub enum Burial {
+    /// Nothing refers to it any more. It has had `native` bytes beside its heap.
+    Forgotten { body: Box<Body>, account: Arc<Account>, membership: Membership, native: usize },
+    /// It was stopped while it was idle.
+    Stopped(Box<Body>, Arc<Remote>),
+}
+
+#[derive(Default)]
+struct Queue {
+    burials: VecDeque<Burial>,
+    /// Threads that work on it.
+    threads: usize,
+}
+
+static QUEUE: LazyLock<Mutex<Queue>> = LazyLock::new(Mutex::default);
+
+/// Others want the processors as well.
+static MOST_THREADS: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4)));
+
+fn lock() -> MutexGuard<'static, Queue> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An isolate that has had so much beside V8's heap leaves as much free in the C library, which would keep most of it.
+const MUCH: usize = 16 << 20;
+
+/// Giving it back takes a lock that hosts need, too, for some milliseconds. So it is done for many isolates at once.
+const TIDY_AFTER: Duration = Duration::from_millis(500);
+
+static TIDYING: AtomicBool = AtomicBool::new(false);
+
+/// An isolate is gone that has had `native` bytes beside its heap at its most.
+pub fn tidy_after(native: usize) {
+    if native < MUCH || TIDYING.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    clock::after(TIDY_AFTER, || {
+        TIDYING.store(false, Ordering::Release);
+        // Where there is no thread for it, the next one's end does it.
+        engine::run_on_pool(native::trim);
+    });
+}
+
+/// Disposes an isolate soon, on a pool thread.
+pub fn bury(burial: Burial) {
+    let mut queue = lock();
+    queue.burials.push_back(burial);
+    if queue.threads >= *MOST_THREADS {
+        return;
+    }
+    queue.threads += 1;
+    drop(queue);
+    // Without a thread it waits for the next burial to find one.
+    if !engine::run_on_pool(work) {
+        lock().threads -= 1;
+    }
+}
+
+fn work() {
+    /// Also where disposing panics.
+    struct Leaving;
+    impl Drop for Leaving {
+        fn drop(&mut self) {
+            if thread::panicking() {
+                lock().threads -= 1;
+            }
+        }
+    }
+    let _leaving = Leaving;
+    loop {
+        let burial = {
+            let mut queue = lock();
+            let Some(burial) = queue.burials.pop_front() else {
+                queue.threads -= 1;
+                return;
+            };
+            burial
+        };
+        match burial {
+            Burial::Forgotten { body, account, membership, native } => {
+                run::dispose(*body);
+                drop((account, membership));
+                tidy_after(native);
+            }
+            Burial::Stopped(body, remote) => run::end(&remote, *body),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Counts of all isolates of the process, and what each takes: its maker's collector sees only a handle.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::remote::Remote;
+
+/// How an isolate has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Disposed,
+    /// Nothing referred to it any more.
+    Collected,
+    OutOfMemory,
+    /// Its host's environment is gone.
+    Environment,
+    /// It did not stop when it was told to.
+    GivenUp,
+}
+
+const ENDS: usize = 5;
+
+static MADE: AtomicU64 = AtomicU64::new(0);
+static ENDED: [AtomicU64; ENDS] = [const { AtomicU64::new(0) }; ENDS];
+static SPARE: AtomicU64 = AtomicU64::new(0);
+static IDLE: AtomicU64 = AtomicU64::new(0);
+static LOST_THREADS: AtomicU64 = AtomicU64::new(0);
+static LOST_RUNNING: AtomicU64 = AtomicU64::new(0);
+
+/// Isolates whose threads are lost. Nobody drops one under the lock.
+static LOST: Mutex<Vec<Weak<Remote>>> = Mutex::new(Vec::new());
+
+fn lost() -> MutexGuard<'static, Vec<Weak<Remote>>> {
+    LOST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The counts at one moment. Those of `ended` are in the order of [`End`].
+#[derive(Clone, Copy, Debug)]
+pub struct Census {
+    pub made: u64,
+    pub ended: [u64; ENDS],
+    /// Isolates that hold no thread.
+    pub idle: u64,
+    /// Isolates that wait for somebody who needs one. No other count has them.
+    pub spare: u64,
+    /// Threads whose guests do not come back.
+    pub lost_threads: u64,
+    /// Those of them that still take processor time.
+    pub lost_running: u64,
+    /// What the isolates of those threads take at this moment.
+    pub lost_bytes: usize,
+}
+
+/// Never waits for a guest.
+pub fn census() -> Census {
+    let lost: Vec<_> = lost().clone();
+    let lost_bytes = lost.iter().filter_map(Weak::upgrade).map(|remote| remote.taken().saturating_add(OVERHEAD)).sum();
+    // In this order: what has ended was made before.
+    let ended = std::array::from_fn(|end| ENDED[end].load(Ordering::SeqCst));
+    Census {
+        ended,
+        idle: IDLE.load(Ordering::SeqCst),
+        spare: SPARE.load(Ordering::SeqCst),
+        lost_threads: LOST_THREADS.load(Ordering::SeqCst),
+        lost_running: LOST_RUNNING.load(Ordering::SeqCst),
+        lost_bytes,
+        made: MADE.load(Ordering::SeqCst),
+    }
+}
+
+/// An isolate gives its thread back.
+pub(super) fn rest() {
+    IDLE.fetch_add(1, Ordering::SeqCst);
+}
+
+/// An idle isolate gets a thread, or its end.
+pub(super) fn stir() {
+    IDLE.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Who reckons with the memory of isolates.
+pub trait Ledger: Send + Sync {
+    /// An isolate takes `bytes` more than before. Called on any thread, as all of this; must not block.
+    fn book(&self, bytes: i64);
+    /// An isolate is at its end, of which `bytes` were booked.
+    fn close(&self, bytes: i64);
+}
+
+/// What a fresh isolate takes outside its heap, measured.
+const OVERHEAD: usize = 700 << 10;
+
+/// What a fresh isolate with one context takes in all, measured.
+pub const FRESH: usize = 1_400 << 10;
+
+/// One isolate's entry. Dropped without an end it counts as collected.
+pub(super) struct Account(Mutex<Book>);
+
+struct Book {
+    spare: bool,
+    ended: bool,
+    /// What was lost with the isolate's thread; `None` while that is there.
+    lost: Option<Loss>,
+    /// The most that the isolate is known to have taken. It does not shrink before the end, so that a guest cannot have its
+    /// host collect over and over.
+    booked: usize,
+    ledger: Option<Weak<dyn Ledger>>,
+}
+
+struct Loss {
+    isolate: Weak<Remote>,
+    /// The thread runs on.
+    running: bool,
+}
+
+impl Book {
+    fn ledger(&self) -> Option<Arc<dyn Ledger>> {
+        self.ledger.as_ref().and_then(Weak::upgrade)
+    }
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+impl Account {
+    pub(super) fn open(spare: bool) -> Self {
+        let count = if spare { &SPARE } else { &MADE };
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Mutex::new(Book { spare, ended: false, lost: None, booked: FRESH, ledger: None }))
+    }
+
+    /// A spare isolate is somebody's from now on.
+    pub(super) fn enlist(&self) {
+        let mut book = self.lock();
+        if book.spare && !book.ended {
+            book.spare = false;
+            // In this order: whoever counts in between sees one too many, and never one too few.
+            MADE.fetch_add(1, Ordering::SeqCst);
+            SPARE.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on `ledger` hears of the isolate's memory, unless another one does. Returns what it takes already.
+    pub(super) fn charge(&self, ledger: Weak<dyn Ledger>) -> Option<usize> {
+        let mut book = self.lock();
+        if book.ended || book.ledger.is_some() {
+            return None;
+        }
+        book.ledger = Some(ledger);
+        Some(book.booked)
+    }
+
+    /// The heap and the buffers were measured.
+    pub(super) fn measured(&self, bytes: usize) {
+        let mut book = self.lock();
+        let bytes = bytes.saturating_add(OVERHEAD);
+        let more = bytes.saturating_sub(book.booked);
+        if more == 0 || book.ended {
+            return;
+        }
+        // Under the lock: a ledger must never hear of an end before it has heard of all that ends.
+        if let Some(ledger) = book.ledger() {
+            ledger.book(signed(more));
+        }
+        book.booked = bytes;
+    }
+
+    /// The isolate's memory is free again, or will never be. The first end counts.
+    pub(super) fn end(&self, end: End) {
+        let mut book = self.lock();
+        if book.ended {
+            return;
+        }
+        book.ended = true;
+        if book.spare {
+            SPARE.fetch_sub(1, Ordering::SeqCst);
+        } else {
+            ENDED[end as usize].fetch_add(1, Ordering::SeqCst);
+        }
+        if let Some(ledger) = book.ledger() {
+            ledger.close(signed(book.booked));
+        }
+    }
+
+    /// The thread of this account's `isolate` does not come back, and its memory with it. Whether it is `running`.
+    pub(super) fn lose(&self, isolate: Weak<Remote>, running: bool) {
+        let mut book = self.lock();
+        if book.lost.is_none() {
+            lost().push(Weak::clone(&isolate));
+            book.lost = Some(Loss { isolate, running });
+            LOST_THREADS.fetch_add(1, Ordering::SeqCst);
+            LOST_RUNNING.fetch_add(u64::from(running), Ordering::SeqCst);
+        }
+    }
+
+    /// The lost thread was stopped for good.
+    pub(super) fn freeze(&self) {
+        if let Some(loss) = &mut self.lock().lost
+            && std::mem::take(&mut loss.running)
+        {
+            LOST_RUNNING.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The thread has come back after all.
+    pub(super) fn recover(&self) {
+        if let Some(loss) = self.lock().lost.take() {
+            LOST_THREADS.fetch_sub(1, Ordering::SeqCst);
+            LOST_RUNNING.fetch_sub(u64::from(loss.running), Ordering::SeqCst);
+            lost().retain(|isolate| !isolate.ptr_eq(&loss.isolate));
+        }
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.recover();
+        self.end(End::Collected);
+    }
+}

@@ -1,0 +1,133 @@
+//! The system's allocator as the addon's C++ code finds it: the linker sends every call of `malloc` and its kind here (`build.rs`),
+//! so that large blocks count for the isolate that the thread works for. Rust code goes past it.
+
+use std::ffi::{c_int, c_void};
+
+use super::ration::{Ration, Share};
+use super::{refusal, table};
+
+unsafe extern "C" {
+    #[link_name = "__real_malloc"]
+    pub fn malloc(size: usize) -> *mut c_void;
+    #[link_name = "__real_calloc"]
+    pub fn calloc(count: usize, size: usize) -> *mut c_void;
+    #[link_name = "__real_realloc"]
+    pub fn realloc(block: *mut c_void, size: usize) -> *mut c_void;
+    #[link_name = "__real_aligned_alloc"]
+    fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void;
+    #[link_name = "__real_posix_memalign"]
+    fn posix_memalign(place: *mut *mut c_void, alignment: usize, size: usize) -> c_int;
+    #[link_name = "__real_free"]
+    pub fn free(block: *mut c_void);
+}
+
+/// Smaller blocks do not count. V8 takes memory for handles in parts of nearly 8 KB, for its parser and compilers in parts of 8 to 32.
+const LARGE: usize = 4 << 10;
+
+core::arch::global_asm!(
+    ".hidden __wrap_malloc",
+    ".hidden __wrap_calloc",
+    ".hidden __wrap_realloc",
+    ".hidden __wrap_aligned_alloc",
+    ".hidden __wrap_posix_memalign",
+    ".hidden __wrap_free"
+);
+
+/// What a block of `size` counts for; `None` if it does not count. An error if its isolate cannot have it.
+fn share(size: usize) -> Result<Option<Share>, ()> {
+    let share = if size < LARGE { None } else { Share::of_current(size) };
+    if share.as_ref().is_some_and(|share| !share.is_bearable()) { Err(()) } else { Ok(share) }
+}
+
+/// What the caller gets where there is no memory.
+#[cold]
+fn refuse() -> *mut c_void {
+    refusal::note();
+    // SAFETY: the address of the thread's own variable.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    std::ptr::null_mut()
+}
+
+/// Has `block` count from now on, if there is one.
+fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
+    if block.is_null() {
+        refusal::note();
+    } else if let Some(share) = share {
+        let (ration, bytes) = share.take();
+        note(block, ration, bytes);
+    }
+    block
+}
+
+fn note(block: *mut c_void, ration: *const Ration, bytes: usize) {
+    if !table::insert(block as usize, ration, bytes) {
+        // SAFETY: both come from `Share::take`; nothing else has them.
+        unsafe { Share::give_back(ration, bytes) };
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap_malloc(size: usize) -> *mut c_void {
+    let Ok(share) = share(size) else { return refuse() };
+    // SAFETY: passed on.
+    count(unsafe { malloc(size) }, share)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap_calloc(number: usize, size: usize) -> *mut c_void {
+    let Ok(share) = share(number.saturating_mul(size)) else { return refuse() };
+    // SAFETY: passed on.
+    count(unsafe { calloc(number, size) }, share)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    let Ok(share) = share(size) else { return refuse() };
+    // Before: once it is free another thread may get it.
+    let before = table::remove(block as usize);
+    // SAFETY: passed on.
+    let moved = unsafe { realloc(block, size) };
+    match before {
+        Some((ration, bytes)) if moved.is_null() && size > 0 => note(block, ration, bytes),
+        // SAFETY: what the table has comes from `Share::take`.
+        Some((ration, bytes)) => unsafe { Share::give_back(ration, bytes) },
+        None => {}
+    }
+    count(moved, share)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap_aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
+    let Ok(share) = share(size) else { return refuse() };
+    // SAFETY: passed on.
+    count(unsafe { aligned_alloc(alignment, size) }, share)
+}
+
+/// What V8 takes its tables of strings by.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
+    let Ok(share) = share(size) else {
+        refuse();
+        return libc::ENOMEM;
+    };
+    // SAFETY: passed on.
+    let error = unsafe { posix_memalign(place, alignment, size) };
+    let block = if error == 0 {
+        // SAFETY: there is a block, and its address.
+        unsafe { *place }
+    } else {
+        std::ptr::null_mut()
+    };
+    count(block, share);
+    error
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap_free(block: *mut c_void) {
+    if let Some((ration, bytes)) = table::remove(block as usize) {
+        // SAFETY: what the table has comes from `Share::take`.
+        unsafe { Share::give_back(ration, bytes) };
+    }
+    // SAFETY: passed on.
+    unsafe { free(block) };
+}

@@ -1,0 +1,21 @@
+//! Memory that V8 and its libraries take from the system while a guest runs: stacks of its parsers, buffers of its writers, syntax
+//! trees, and all of ICU, which is behind `Intl` and `String.prototype.normalize`. V8 has no limit for it.
+//!
+//! Blocks count for the isolate that the thread works for, until they are freed by whichever thread. What Rust code takes is not
+//! among them; that has limits of its own.
+
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod malloc;
+mod ration;
+#[cfg_attr(
+    any(fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "only the linker of the addon on Linux sends `abort` here")
+)]
+pub mod refusal;
+mod system;
+#[cfg(any(target_os = "linux", test))]
+#[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "the linker sends nobody here but in the addon"))]
+mod table;
+
+pub use ration::{Held, Ration, Share, Watch, current, draw_on};
+pub use system::{System, calloc, free, malloc, trim};

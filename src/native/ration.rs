@@ -1,0 +1,223 @@
+//! What an isolate may take of the memory that V8's C++ code gets from the system, and which isolate a thread works for.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::refusal;
+
+/// Who is told how much an isolate has taken.
+pub trait Watch: Send + Sync {
+    /// Much of it may be garbage. [`Ration::collected`] is to follow.
+    fn crowded(&self);
+    /// It is over its limit.
+    fn exceeded(&self);
+}
+
+/// What one isolate may take.
+pub struct Ration {
+    limit: usize,
+    used: AtomicUsize,
+    /// The most that was ever used.
+    peak: AtomicUsize,
+    /// From here on it is crowded.
+    crowd: AtomicUsize,
+    exceeded: AtomicBool,
+    watch: Box<dyn Watch>,
+}
+
+/// V8 may take so much more until it listens. Then it gets no more large blocks, which most of it does not survive.
+const PATIENCE: usize = 128 << 20;
+
+impl Ration {
+    pub fn new(limit: usize, watch: Box<dyn Watch>) -> Arc<Self> {
+        let crowd = AtomicUsize::new(limit / 2);
+        let [used, peak] = [const { AtomicUsize::new(0) }; 2];
+        Arc::new(Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch })
+    }
+
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Garbage has been collected.
+    pub fn collected(&self) {
+        let used = self.used();
+        self.crowd.store(used + self.limit.saturating_sub(used) / 2, Ordering::Relaxed);
+    }
+
+    /// Whether there is room for `bytes` even with patience.
+    fn bears(&self, bytes: usize) -> bool {
+        self.used().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
+    }
+
+    fn take(&self, bytes: usize) {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(used, Ordering::Relaxed);
+        if used > self.limit {
+            self.exceed();
+        } else if used > self.crowd.load(Ordering::Relaxed) {
+            self.crowd();
+        }
+    }
+
+    /// Something else may be full of garbage.
+    pub fn crowd(&self) {
+        if self.crowd.swap(usize::MAX, Ordering::Relaxed) != usize::MAX {
+            self.watch.crowded();
+        }
+    }
+
+    /// It has had too much of something else.
+    pub fn exceed(&self) {
+        if !self.exceeded.swap(true, Ordering::Relaxed) {
+            self.watch.exceeded();
+        }
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+thread_local! {
+    /// Counted in the [`Portion`] that has set it.
+    static CURRENT: Cell<*const Ration> = const { Cell::new(ptr::null()) };
+}
+
+/// Whom a thread works for. Before that it has worked for another.
+#[must_use]
+pub struct Portion {
+    before: *const Ration,
+    _current: Option<Arc<Ration>>,
+}
+
+impl Drop for Portion {
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
+}
+
+/// Until the result is dropped this thread works for the isolate with `ration`, or for none.
+pub fn draw_on(ration: Option<&Arc<Ration>>) -> Portion {
+    refusal::forget();
+    let current = ration.cloned();
+    let before = CURRENT.replace(current.as_ref().map_or(ptr::null(), Arc::as_ptr));
+    Portion { before, _current: current }
+}
+
+/// The ration that this thread draws on.
+pub fn current() -> Option<Arc<Ration>> {
+    let current = CURRENT.try_with(Cell::get).ok().filter(|current| !current.is_null())?;
+    // SAFETY: the `Portion` that has set it keeps it alive and is dropped on this thread.
+    unsafe {
+        Arc::increment_strong_count(current);
+        Some(Arc::from_raw(current))
+    }
+}
+
+/// A part of somebody's ration.
+pub struct Share {
+    ration: Arc<Ration>,
+    bytes: usize,
+}
+
+impl Share {
+    /// What the thread's isolate has to take for a block of `bytes`; `None` if it works for none.
+    pub fn of_current(bytes: usize) -> Option<Self> {
+        current().map(|ration| Self { ration, bytes })
+    }
+
+    pub fn is_bearable(&self) -> bool {
+        self.ration.bears(self.bytes)
+    }
+
+    /// Takes it, until the result is dropped.
+    pub fn hold(self) -> Held {
+        self.ration.take(self.bytes);
+        Held(self)
+    }
+
+    /// Takes it, for a block that is there. The rest is [`Share::give_back`]'s.
+    pub fn take(self) -> (*const Ration, usize) {
+        self.ration.take(self.bytes);
+        (Arc::into_raw(self.ration), self.bytes)
+    }
+
+    /// # Safety
+    /// The arguments are what `take` has returned, once.
+    pub unsafe fn give_back(ration: *const Ration, bytes: usize) {
+        // SAFETY: `take` has left it counted.
+        unsafe { Arc::from_raw(ration) }.give_back(bytes);
+    }
+}
+
+/// A share that was taken.
+pub struct Held(Share);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.ration.give_back(self.0.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::{PATIENCE, Ration, Share, Watch, draw_on};
+
+    #[derive(Default)]
+    struct Heard([AtomicUsize; 2]);
+
+    impl Watch for Arc<Heard> {
+        fn crowded(&self) {
+            self.0[0].fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn exceeded(&self) {
+            self.0[1].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn hold(bytes: usize) -> Option<super::Held> {
+        Share::of_current(bytes).map(Share::hold)
+    }
+
+    #[test]
+    fn tells_when_it_is_crowded_and_once_when_it_is_exceeded() {
+        let heard = Arc::new(Heard::default());
+        let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let ration = Ration::new(100, Box::new(Arc::clone(&heard)));
+        assert!(hold(1).is_none());
+        let portion = draw_on(Some(&ration));
+        let first = hold(60);
+        assert_eq!(counts(), [1, 0]);
+        let second = hold(10);
+        assert_eq!(counts(), [1, 0]);
+        drop(second);
+        ration.collected();
+        let third = hold(21);
+        assert_eq!(counts(), [2, 0]);
+        let fourth = hold(20);
+        let fifth = hold(20);
+        assert_eq!((counts(), ration.used()), ([2, 1], 121));
+        assert_eq!(ration.peak(), 121);
+        assert!(Share::of_current(PATIENCE - 21).is_some_and(|share| share.is_bearable()));
+        assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_bearable()));
+        {
+            let _nobody = draw_on(None);
+            assert!(hold(1).is_none());
+        }
+        drop(portion);
+        assert!(hold(1).is_none());
+        drop((first, third, fourth, fifth));
+        assert_eq!(ration.used(), 0);
+    }
+}

@@ -1,0 +1,35 @@
+//! Whether a thread was refused memory: what ends after that ends for want of it.
+
+use std::cell::Cell;
+
+thread_local! {
+    static REFUSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread was refused memory.
+pub fn note() {
+    let _ = REFUSED.try_with(|refused| refused.set(true));
+}
+
+pub fn forget() {
+    let _ = REFUSED.try_with(|refused| refused.set(false));
+}
+
+/// It was, since it works for whom it works for.
+pub fn is_noted() -> bool {
+    REFUSED.try_with(Cell::get).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::native::draw_on;
+
+    #[test]
+    fn is_of_one_isolate_on_one_thread() {
+        super::note();
+        assert!(super::is_noted());
+        assert!(!std::thread::spawn(super::is_noted).join().unwrap_or(true));
+        let _portion = draw_on(None);
+        assert!(!super::is_noted());
+    }
+}

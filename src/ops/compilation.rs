@@ -1,0 +1,71 @@
+//! What scripts and modules are compiled from, and what becomes of their compilation caches.
+
+use std::sync::Arc;
+
+use v8::script_compiler::{CachedData, CompileOptions, Source};
+
+use super::Args;
+use super::args::malformed;
+use super::cache::{self, Cache, Identity};
+use super::script::Origin;
+use crate::convert;
+use crate::isolate::Remote;
+use crate::value::{Fault, Handle, Text, Value};
+
+pub struct Compilation {
+    pub code: Text,
+    pub origin: Origin,
+    cached: Option<Cache>,
+    produce: bool,
+    /// Where a cache plays a part.
+    identity: Option<Identity>,
+}
+
+impl Compilation {
+    /// Reads the arguments that scripts and modules have in common, and the isolate to compile in.
+    pub fn read(target: Option<Value>, args: &mut Args, is_module: bool) -> Result<(Arc<Remote>, Self), Fault> {
+        let Some(Value::Handle(Handle::Isolate(isolate))) = target else {
+            return Err(malformed());
+        };
+        let remote = Remote::from_owner(&isolate.0).ok_or_else(malformed)?;
+        let code = args.text()?;
+        let origin = Origin::from_args(args)?;
+        let cached = args.value();
+        let produce = args.boolean();
+        // Here and not in the isolate, whose thread may be busy, or still at making it.
+        let identity = (produce || !matches!(cached, Value::Undefined)).then(|| Identity::new(&code, is_module));
+        let cached = identity.and_then(|identity| Cache::open(cached, identity));
+        Ok((remote, Self { code, origin, cached, produce, identity }))
+    }
+
+    /// The source for V8, and how to compile it.
+    pub fn source(
+        &self,
+        scope: &v8::PinScope<'_, '_>,
+        origin: &v8::ScriptOrigin<'_>,
+    ) -> Result<(Source, CompileOptions), Fault> {
+        let code = convert::text_to_v8(scope, &self.code)?;
+        Ok(match self.cached.as_ref().and_then(Cache::contents) {
+            Some(contents) => (
+                Source::new_with_cached_data(code, Some(origin), CachedData::new(contents)),
+                CompileOptions::ConsumeCodeCache,
+            ),
+            None => (Source::new(code, Some(origin)), CompileOptions::NoCompileOptions),
+        })
+    }
+
+    /// Whether the cache that was passed, if one was, has been refused, by us or by V8.
+    pub fn cache_rejected(&self, source: &Source) -> Option<bool> {
+        self.cached.as_ref().map(|_| source.get_cached_data().is_none_or(CachedData::rejected))
+    }
+
+    /// The cache to give out, if one is wanted: `make` is asked for it.
+    pub fn cache<'a>(
+        &self,
+        rejected: Option<bool>,
+        make: impl FnOnce() -> Option<v8::UniqueRef<CachedData<'a>>>,
+    ) -> Option<Arc<Vec<u8>>> {
+        let identity = self.identity.filter(|_| self.produce && rejected != Some(false))?;
+        Some(Arc::new(cache::seal(identity, &make()?)))
+    }
+}

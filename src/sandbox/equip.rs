@@ -1,0 +1,145 @@
+//! What a context of an ordinary isolate gets of what the ready-made sandboxes have: for plugins.
+
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use super::modules::{Graph, name};
+use super::outfit::{names, put};
+use super::session::is_for_modules;
+use super::timers::{self, Timers};
+use super::{Body, Sources, console, shadows};
+use crate::convert;
+use crate::isolate::{Limits, Place, Remote};
+use crate::ops::{self, Prepared, Transfer};
+use crate::value::{Answer, Callable, Chain, Charge, Code, ContextHandle, Fault, Nobody, Outcome, Text, Value};
+use crate::web::{self, Names};
+
+pub struct Equipment {
+    /// A function of the host that hears of what fails in timers, as an error's code, name and message.
+    pub timers: Option<Arc<Callable>>,
+    pub web: Names,
+    pub modules: Option<Sources>,
+    /// Characters of a console entry's text, where somebody wants that.
+    pub log_length: Option<usize>,
+}
+
+/// Puts it into the context, which must be the only one of its isolate that gets any, before other code runs there. Gives what makes text
+/// of a console's arguments, if that is wanted.
+pub fn equip(context: &ContextHandle, equipment: Equipment) -> Prepared {
+    let Some(remote) = Remote::from_owner(context.slot.owner()) else {
+        return Prepared::from(ops::malformed());
+    };
+    let weak = Arc::downgrade(&remote);
+    let work = ops::work_in_realm(Arc::clone(&context.slot), move |scope, at| {
+        let log_length = equipment.log_length;
+        install(scope, at, &weak, equipment)?;
+        let Some(length) = log_length else { return Ok(Value::Undefined) };
+        let formatter = console::formatter(scope, length).ok_or(Fault::Stopped)?;
+        ops::transfer_out(scope, at, formatter.into(), Transfer(Transfer::REFERENCE))
+    });
+    Prepared::Enter { remote, limits: Limits::standard(), work }
+}
+
+fn install(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    remote: &Weak<Remote>,
+    equipment: Equipment,
+) -> Result<(), Fault> {
+    v8::tc_scope!(let scope, scope);
+    let global = scope.get_current_context().global(scope);
+    if at.guest.remote()?.settings.snapshot.is_some() {
+        check_names(scope, global, equipment.timers.is_some(), equipment.web)?;
+    }
+    if let Some(function) = equipment.timers {
+        let remote = remote.clone();
+        let reporter: Arc<dyn Answer> = Arc::new(Reporter { function, remote });
+        let timers = Timers::new(&at.guest.remote()?, Box::new(move || Some(Arc::clone(&reporter))));
+        timers::begin(scope, &timers);
+        if timers::install(scope, global).is_none() {
+            return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
+        }
+    }
+    if let Some(sources) = equipment.modules {
+        Graph::install(scope, sources);
+    }
+    web::begin(scope, equipment.web, Instant::now());
+    web::install(scope, equipment.web)
+}
+
+/// What plugins have under names of the global object beside what is installed here.
+const OWN: [&str; 2] = ["context", "pluginId"];
+
+/// Refuses a snapshot that declares what the plugin is to find under those names, none of which is there yet.
+fn check_names(
+    scope: &mut v8::PinScope<'_, '_>,
+    global: v8::Local<'_, v8::Object>,
+    timers: bool,
+    web: Names,
+) -> Result<(), Fault> {
+    let names: Vec<_> = names(timers, web).chain(OWN).map(Text::from).collect();
+    let mark = v8::Object::new(scope).into();
+    for name in &names {
+        let key = convert::text_to_v8(scope, name)?;
+        put(scope, global, key.into(), mark).ok_or(Fault::Stopped)?;
+    }
+    shadows::check(scope, global, names.iter().cloned())?;
+    for name in &names {
+        let key = convert::text_to_v8(scope, name)?;
+        // What the snapshot has declared by `var` stays, and is overwritten.
+        global.delete(scope, key.into()).ok_or(Fault::Stopped)?;
+    }
+    Ok(())
+}
+
+/// What code is imported by that is no script but a module, in a context that has modules; undefined for a script. `file` is what it is
+/// called in stacks.
+pub fn adopt(context: &ContextHandle, code: Text, file: Text) -> Prepared {
+    let Some(remote) = Remote::from_owner(context.slot.owner()) else {
+        return Prepared::from(ops::malformed());
+    };
+    let work = ops::work_in_realm(Arc::clone(&context.slot), move |scope, _at| {
+        let origin = ops::Origin { filename: file.clone(), line: 0, column: 0 };
+        let script = ops::compile(scope, &code, &origin).map(drop);
+        let Err(fault) = script else { return Ok(Value::Undefined) };
+        let graph = Graph::of(scope).ok_or_else(ops::malformed)?;
+        match graph.add(scope, &Body { text: code, line: 0, column: 0 }, file) {
+            Ok(number) => Ok(Value::String(Text::from(name(number)))),
+            Err(own) if is_for_modules(&fault) => Err(own),
+            // Told by whoever runs it.
+            Err(_) => Ok(Value::Undefined),
+        }
+    });
+    Prepared::Enter { remote, limits: Limits::standard(), work }
+}
+
+/// Tells the host of failures, as long as it keeps up.
+struct Reporter {
+    function: Arc<Callable>,
+    remote: Weak<Remote>,
+}
+
+impl Answer for Reporter {
+    fn answer(&self, outcome: Outcome) {
+        let (Err(fault), Some(remote)) = (outcome, self.remote.upgrade()) else { return };
+        let (code, name) = match &fault {
+            Fault::Error(error) if error.code == Some(Code::Disposed) => return,
+            Fault::Error(error) => (error.code, error.name.clone().unwrap_or_else(|| Text::from(error.class.name()))),
+            Fault::Thrown(_) | Fault::Stopped => (None, Text::from("Error")),
+        };
+        let message: String = fault.message().chars().take(MOST_MESSAGE).collect();
+        let code = code.map_or(Value::Undefined, |code| Value::String(Text::from(code.name())));
+        let Some(charge) = Charge::take(&remote.posted, COST) else { return };
+        let args = vec![code, Value::String(name), Value::String(Text::from(message))];
+        if let Ok(prepared) = ops::call_callable(&self.function, args) {
+            let prepared = prepared.asked_by(&remote);
+            prepared.dispatch(crate::isolate::Kind::Task, Chain::default(), charge, Arc::new(Nobody));
+        }
+    }
+}
+
+/// Characters that are told.
+const MOST_MESSAGE: usize = 1_000;
+
+/// What that takes on its way, at the most.
+const COST: usize = 8_192;

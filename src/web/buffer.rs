@@ -1,0 +1,102 @@
+//! The bytes of buffers, and of views on them, whatever becomes of those meanwhile.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::isolate::Place;
+use crate::value::Fault;
+
+/// What `bufferKind` says.
+const NONE: u32 = 0;
+const VIEW: u32 = 1;
+const BUFFER: u32 = 2;
+const SHARED: u32 = 3;
+
+/// `bufferKind(value)`: whether it is a view of unshared memory, a buffer, or any of these of shared memory.
+pub fn kind<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    _at: &Place,
+    args: &v8::FunctionCallbackArguments<'s>,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    let value = args.get(0);
+    let kind = if value.is_array_buffer() {
+        BUFFER
+    } else if value.is_shared_array_buffer() {
+        SHARED
+    } else {
+        match Bytes::of(scope, value) {
+            Some(bytes) if bytes.shared => SHARED,
+            Some(_) => VIEW,
+            None => NONE,
+        }
+    };
+    Ok(v8::Integer::new_from_unsigned(scope, kind).into())
+}
+
+/// Bytes that stay where they are as long as this lives and no code of the guest's runs.
+pub struct Bytes {
+    store: v8::SharedRef<v8::BackingStore>,
+    offset: usize,
+    length: usize,
+    /// Others may write to them at any time.
+    pub shared: bool,
+}
+
+impl Bytes {
+    /// `None` for what is neither a buffer nor a view on one.
+    pub fn of(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>) -> Option<Self> {
+        let (store, offset, length, shared) = if let Ok(view) = v8::Local::<v8::ArrayBufferView>::try_from(value) {
+            let buffer = view.buffer(scope)?;
+            let shared = v8::Local::<v8::Value>::from(buffer).is_shared_array_buffer();
+            (buffer.get_backing_store(), view.byte_offset(), view.byte_length(), shared)
+        } else if let Ok(buffer) = v8::Local::<v8::SharedArrayBuffer>::try_from(value) {
+            (buffer.get_backing_store(), 0, buffer.byte_length(), true)
+        } else {
+            let buffer = v8::Local::<v8::ArrayBuffer>::try_from(value).ok()?;
+            (buffer.get_backing_store(), 0, buffer.byte_length(), false)
+        };
+        // Nothing of a buffer that is detached, or of a view that lies outside of its buffer by now.
+        let inside = store.data().is_some() && offset.checked_add(length).is_some_and(|end| end <= store.byte_length());
+        let (offset, length) = if inside { (offset, length) } else { (0, 0) };
+        Some(Self { store, offset, length, shared })
+    }
+
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    fn start(&self) -> *mut u8 {
+        match self.store.data() {
+            // SAFETY: `of` has checked that the offset lies within the store.
+            Some(data) => unsafe { data.as_ptr().cast::<u8>().add(self.offset) },
+            None => std::ptr::NonNull::dangling().as_ptr(),
+        }
+    }
+
+    /// What others may change meanwhile.
+    fn cells(&self) -> &[AtomicU8] {
+        // SAFETY: `length` bytes begin there, which live as long as the store; atomics may be shared with anybody who writes
+        // single bytes, as V8 does.
+        unsafe { std::slice::from_raw_parts(self.start().cast_const().cast::<AtomicU8>(), self.length) }
+    }
+
+    /// Lets `read` see the bytes; those that are shared as a copy of at most `limit` bytes. `None` where that is too little.
+    pub fn read<T>(&self, limit: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        if !self.shared {
+            // SAFETY: `length` bytes begin there; nobody else writes to them, since this thread holds the isolate and runs
+            // nothing of the guest's until `read` returns.
+            return Some(read(unsafe { std::slice::from_raw_parts(self.start(), self.length) }));
+        }
+        if self.length > limit {
+            return None;
+        }
+        let copy: Vec<u8> = self.cells().iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
+        Some(read(&copy))
+    }
+
+    /// Puts `bytes` at the beginning, as many as there is room for.
+    pub fn write(&self, bytes: &[u8]) {
+        for (cell, byte) in self.cells().iter().zip(bytes) {
+            cell.store(*byte, Ordering::Relaxed);
+        }
+    }
+}

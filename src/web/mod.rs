@@ -1,0 +1,243 @@
+//! What guests of sandboxes get of the web where their host asks for it: `TextDecoder`, `URL` and so on. Their classes are
+//! JavaScript (`surface/web`), evaluated in a realm before its guest's code; below are the native functions that those call.
+
+mod base64;
+mod buffer;
+mod clone;
+mod coding;
+mod form;
+mod misc;
+mod url;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use crate::convert::{self, Exchange};
+use crate::engine::Recipe;
+use crate::isolate::Place;
+use crate::value::{Fault, Text};
+
+/// The sources, and one script of them all.
+pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "./index.js" };
+static SCRIPT: LazyLock<String> = LazyLock::new(|| RECIPE.script());
+
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => {
+        &[$((concat!("./", $name), include_str!(concat!("../../surface/web/", $name)))),*]
+    };
+}
+
+const SOURCES: &[(&str, &str)] = sources![
+    "encoding.js",
+    "exception.js",
+    "functions.js",
+    "index.js",
+    "interfaces.js",
+    "objects.js",
+    "primordials.js",
+    "search-params.js",
+    "url.js",
+];
+
+/// The script as V8 has compiled it, which spares later realms the work.
+static COMPILED: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// Which names a realm gets: bits that `surface/web/index.js` lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Names(u32);
+
+impl Names {
+    pub fn from_bits(bits: u32) -> Self {
+        Self(bits & 0x1ff)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn list(self) -> impl Iterator<Item = &'static str> {
+        (0..).zip(NAMES).filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| name)
+    }
+}
+
+/// In the order of their bits.
+const NAMES: [&str; 9] = [
+    "TextEncoder",
+    "TextDecoder",
+    "URL",
+    "URLSearchParams",
+    "atob",
+    "btoa",
+    "structuredClone",
+    "crypto",
+    "performance",
+];
+
+/// What a realm's functions share.
+struct Shared {
+    /// `performance.now()` counts from here.
+    began: Instant,
+    streams: Mutex<HashMap<u32, encoding_rs::Decoder>>,
+}
+
+impl Shared {
+    fn of(scope: &v8::Isolate) -> Result<Arc<Self>, Fault> {
+        scope.get_slot::<Arc<Self>>().cloned().ok_or(Fault::Stopped)
+    }
+
+    fn streams(&self) -> MutexGuard<'_, HashMap<u32, encoding_rs::Decoder>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A native function of what `$work` gives, or throws.
+macro_rules! native {
+    ($scope:ident, $work:path) => {{
+        fn native<'s>(
+            scope: &mut v8::PinScope<'s, '_>,
+            args: v8::FunctionCallbackArguments<'s>,
+            mut result: v8::ReturnValue<v8::Value>,
+        ) {
+            // It may run amidst the serializer's work, in a getter.
+            let _lifted = $crate::convert::cap::lift();
+            let Ok(at) = $crate::isolate::Place::current(scope) else { return };
+            match $work(scope, &at, &args) {
+                Ok(value) => result.set(value),
+                // Something has been thrown, or nothing runs on.
+                Err($crate::value::Fault::Stopped) => {}
+                Err(fault) => $crate::guest::outgoing::throw(scope, &at, &fault),
+            }
+        }
+        v8::Function::builder(native).constructor_behavior(v8::ConstructorBehavior::Throw).build($scope)?
+    }};
+}
+
+fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
+    let functions = [
+        ("bufferKind", native!(scope, buffer::kind)),
+        ("clone", native!(scope, clone::clone)),
+        ("decode", native!(scope, coding::decode)),
+        ("decodeBase64", native!(scope, base64::decode)),
+        ("decodeForm", native!(scope, form::decode)),
+        ("encodeBase64", native!(scope, base64::encode)),
+        ("encodeForm", native!(scope, form::encode)),
+        ("encodeInto", native!(scope, coding::encode_into)),
+        ("encodingOf", native!(scope, coding::encoding_of)),
+        ("endStream", native!(scope, coding::end_stream)),
+        ("fillRandom", native!(scope, misc::fill_random)),
+        ("mark", native!(scope, clone::mark)),
+        ("now", native!(scope, misc::now)),
+        ("originOf", native!(scope, url::origin)),
+        ("parseUrl", native!(scope, url::parse)),
+        ("randomUUID", native!(scope, misc::random_uuid)),
+        ("setUrl", native!(scope, url::set)),
+        ("transferable", native!(scope, clone::transferable)),
+        ("utf8Length", native!(scope, coding::utf8_length)),
+    ];
+    let object = v8::Object::new(scope);
+    for (name, function) in functions {
+        let name = v8::String::new(scope, name)?;
+        object.create_data_property(scope, name.into(), function.into())?;
+    }
+    Some(object)
+}
+
+/// What the functions share, for a guest that began at `began`. Before any code of the guest's, once for an isolate.
+pub fn begin(isolate: &mut v8::Isolate, names: Names, began: Instant) {
+    if !names.is_empty() {
+        isolate.set_slot(Arc::new(Shared { began, streams: Mutex::default() }));
+    }
+}
+
+/// Puts the names on the global object of the current context. Before any code of the guest's; none of it uses them.
+pub fn install(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Result<(), Fault> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    v8::tc_scope!(let scope, scope);
+    match evaluate(scope, names) {
+        Some(()) => Ok(()),
+        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
+    }
+}
+
+fn evaluate(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Option<()> {
+    use v8::script_compiler::{CachedData, CompileOptions, NoCacheReason, Source, compile_unbound_script};
+    let source = v8::String::new_from_one_byte(scope, SCRIPT.as_bytes(), v8::NewStringType::Normal)?;
+    let name = v8::String::new(scope, "<web>")?.into();
+    let origin = v8::ScriptOrigin::new(scope, name, 0, 0, false, -1, None, false, false, false, None);
+    let compiled = COMPILED.get();
+    let (mut source, options) = match compiled {
+        Some(bytes) => {
+            let source = Source::new_with_cached_data(source, Some(&origin), CachedData::new(bytes));
+            (source, CompileOptions::ConsumeCodeCache)
+        }
+        None => (Source::new(source, Some(&origin)), CompileOptions::NoCompileOptions),
+    };
+    let script = compile_unbound_script(scope, &mut source, options, NoCacheReason::NoReason)?;
+    let bound = script.bind_to_current_context(scope);
+    let install = v8::Local::<v8::Function>::try_from(bound.run(scope)?).ok()?;
+    let arguments = [native_object(scope)?.into(), v8::Integer::new_from_unsigned(scope, names.0).into()];
+    let receiver = v8::undefined(scope).into();
+    install.call(scope, receiver, &arguments)?;
+    if compiled.is_none()
+        && let Some(cache) = script.create_code_cache()
+    {
+        // Another may have been faster.
+        let _ = COMPILED.set(cache.to_vec());
+    }
+    Some(())
+}
+
+/// The text of an argument, at most as much as may leave the isolate.
+fn text(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    args: &v8::FunctionCallbackArguments<'_>,
+    index: i32,
+) -> Result<Text, Fault> {
+    match v8::Local::<v8::String>::try_from(args.get(index)) {
+        Ok(string) => convert::text_from_v8(scope, string, at.limit()),
+        Err(_) => Err(crate::ops::malformed()),
+    }
+}
+
+/// The same as UTF-8, of at most `most` bytes; `None` for more.
+fn utf8(scope: &v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>, most: usize) -> Result<Option<String>, Fault> {
+    let Ok(string) = v8::Local::<v8::String>::try_from(value) else {
+        return Err(crate::ops::malformed());
+    };
+    // Every character takes a byte at least: what is too long is not even looked at.
+    if string.length() > most {
+        return Ok(None);
+    }
+    let length = string.utf8_length(scope);
+    if length > most {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; length];
+    let written = string.write_utf8_v2(scope, &mut bytes, v8::WriteFlags::kReplaceInvalidUtf8, None);
+    bytes.truncate(written);
+    Ok(Some(String::from_utf8(bytes).unwrap_or_default()))
+}
+
+/// Longer ones lie outside of the heap, where they are charged.
+const LONG: usize = 1 << 16;
+
+fn string<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, text: &Text) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    Ok(if text.byte_len() < LONG {
+        convert::text_to_v8(scope, text)?.into()
+    } else {
+        convert::external_text_to_v8(scope, text, &Exchange::budget(at))?.into()
+    })
+}
+
+/// Text that is ASCII.
+fn ascii(text: String) -> Text {
+    Text::Latin1(text.into_bytes().into_boxed_slice())
+}
+
+fn number(scope: &mut v8::PinScope<'_, '_>, args: &v8::FunctionCallbackArguments<'_>, index: i32) -> u32 {
+    args.get(index).uint32_value(scope).unwrap_or(0)
+}

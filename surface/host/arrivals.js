@@ -1,0 +1,250 @@
+'use strict';
+// What comes from guests by way of the event loop: outcomes and requests, of each isolate in the order in which it has sent them.
+// What is large is read bit by bit, and in between the event loop is others'; until it is read the native side keeps what comes
+// after it from the same isolate. Several that are read share the time, and the memory that one may take.
+
+const { performance } = require('node:perf_hooks');
+const { setImmediate } = require('node:timers');
+const { CODE } = require('../error.js');
+const { TAG } = require('../protocol.js');
+const { MOST_WEIGHT, Reader } = require('./wire/index.js');
+
+/** Bytes that are read at once, however long they may take. */
+const SMALL = 4096;
+/** Milliseconds that reading takes at a time, */
+const TURN = 16;
+/** and those after which something turns out to be large. */
+const GLANCE = 4;
+
+/** @param {any} carrier */
+const isList = (carrier) => typeof carrier === 'object' && carrier !== null && (carrier[0] === TAG.LIST || carrier[0] === TAG.THROWN);
+
+/**
+ * @param {any[]} carriers
+ * @returns {number} bytes of the values in them that are to be read
+ */
+function weightOf(carriers) {
+  let bytes = 0;
+  for (const carrier of carriers) {
+    if (typeof carrier !== 'object' || carrier === null) continue;
+    if (carrier[0] === TAG.WIRE) bytes += carrier[1].length;
+    else if (isList(carrier)) bytes += weightOf(carrier);
+  }
+  return bytes;
+}
+
+/**
+ * @param {any[]} carriers
+ * @returns {any[][]} those in them that hold a value to be read
+ */
+const wiresIn = (carriers) => carriers.flatMap((carrier) => {
+  if (isList(carrier)) return wiresIn(carrier);
+  return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE ? [carrier] : [];
+});
+
+/** One that is being read. */
+class Message {
+  /** By which the native side knows it. */
+  id = 0;
+  /** Bytes that what was read of it takes. */
+  weight = 0;
+  /** It had to be begun again, and waits until it is the oldest. */
+  waits = false;
+  /** What the values that are read stand for. @type {any[][]} */
+  #results = [];
+  /** @type {any[][]} */
+  #wires;
+  /** Of the next value. @type {InstanceType<typeof Reader> | undefined} */
+  #reader = undefined;
+  #hooks;
+
+  /**
+   * @param {any[]} carriers
+   * @param {import('./wire/leaf-reader.js').ReadHooks} hooks
+   * @param {() => void} deliver what to do when it is read
+   * @param {() => void} drop and when nobody wants it any more
+   */
+  constructor(carriers, hooks, deliver, drop) {
+    this.#wires = wiresIn(carriers);
+    this.#hooks = hooks;
+    this.deliver = deliver;
+    this.drop = drop;
+  }
+
+  /**
+   * Reads on.
+   * @param {number} until some time
+   * @param {number} allowance or until it takes so many bytes
+   * @returns {boolean} whether all of it is read
+   */
+  read(until, allowance) {
+    while (this.#results.length < this.#wires.length) {
+      const [, bytes, table] = this.#wires[this.#results.length];
+      try {
+        this.#reader ??= new Reader(/** @type {any} */ (bytes), table, this.#hooks, this.weight);
+        if (!this.#reader.readUntil(until, allowance)) {
+          this.weight = this.#reader.weight;
+          return false;
+        }
+        this.#results.push([TAG.VALUE, this.#reader.result]);
+        this.weight = this.#reader.weight;
+      } catch (error) {
+        // What had been read of it is nobody's.
+        this.#results.push([TAG.THROWN, [TAG.VALUE, error]]);
+      }
+      this.#reader = undefined;
+      if (performance.now() >= until && this.#results.length < this.#wires.length) return false;
+    }
+    this.#wires.forEach((wire, index) => wire.splice(0, Infinity, ...this.#results[index]));
+    return true;
+  }
+
+  /** Lets go of what was read. */
+  restart() {
+    this.#results = [];
+    this.#reader = undefined;
+    this.weight = 0;
+    this.waits = true;
+  }
+}
+
+/**
+ * @param {object} host
+ * @param {any} host.native `pause()`: nothing more comes from the isolate of what was just handed over until `resume()` is called with
+ *   the number that this returns; `wanted(number)`: whether to read on, else it is as if it were resumed; `drain()`; `reply(request,
+ *   carrier)`
+ * @param {import('./wire/leaf-reader.js').ReadHooks} host.hooks
+ * @param {(request: number, carrier: any) => void} host.settle
+ * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
+ * @param {(thrown: unknown, bits: number) => any} host.packThrown
+ * @param {number} [host.mostWeight] bytes that all of them may take
+ */
+function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeight = MOST_WEIGHT }) {
+  /** Those that are being read, the oldest first. @type {Message[]} */
+  const messages = [];
+  /** Whose turn it is. */
+  let next = 0;
+  let isScheduled = false;
+
+  /** A value that is begun again finds what its table stands for as it was. */
+  const keeping = Object.freeze({
+    ...hooks,
+    /** @param {any} carrier */
+    resolve(carrier) {
+      const value = hooks.resolve(carrier);
+      carrier.splice(0, Infinity, TAG.VALUE, value);
+      return value;
+    },
+  });
+
+  /** Bytes that all of them take, but for one. @param {Message} [one] */
+  const weightBeside = (one) => messages.reduce((bytes, message) => (message === one ? bytes : bytes + message.weight), 0);
+
+  /** What one may take: the oldest more than others have left, for it must come to its end. @param {Message} message */
+  const allowanceOf = (message) => mostWeight - weightBeside(message);
+
+  /**
+   * Whether all of a message is read already. If not, `deliver` is called when it is, or `drop` when nobody wants it any more.
+   * @param {any[]} carriers
+   * @param {() => void} deliver
+   * @param {() => void} drop
+   */
+  function isRead(carriers, deliver, drop) {
+    const message = new Message(carriers, keeping, deliver, drop);
+    if (message.read(performance.now() + GLANCE, allowanceOf(message))) return true;
+    message.id = native.pause();
+    messages.push(message);
+    later();
+    return false;
+  }
+
+  /** On another turn of the event loop: what is left of messages, and what has come meanwhile. */
+  function later() {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(goOn);
+  }
+
+  function goOn() {
+    isScheduled = false;
+    if (messages.length > 0) later();
+    native.drain();
+    const until = performance.now() + TURN;
+    while (messages.length > 0) {
+      readNext(until);
+      if (performance.now() >= until) return;
+    }
+  }
+
+  /** @param {number} until */
+  function readNext(until) {
+    const index = nextIndex();
+    const message = messages[index];
+    if (!native.wanted(message.id)) {
+      messages.splice(index, 1);
+      message.drop();
+    } else if (message.read(until, allowanceOf(message))) {
+      messages.splice(index, 1);
+      try {
+        message.deliver();
+      } finally {
+        native.resume(message.id);
+      }
+    } else if (index === 0 && allowanceOf(message) <= message.weight) {
+      makeRoom();
+    }
+  }
+
+  /** Each in its turn; those that may take no more are passed over, but for the oldest. */
+  function nextIndex() {
+    for (let tries = messages.length; tries > 1; tries -= 1) {
+      next = (next + 1) % messages.length;
+      const message = messages[next];
+      if (next === 0 || (!message.waits && allowanceOf(message) > message.weight)) return next;
+    }
+    return 0;
+  }
+
+  /** For the oldest: the largest of the others is begun again. */
+  function makeRoom() {
+    const largest = messages.slice(1).reduce((most, message) => (message.weight > most.weight ? message : most), messages[1]);
+    largest?.restart();
+  }
+
+  return {
+    later,
+    /**
+     * @param {number} request
+     * @param {any} carrier
+     */
+    settle(request, carrier) {
+      const carriers = [carrier];
+      const deliver = () => settle(request, carrier);
+      // Whoever drops it has been answered.
+      const drop = () => settle(request, [TAG.FAULT, 'Error', undefined, 'The call was aborted', '', CODE.ABORTED]);
+      if (weightOf(carriers) <= SMALL || isRead(carriers, deliver, drop)) {
+        deliver();
+      }
+    },
+    /**
+     * @param {number} caller
+     * @param {[number, number, number, ...any[]]} args
+     * @returns {any} the answer's carrier; undefined when `reply` is called with it
+     */
+    serve(caller, ...args) {
+      const answerLater = () => {
+        let carrier;
+        try {
+          carrier = serveFor(caller, args);
+        } catch (error) {
+          // More arguments than the stack has room for.
+          carrier = packThrown(error, 0);
+        }
+        if (carrier !== undefined) native.reply(args[0], carrier);
+      };
+      return weightOf(args) <= SMALL || isRead(args, answerLater, () => {}) ? serveFor(caller, args) : undefined;
+    },
+  };
+}
+
+module.exports = { createArrivals };

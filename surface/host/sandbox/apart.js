@@ -1,0 +1,126 @@
+'use strict';
+// Executions in processes of their own: what the native side is asked, and what it answers.
+
+const { CODE } = require('../../error.js');
+const { TRANSFER } = require('../../protocol.js');
+const { Unreadable } = require('../unpack.js');
+const { isMalformation } = require('../wire/refusal.js');
+const { abortedBy, refusedBy } = require('./execution.js');
+const { partsOf } = require('./modules.js');
+
+/**
+ * What processes have in common that can take each other's place.
+ * @typedef {object} Sort
+ * @property {string[]} environment `NAME=value`
+ * @property {string[]} off layers of the confinement that are not wanted
+ * @property {number} timeout milliseconds
+ * @property {number} memoryLimit megabytes
+ * @property {number} pool processes that are to be ready for the next one
+ * @property {object | undefined} snapshot an ExternalCopy that they start from
+ */
+
+/**
+ * @typedef {object} Spec
+ * @property {Sort} sort
+ * @property {number} spent milliseconds of the timeout that have gone before
+ * @property {number} web bits of names, from `readWeb`
+ * @property {import('./normalize.js').Body} code
+ * @property {import('./modules.js').Importable | undefined} modules what the code can import
+ * @property {number} maxOutputSize bytes of JSON
+ * @property {import('./execution.js').Console} console
+ * @property {{ places: string[], callback: unknown }[]} tools namespaces and methods, and a Callback
+ * @property {any} signal from `readSignal`
+ * @property {(running: Running) => void} onStart
+ */
+
+/** @typedef {import('./execution.js').Outcome & { signal?: number }} Outcome */
+
+/** @typedef {{ name: string, active: boolean, detail: string }} Layer */
+
+/** An execution under way. */
+class Running {
+  #environment;
+  #number;
+
+  /**
+   * @param {any} environment
+   * @param {number} number
+   */
+  constructor(environment, number) {
+    this.#environment = environment;
+    this.#number = number;
+  }
+
+  /** Ends it, process and all. */
+  terminate() {
+    this.#environment.terminateApart(this.#number);
+  }
+}
+
+/**
+ * @param {import('../../index.js').Core} core
+ * @param {any} environment the native one
+ * @param {string | undefined} launcher the executable, where it is not the one beside the addon
+ */
+function createApart(core, environment, launcher) {
+  const { binding, calls } = core;
+
+  /** @param {Sort} sort */
+  const parts = (sort) => [launcher, sort.environment.join('\0'), sort.off.join(','), sort.timeout, sort.memoryLimit, sort.pool,
+    binding.pack(sort.snapshot, TRANSFER.DEFAULT)];
+
+  /**
+   * @param {Spec} spec
+   * @returns {Promise<Outcome>}
+   */
+  async function execute({ sort, spent, web, code, modules, maxOutputSize, console, tools, signal, onStart }) {
+    if (signal?.aborted) {
+      return { ok: false, ...abortedBy(signal), logs: [], lost: 0 };
+    }
+    const packed = tools.flatMap(({ places, callback }) => [places.join('\0'), binding.pack(callback, TRANSFER.DEFAULT)]);
+    const listener = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
+    const call = calls.begin(execute);
+    const number = environment.executeApart(call.request, ...parts(sort), spent, web, code.text, code.line, code.column,
+      maxOutputSize, console.entries, console.length, listener, ...partsOf(modules), ...packed);
+    const running = new Running(environment, number);
+    let aborted = false;
+    const unfollow = signal === undefined ? undefined : binding.signals?.follow(signal, () => {
+      aborted = true;
+      running.terminate();
+    });
+    try {
+      onStart(running);
+      const [ok, value, failure, name, stack, cpu, wall, heapPeak, hostCalls, lost, by, ...logs] = await call.promise;
+      const usage = { cpuMs: cpu / 1e6, wallMs: wall / 1e6, heapPeak, hostCalls };
+      const outcome = value instanceof Unreadable
+        ? { ok: false, ...refusedBy(value.error), ...(isMalformation(value.error) ? { code: CODE.PROTOCOL } : {}), logs, lost, usage }
+        : { ok, value, code: failure, name, stack, logs, lost, usage, signal: by };
+      return aborted && failure === CODE.DISPOSED ? { ...outcome, ...abortedBy(signal) } : outcome;
+    } catch (error) {
+      // No process.
+      return { ok: false, ...refusedBy(error), logs: [], lost: 0 };
+    } finally {
+      unfollow?.();
+    }
+  }
+
+  /**
+   * What confines such a process, as it says itself.
+   * @param {Sort} sort
+   * @returns {Promise<Layer[]>}
+   */
+  async function survey(sort) {
+    const call = calls.begin(survey);
+    environment.surveyApart(call.request, ...parts(sort));
+    const list = await call.promise;
+    const layers = [];
+    for (let at = 0; at < list.length; at += 3) {
+      layers.push({ name: list[at], active: list[at + 1], detail: list[at + 2] });
+    }
+    return layers;
+  }
+
+  return { execute, survey };
+}
+
+module.exports = { createApart };

@@ -1,0 +1,94 @@
+'use strict';
+// Isolates for plugins, what those find there beside ECMAScript's built-ins, `context` and `console`, and how their code is read.
+
+const { CallbackRecord } = require('../../callback.js');
+const { recordOf, stamp } = require('../../handle.js');
+const { CALLBACK, KIND, TRANSFER } = require('../../protocol.js');
+const { readModules } = require('./modules.js');
+const { checkOptions, readBoolean, readLogging, readQuota, readWarm, readWeb } = require('./options.js');
+const { errorOf } = require('./plugin-failure.js');
+const { readingOf } = require('./reading.js');
+
+const MOST_MEMORY = 0x7fff_ffff;
+const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
+
+/** Milliseconds in which types are taken off modules. */
+const MODULES_DEADLINE = 30_000;
+
+/**
+ * @typedef {object} Equipment
+ * @property {boolean} timers
+ * @property {{ output: number, calls: number }} quota of each execution
+ * @property {import('./options.js').Logging} console
+ * @property {ReadonlyMap<string, string> | undefined} texts of the modules, as their author wrote them
+ * @property {(memoryLimit: number) => any} take an isolate that nobody has used, with so many megabytes
+ * @property {(isolate: object, anew: boolean) => [cpu: number, heapPeak: number]} meter nanoseconds of its clock, and the most bytes of
+ *   heap that were in use since it was asked `anew`
+ * @property {(context: object, failed: (code: string | undefined, name: string, message: string) => void) => Promise<any>} install
+ *   before other code runs in the context, which is the only one of its isolate; gives what makes text of a console's arguments, where
+ *   somebody listens, as a Reference
+ * @property {(code: string, file: string, ending: { timeout: number, signal: any }) =>
+ *   import('./reading.js').Reading | Promise<import('./reading.js').Reading>} read
+ * @property {(context: object, reading: import('./reading.js').Reading, file: string) => Promise<string | undefined> | undefined} moduleOf
+ *   what code is imported by that is a module
+ */
+
+/**
+ * @param {import('../../index.js').Core} core
+ * @param {any} environment the native one
+ * @param {import('./typescript.js').Strip} strip
+ * @param {import('./snapshot.js').ReadSnapshot} readSnapshot
+ */
+function createReadEquipment(core, environment, strip, readSnapshot) {
+  /**
+   * @param {unknown} options
+   * @returns {Equipment}
+   */
+  return function readEquipment(options) {
+    const settings = checkOptions(options);
+    const timers = readBoolean(settings, 'timers');
+    const web = readWeb(settings);
+    const typescript = readBoolean(settings, 'typescript');
+    const modules = readModules(settings, typescript);
+    const console = readLogging(settings, CONSOLE);
+    const warm = readWarm(settings);
+    // Each plugin has a limit of its own, which is looked at when it gets its isolate.
+    const snapshot = readSnapshot(settings, MOST_MEMORY);
+    const isEmpty = !timers && web === 0 && modules === undefined && console.onLog === undefined && snapshot === undefined;
+    return Object.freeze({
+      timers,
+      quota: readQuota(settings),
+      console,
+      texts: modules?.texts,
+      take: (memoryLimit) =>
+        core.binding.unpack(environment.takeIsolate(memoryLimit, warm, core.binding.pack(snapshot, TRANSFER.DEFAULT)), readEquipment),
+      meter: (isolate, anew) => environment.meter(recordOf(isolate, KIND.ISOLATE).entry.id, anew),
+      async install(context, failed) {
+        const ready = await modules?.ready(strip, MODULES_DEADLINE, undefined);
+        if (ready?.failure !== undefined) {
+          throw errorOf(ready.failure);
+        }
+        if (isEmpty) {
+          return undefined;
+        }
+        const listener = timers ? stamp({}, KIND.CALLBACK, new CallbackRecord(failed, CALLBACK.IGNORED)) : undefined;
+        const call = core.calls.begin(readEquipment);
+        environment.equip(call.request, recordOf(context, KIND.CONTEXT).entry.id, web, core.binding.pack(listener, TRANSFER.DEFAULT),
+          ready?.packed?.index, ready?.packed?.text, console.onLog === undefined ? undefined : console.length);
+        return call.promise;
+      },
+      read: (code, file, { timeout, signal }) =>
+        readingOf({ code, name: file, bodyOf: (text) => ({ text, line: 0, column: 0, script: file }), typescript, modules, timeout, signal }, strip),
+      moduleOf(context, { body, isModule, modules: importable }, file) {
+        if (importable === undefined) {
+          return undefined;
+        }
+        const call = core.calls.begin(readEquipment);
+        environment.adoptModule(call.request, recordOf(context, KIND.CONTEXT).entry.id, isModule ? importable.main.text : body.text, file);
+        return call.promise;
+      },
+    });
+  };
+}
+
+module.exports = { createReadEquipment };

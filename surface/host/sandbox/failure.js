@@ -1,0 +1,118 @@
+'use strict';
+// Why an execution failed, for people: the error as the guest saw it, where in the user's own text it arose, and those lines.
+
+/** What the guest's code is called in stacks. */
+const FILE = 'sandbox.js';
+/** @param {string} file */
+const positionIn = (file) => new RegExp(`(?:\\bat (?:async )?|\\()${file.replace('.', '\\.')}:(\\d+):(-?\\d+)`);
+const POSITION = positionIn(FILE);
+/** A frame of any file's. */
+const PLACE = /^\s+at (?:.* \(|async )?(.+):(\d+):(\d+)\)?$/;
+
+/** Lines that are shown before and after the one. */
+const AROUND = 2;
+const MOST_COLUMNS = 200;
+
+/** Lines end as V8 counts them. */
+const LINE = /\r\n|[\n\r\u2028\u2029]/;
+
+/**
+ * @typedef {object} Failure
+ * @property {string} name
+ * @property {string} message
+ * @property {string} [code]
+ * @property {string} stack
+ * @property {string} [module] the name of the module where it arose, unless that is the code itself
+ * @property {number} [line] from 1
+ * @property {number} [column] from 1
+ * @property {string} [frame]
+ */
+
+/**
+ * The lines around a position, the one itself marked.
+ * @param {string[]} lines
+ * @param {number} line from 1
+ * @param {number} column from 1
+ * @returns {string}
+ */
+function frameOf(lines, line, column) {
+  const first = Math.max(line - AROUND, 1);
+  const last = Math.min(line + AROUND, lines.length);
+  const width = String(last).length;
+  // A line may be a whole program. What is shown of it has the column in its middle.
+  const start = column > MOST_COLUMNS ? column - MOST_COLUMNS / 2 : 0;
+  const shown = [];
+  for (let number = first; number <= last; number += 1) {
+    const text = lines[number - 1].slice(start, start + MOST_COLUMNS).replaceAll('\t', ' ');
+    const here = number === line;
+    shown.push(`${here ? '>' : ' '} ${String(number).padStart(width)} | ${text}`.trimEnd());
+    if (here) {
+      shown.push(`  ${' '.repeat(width)} | ${' '.repeat(Math.max(column - 1 - start, 0))}^`);
+    }
+  }
+  return shown.join('\n');
+}
+
+/**
+ * Where a frame is in one of the user's texts.
+ * @param {string} place
+ * @param {RegExp} position
+ * @param {string[]} lines of the code itself
+ * @param {ReadonlyMap<string, string> | undefined} modules
+ * @returns {{ module?: string, lines: string[], line: number, column: number } | undefined}
+ */
+function positionOf(place, position, lines, modules) {
+  const own = position.exec(place);
+  if (own !== null) {
+    const [line, column] = [Number(own[1]), Number(own[2])];
+    return line >= 1 && line <= lines.length && column >= 1 ? { lines, line, column } : undefined;
+  }
+  const [, module, line, column] = (modules && PLACE.exec(place)) ?? [];
+  const text = modules?.get(module);
+  return text === undefined ? undefined : { module, lines: text.split(LINE), line: Number(line), column: Number(column) };
+}
+
+/**
+ * Where V8 says that an error arose in what was put around the user's text, that is the statement which the text is a part of: it
+ * arose where the text begins.
+ * @param {string} place
+ * @param {RegExp} position
+ * @param {string[]} lines of the user's text
+ */
+function atBeginning(place, position, lines) {
+  return place.replace(position, (whole, line, column) => {
+    const text = lines[line - 1];
+    return text === undefined || Number(column) >= 1 ? whole : whole.replace(/-?\d+$/, String(text.search(/\S|$/) + 1));
+  });
+}
+
+/**
+ * @param {import('./execution.js').Outcome} outcome one that is not ok
+ * @param {string} source the user's text
+ * @param {string} message as it is reported
+ * @param {ReadonlyMap<string, string>} [modules] what the code can import
+ * @param {string} [file] what the text is called in stacks
+ * @returns {Failure}
+ */
+function failureOf({ code, name = 'Error', stack = '' }, source, message, modules, file) {
+  const position = file === undefined ? POSITION : positionIn(file);
+  const lines = source.split(LINE);
+  // What was put around the user's text has places of its own.
+  const places = stack.split('\n').map((place, index) => (index === 1 ? atBeginning(place, position, lines) : place))
+    .filter((place) => !position.test(place) || positionOf(place, position, lines, modules) !== undefined);
+  /** @type {Failure} */
+  const failure = { name, message, stack: `${name}: ${message}${places.join('\n')}` };
+  if (code !== undefined) {
+    failure.code = code;
+  }
+  for (const place of places) {
+    const found = positionOf(place, position, lines, modules);
+    if (found !== undefined) {
+      const { module, line, column } = found;
+      return Object.assign(failure, module === undefined ? {} : { module }, { line, column, frame: frameOf(found.lines, line, column) });
+    }
+  }
+  return failure;
+}
+
+module.exports = { failureOf, FILE, LINE };

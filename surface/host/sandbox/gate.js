@@ -1,0 +1,459 @@
+'use strict';
+// The way from a plugin to the context that its host gave it. The plugin calls methods by number; here stands what each number
+// means, and what the manifest must permit before the host's method is called. Arguments come as clones, data without
+// functions.
+
+const { types } = require('node:util');
+const { findForbidden } = require('./urls.js');
+const { METHODS: CACHE_METHODS } = require('./storage.js');
+const { SandboxViolationError } = require('./plugin-errors.js');
+const { invalid } = require('../../error.js');
+const { ANSWER } = require('./guest-context.js');
+const { bearable } = require('./plugin-log.js');
+
+const LOGGER_METHODS = Object.freeze(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
+const BUS_METHODS = Object.freeze(['on', 'once', 'off', 'emit', 'emitAsync', 'listenerCount', 'eventNames', 'removeAllListeners']);
+/** What a context has that is data, or is dealt with by name. */
+const KNOWN = new Set(['logger', 'cache', 'metrics', 'config', 'allowedDomains', 'eventBus']);
+/** Members that mean something to the language. */
+const RESERVED = new Set(['__proto__', 'constructor', 'prototype', 'then']);
+/** Objects inside objects that are looked through for methods. */
+const MOST_DEPTH = 4;
+/** Violations that a plugin may still be failing of. */
+const MOST_REMEMBERED = 100;
+/** Characters of a missing permission: part of it is the plugin's. */
+const MOST_NAME = 200;
+/** Functions that methods have returned, of which a plugin can call those that came last. */
+const MOST_FUNCTIONS = 1_000;
+/** Methods of one context. */
+const MOST_METHODS = 1_000_000;
+/** Promises that a plugin has been told of and has not asked for yet. */
+const MOST_PROMISED = 10_000;
+
+/** @typedef {(args: any[]) => unknown} Run */
+/** @typedef {(args: unknown[], path: string[]) => unknown} Check throws for what is not permitted */
+/** @typedef {{ path: string[], run: Run, receiver: unknown, check?: Check }} Method */
+
+/** What all contexts of a plugin share. */
+class Permissions {
+  /** @type {Map<string, import('./plugin-errors.js').ViolationError>} */ #violations = new Map();
+  #plugin;
+  #log;
+
+  /**
+   * @param {import('./manifest.js').Plugin} plugin
+   * @param {import('./plugin-log.js').PluginLog} log
+   */
+  constructor(plugin, log) {
+    this.#plugin = plugin;
+    this.#log = log;
+  }
+
+  get plugin() {
+    return this.#plugin;
+  }
+
+  get log() {
+    return this.#log;
+  }
+
+  /**
+   * @param {import('./plugin-errors.js').Violation} kind
+   * @param {string} method
+   * @param {string} message
+   * @param {string} [permission] that is missing
+   */
+  refuse(kind, method, message, permission) {
+    const error = new SandboxViolationError(this.#plugin.id, kind, message);
+    this.#violations.delete(message);
+    this.#violations.set(message, error);
+    if (this.#violations.size > MOST_REMEMBERED) {
+      this.#violations.delete(/** @type {string} */ (this.#violations.keys().next().value));
+    }
+    this.#log.ofPlugin('warn', 'Permission denied', { method, violationType: kind, permission, reason: message });
+    return error;
+  }
+
+  /**
+   * @param {import('./plugin-errors.js').Violation} kind
+   * @param {string} method
+   * @param {string} permission
+   */
+  lacks(kind, method, permission) {
+    const shown = permission.length > MOST_NAME ? `${permission.slice(0, MOST_NAME)}...` : permission;
+    return this.refuse(kind, method, `Plugin '${this.#plugin.id}' lacks required permission: ${shown}`, shown);
+  }
+
+  /**
+   * The violation that a plugin's failure is about, by its message: only that of an error comes out. One that a plugin makes up
+   * is none.
+   * @param {unknown} error
+   */
+  violationOf(error) {
+    return error instanceof Error ? this.#violations.get(error.message) : undefined;
+  }
+
+  /**
+   * @param {unknown} event
+   * @param {string} method
+   * @returns {string}
+   */
+  checkEvent(event, method) {
+    if (typeof event !== 'string') {
+      throw invalid('The name of an event must be a string');
+    }
+    if (!this.#plugin.hooks.has(event)) {
+      throw this.lacks('HOOK', method, `hook:${event}`);
+    }
+    return event;
+  }
+
+  /**
+   * @param {unknown[]} args
+   * @param {string} method
+   */
+  checkUrls(args, method) {
+    const host = findForbidden(this.#plugin.domains, args);
+    if (host !== undefined) {
+      throw this.lacks('NETWORK', method, `network:${host}`);
+    }
+  }
+}
+
+/** One context as the plugin may use it. */
+class Gate {
+  /** @type {Method[]} */ #methods = [];
+  /** @type {Map<number, Method>} */ #functions = new Map();
+  /** behind the numbers of all methods */
+  #lastFunction = MOST_METHODS;
+  /** @type {Map<number, Promise<unknown>>} */ #promises = new Map();
+  #lastPromise = 0;
+  /** its execution is under way */
+  isRunning = true;
+  #listening = new Set();
+  #permissions;
+  #count;
+  #budget;
+  #listeners;
+
+  /**
+   * @param {any} context the host's
+   * @param {Permissions} permissions
+   * @param {import('./storage.js').StorageAccount} storage
+   * @param {import('./listeners.js').PluginListeners} listeners
+   * @param {import('./budget.js').PluginBudget} budget
+   * @param {() => void} count throws for a call too many
+   */
+  constructor(context, permissions, storage, listeners, budget, count) {
+    this.#count = count;
+    this.#permissions = permissions;
+    this.#budget = budget;
+    this.#listeners = listeners;
+    this.#addLogger(context.logger);
+    this.#addCache(context.cache, storage);
+    this.#addOpen(context.metrics, ['metrics'], (args) => args);
+    this.#addBus(context.eventBus);
+    this.#addOthers(context);
+  }
+
+  /** Whether the plugin will come back for certain. */
+  get isInUse() {
+    for (const id of this.#listening) {
+      if (!this.#listeners.has(id)) {
+        this.#listening.delete(id);
+      }
+    }
+    return this.isRunning || this.#listening.size > 0 || this.#promises.size > 0;
+  }
+
+  /** Where the plugin finds the methods, in the order of their numbers. */
+  get paths() {
+    return this.#methods.map(({ path }) => path);
+  }
+
+  /**
+   * Calls a method for the plugin.
+   * @param {unknown} number
+   * @param {unknown} args
+   * @returns {unknown[]} an answer: how to understand it, and what it is
+   */
+  call(number, args) {
+    const method = typeof number === 'number' ? this.#methods[number] ?? this.#functions.get(number) : undefined;
+    if (method === undefined || !Array.isArray(args)) {
+      throw invalid('There is no such method');
+    }
+    if (this.#budget.isSpent) {
+      const { id, cpuLimit } = this.#permissions.plugin;
+      throw this.#permissions.refuse('CPU', method.path.join('.'), `Plugin '${id}' has used up its ${cpuLimit}ms`);
+    }
+    this.#count();
+    return this.#budget.during(() => this.#answer(method.run(args), method));
+  }
+
+  /**
+   * A promise that an answer has announced.
+   * @param {unknown} id
+   */
+  promised(id) {
+    const promise = this.#promises.get(/** @type {number} */ (id));
+    this.#promises.delete(/** @type {number} */ (id));
+    return promise ?? Promise.reject(invalid('There is no such promise'));
+  }
+
+  /**
+   * @param {any} result
+   * @param {Method} method that has given it
+   */
+  #answer(result, method) {
+    const { check, path, receiver } = method;
+    if (typeof result === 'function') {
+      return [ANSWER.FUNCTION, this.#addFunction(result, path, check)];
+    }
+    if (typeof result?.then !== 'function') {
+      return [ANSWER.VALUE, result === receiver ? undefined : result];
+    }
+    if (this.#promises.size >= MOST_PROMISED) {
+      throw new RangeError('Too many calls are waiting for an answer');
+    }
+    const promise = Promise.resolve(result).then((value) => (value === receiver || typeof value === 'function' ? undefined : value));
+    // The plugin may have been stopped before it asks.
+    promise.catch(() => {});
+    this.#lastPromise += 1;
+    this.#promises.set(this.#lastPromise, promise);
+    return [ANSWER.PROMISE, this.#lastPromise];
+  }
+
+  /**
+   * @param {string[]} path
+   * @param {unknown} receiver
+   * @param {Run} run
+   */
+  #add(path, receiver, run) {
+    this.#methods.push({ path, run, receiver });
+  }
+
+  /**
+   * What a method has returned: it ends a timer, or takes something back. What it is called with is checked as for the method.
+   * @param {Function} target
+   * @param {string[]} path
+   * @param {Check} [check]
+   * @returns {number}
+   */
+  #addFunction(target, path, check) {
+    this.#lastFunction += 1;
+    this.#functions.set(this.#lastFunction, {
+      path,
+      receiver: undefined,
+      ...(check === undefined ? {} : { check }),
+      run(args) {
+        check?.(args, path);
+        return Reflect.apply(target, undefined, args);
+      },
+    });
+    if (this.#functions.size > MOST_FUNCTIONS) {
+      this.#functions.delete(/** @type {number} */ (this.#functions.keys().next().value));
+    }
+    return this.#lastFunction;
+  }
+
+  /** @param {any} logger */
+  #addLogger(logger) {
+    for (const level of LOGGER_METHODS) {
+      const target = logger?.[level];
+      if (typeof target === 'function') {
+        this.#add(['logger', level], logger, (args) => {
+          if (this.#permissions.log.admits()) {
+            Reflect.apply(target, logger, bearable(args));
+          }
+        });
+      }
+    }
+  }
+
+  /**
+   * @param {any} cache
+   * @param {import('./storage.js').StorageAccount} storage
+   */
+  #addCache(cache, storage) {
+    const permissions = this.#permissions;
+    const { quota } = permissions.plugin;
+    for (const name of CACHE_METHODS) {
+      const target = cache?.[name];
+      if (typeof target === 'function') {
+        const method = `cache.${name}`;
+        this.#add(['cache', name], cache, ([key, ...rest]) => {
+          if (quota === undefined) {
+            throw permissions.lacks('STORAGE', method, 'storage');
+          }
+          if (typeof key !== 'string') {
+            throw invalid('The key must be a string');
+          }
+          const access = { run: (/** @type {any[]} */ args) => settled(Reflect.apply(target, cache, args)), isThere: prober(cache) };
+          return storage.perform(name, key, rest, access, quota, (message) => permissions.refuse('STORAGE', method, message));
+        });
+      }
+    }
+  }
+
+  /** @param {any} bus */
+  #addBus(bus) {
+    if (bus === undefined || bus === null) {
+      return;
+    }
+    const permissions = this.#permissions;
+    const listeners = this.#listeners;
+    /** @type {Record<string, (event: unknown, rest: any[], method: string) => unknown>} */
+    const meanings = {
+      on: (event, [id], method) => listen(event, id, false, method),
+      once: (event, [id], method) => listen(event, id, true, method),
+      off: (event, [id], method) => listeners.remove(id, permissions.checkEvent(event, method)),
+      emit: (event, rest, method) => bus.emit(permissions.checkEvent(event, method), ...rest),
+      emitAsync: (event, rest, method) => bus.emitAsync(permissions.checkEvent(event, method), ...rest),
+      listenerCount: (event, _rest, method) => bus.listenerCount(permissions.checkEvent(event, method)),
+      eventNames: () => [...bus.eventNames()].filter((name) => permissions.plugin.hooks.has(name)),
+      // Its own: the host's and other plugins' stay.
+      removeAllListeners: (event, _rest, method) =>
+        listeners.removeAll(event === undefined ? undefined : permissions.checkEvent(event, method)),
+    };
+    /**
+     * @param {unknown} event
+     * @param {unknown} id
+     * @param {boolean} once
+     * @param {string} method
+     */
+    const listen = (event, id, once, method) => {
+      const name = permissions.checkEvent(event, method);
+      if (listeners.isFull) {
+        throw new RangeError('Too many listeners');
+      }
+      listeners.add(bus, name, /** @type {number} */ (id), once);
+      this.#listening.add(id);
+    };
+    for (const name of BUS_METHODS) {
+      const meaning = /** @type {(typeof meanings)[string]} */ (meanings[name]);
+      if (typeof bus[name] === 'function' || (name === 'once' && typeof bus.on === 'function')) {
+        this.#add(['eventBus', name], bus, ([event, ...rest]) => meaning(event, rest, `eventBus.${name}`));
+      }
+    }
+  }
+
+  /**
+   * What a context has beside the interface: functions, and objects of functions. They may take URLs.
+   * @param {any} context
+   */
+  #addOthers(context) {
+    for (const key of Object.keys(context)) {
+      if (KNOWN.has(key) || isHidden(key)) {
+        continue;
+      }
+      /** @type {Check} */
+      const check = (args, path) => this.#permissions.checkUrls(args, path.join('.'));
+      const value = context[key];
+      if (typeof value === 'function') {
+        this.#addMethod(value, context, [key], check);
+      } else {
+        this.#addOpen(value, [key], check);
+      }
+    }
+  }
+
+  /**
+   * All methods of an object, those of its class and of objects in it too.
+   * @param {any} holder
+   * @param {string[]} path
+   * @param {Check} check
+   */
+  #addOpen(holder, path, check) {
+    if (typeof holder !== 'object' || holder === null || isData(holder) || path.length > MOST_DEPTH) {
+      return;
+    }
+    const names = methodNames(holder);
+    for (const name of names) {
+      const value = holder[name];
+      if (typeof value === 'function') {
+        this.#addMethod(value, holder, [...path, name], check);
+      } else if (Object.hasOwn(holder, name)) {
+        this.#addOpen(value, [...path, name], check);
+      }
+    }
+  }
+
+  /**
+   * @param {Function} target
+   * @param {unknown} receiver
+   * @param {string[]} path
+   * @param {Check} check
+   */
+  #addMethod(target, receiver, path, check) {
+    this.#methods.push({
+      path,
+      receiver,
+      check,
+      run(args) {
+        check(args, path);
+        return Reflect.apply(target, receiver, args);
+      },
+    });
+  }
+}
+
+/**
+ * Any kind of promise as one of the language's.
+ * @param {any} result
+ */
+const settled = (result) => (typeof result?.then === 'function' ? Promise.resolve(result) : result);
+
+/**
+ * Asks a cache whether it has something: `isThere` of it is false where it says no, in whatever way.
+ * @param {any} cache
+ * @returns {(name: string) => unknown}
+ */
+function prober(cache) {
+  const method = ['exists', 'has', 'get'].find((name) => typeof cache[name] === 'function');
+  if (method === undefined) {
+    return () => true;
+  }
+  /** @param {unknown} found */
+  const isThere = (found) => found !== undefined && found !== null && (method === 'get' || (found !== false && found !== 0));
+  return (name) => {
+    const found = settled(cache[method](name));
+    return types.isPromise(found) ? found.then(isThere, () => true) : isThere(found);
+  };
+}
+
+/** @param {string} name */
+const isHidden = (name) => RESERVED.has(name) || name.startsWith('_');
+
+/** @param {object} value */
+const isData = (value) => Array.isArray(value) || ArrayBuffer.isView(value) || types.isPromise(value) || types.isMap(value)
+  || types.isSet(value) || types.isDate(value) || types.isRegExp(value) || types.isNativeError(value) || types.isAnyArrayBuffer(value);
+
+/**
+ * Names of what an object and its classes have, `Object` excepted. Accessors of classes are left alone.
+ * @param {object} holder
+ * @returns {Set<string>}
+ */
+function methodNames(holder) {
+  const names = new Set(Object.keys(holder));
+  /** @param {object | null} object */
+  const above = (object) => (object === null ? null : Object.getPrototypeOf(object));
+  // The last one is `Object.prototype`, perhaps of another realm.
+  for (let level = above(holder); above(level) !== null; level = above(level)) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(level))) {
+      if (typeof value === 'function') {
+        names.add(name);
+      }
+    }
+  }
+  for (const name of names) {
+    if (isHidden(name)) {
+      names.delete(name);
+    }
+  }
+  return names;
+}
+
+/** @typedef {Permissions} PluginPermissions */
+/** @typedef {Gate} PluginGate */
+
+module.exports = { Gate, Permissions };

@@ -1,0 +1,128 @@
+'use strict';
+// A plugin's listeners on its host's event bus. The host's bus holds functions of this file; the plugin's own are known by
+// number and are called inside.
+
+/** Listeners of one plugin at a time. */
+const MOST = 1_000;
+
+/**
+ * @typedef {object} Listener
+ * @property {any} bus
+ * @property {string} event
+ * @property {(...args: unknown[]) => unknown} hear
+ */
+
+class Listeners {
+  /** @type {Map<number, Listener>} */ #all = new Map();
+  #deliver;
+  isClosed = false;
+
+  /** @param {(id: number, event: string, args: unknown[]) => Promise<void>} deliver never rejects */
+  constructor(deliver) {
+    this.#deliver = deliver;
+  }
+
+  /** @param {number} id */
+  has(id) {
+    return this.#all.has(id);
+  }
+
+  get isFull() {
+    return this.isClosed || this.#all.size >= MOST;
+  }
+
+  /**
+   * @param {any} bus
+   * @param {string} event
+   * @param {number} id
+   * @param {boolean} once
+   */
+  add(bus, event, id, once) {
+    /** @param {unknown[]} args */
+    const hear = (...args) => {
+      if (once ? !this.#all.delete(id) : !this.#all.has(id)) {
+        return undefined;
+      }
+      return this.#deliver(id, event, args);
+    };
+    const isNative = once && typeof bus.once === 'function';
+    this.#all.set(id, { bus, event, hear: once && !isNative ? this.#leaving(id, hear) : hear });
+    const { hear: listener } = /** @type {Listener} */ (this.#all.get(id));
+    try {
+      settle(isNative ? bus.once(event, listener) : bus.on(event, listener));
+    } catch (error) {
+      this.#all.delete(id);
+      throw error;
+    }
+  }
+
+  /**
+   * For a bus without `once`.
+   * @param {number} id
+   * @param {(...args: unknown[]) => unknown} hear
+   */
+  #leaving(id, hear) {
+    /** @param {unknown[]} args */
+    return (...args) => {
+      const listener = this.#all.get(id);
+      if (listener === undefined) {
+        return undefined;
+      }
+      leave(listener);
+      return hear(...args);
+    };
+  }
+
+  /**
+   * @param {number} id
+   * @param {string} event
+   * @returns {boolean} whether there was such a listener
+   */
+  remove(id, event) {
+    const listener = this.#all.get(id);
+    if (listener === undefined || listener.event !== event) {
+      return false;
+    }
+    this.#all.delete(id);
+    leave(listener);
+    return true;
+  }
+
+  /**
+   * @param {string} [event] of any event by default
+   * @returns {number[]}
+   */
+  removeAll(event) {
+    return [...this.#all].filter(([id, listener]) => (event === undefined || listener.event === event) && this.remove(id, listener.event))
+      .map(([id]) => id);
+  }
+
+  /** The plugin hears nothing any more. */
+  close() {
+    this.isClosed = true;
+    this.removeAll();
+  }
+}
+
+/** @param {Listener} listener */
+function leave({ bus, event, hear }) {
+  try {
+    settle(typeof bus.off === 'function' ? bus.off(event, hear) : bus.removeListener?.(event, hear));
+  } catch {
+    // The bus is the host's. What it still calls finds no listener here.
+  }
+}
+
+/**
+ * A bus may be asynchronous; nobody waits for that.
+ * @param {any} result
+ */
+function settle(result) {
+  if (typeof result?.then === 'function') {
+    result.then(undefined, () => {});
+  }
+}
+
+/** @typedef {Listeners} PluginListeners */
+
+module.exports = { Listeners };

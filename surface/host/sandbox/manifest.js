@@ -1,0 +1,92 @@
+'use strict';
+// What a plugin's manifest permits, read once: whoever changes the object later changes nothing.
+
+const { LEAST_MEMORY } = require('../../options.js');
+const { checkOptions, own, readNumber, wrong } = require('./options.js');
+const { readDomain } = require('./urls.js');
+
+const DEFAULT = Object.freeze({ memoryLimit: 128, cpuLimit: 5_000 });
+const MOST_TIME = 0x7fff_ffff;
+
+/**
+ * @typedef {object} Plugin
+ * @property {string} id
+ * @property {number} memoryLimit megabytes
+ * @property {number} cpuLimit milliseconds
+ * @property {readonly string[]} domains normalized
+ * @property {number | undefined} quota bytes of storage; undefined where there is no permission
+ * @property {ReadonlySet<string>} hooks
+ */
+
+/**
+ * @param {any} holder
+ * @param {string} key
+ * @param {string} name
+ * @returns {Record<string, any>} empty where there is none
+ */
+function section(holder, key, name) {
+  const value = own(holder, key);
+  if (value === undefined || value === null) {
+    return {};
+  }
+  if (typeof value !== 'object') {
+    throw wrong(name, 'an object');
+  }
+  return value;
+}
+
+/**
+ * @param {unknown} list
+ * @param {string} name
+ * @returns {string[]} empty where there is none
+ */
+function strings(list, name) {
+  if (list === undefined || list === null) {
+    return [];
+  }
+  if (!Array.isArray(list) || !list.every((each) => typeof each === 'string')) {
+    throw wrong(name, 'an array of strings');
+  }
+  return list;
+}
+
+/**
+ * @param {any} manifest
+ * @returns {Plugin}
+ */
+function readManifest(manifest) {
+  if (typeof manifest !== 'object' || manifest === null) {
+    throw wrong('manifest', 'an object');
+  }
+  const id = own(manifest, 'id');
+  if (typeof id !== 'string' || id === '') {
+    throw wrong('manifest.id', 'a string that is not empty');
+  }
+  const permissions = section(manifest, 'permissions', 'manifest.permissions');
+  const network = section(permissions, 'network', 'manifest.permissions.network');
+  const domains = strings(own(network, 'allowedDomains'), 'manifest.permissions.network.allowedDomains').map((entry) => {
+    const domain = readDomain(entry);
+    if (domain === undefined) {
+      throw wrong('manifest.permissions.network.allowedDomains', `an array of domain names, which ${JSON.stringify(entry)} is not`);
+    }
+    return domain;
+  });
+  const hasStorage = (own(permissions, 'storage') ?? undefined) !== undefined;
+  const storage = section(permissions, 'storage', 'manifest.permissions.storage');
+  const limits = checkOptions(own(manifest, 'limits'));
+  const cpuLimit = Math.ceil(readNumber(limits, 'cpuMs', DEFAULT.cpuLimit, 1));
+  if (cpuLimit > MOST_TIME) {
+    throw wrong('cpuMs', `at most ${MOST_TIME}`);
+  }
+  return Object.freeze({
+    id,
+    memoryLimit: Math.trunc(readNumber(limits, 'memoryMB', DEFAULT.memoryLimit, LEAST_MEMORY)),
+    cpuLimit,
+    domains: Object.freeze(domains),
+    // One that names no size has none.
+    quota: hasStorage ? readNumber(storage, 'maxSize', 0, 0) : undefined,
+    hooks: new Set(strings(own(permissions, 'hooks'), 'manifest.permissions.hooks')),
+  });
+}
+
+module.exports = { MOST_TIME, readManifest };

@@ -1,0 +1,148 @@
+'use strict';
+// ES modules that a host gives a sandbox: a map of names to sources, read once. The native side finds, links and evaluates them.
+
+const { performance } = require('node:perf_hooks');
+const { FILE } = require('./failure.js');
+const { own, wrong } = require('./options.js');
+const { leftOf } = require('./typescript.js');
+
+/** Names are like URLs relative to this one; src/sandbox/modules.rs has the same. */
+const ROOT = 'module:///';
+/** Characters of a name. */
+const MOST_NAME = 1_000;
+/** Names of what has no types. */
+const PLAIN = /\.(?:m?js|json)$/;
+
+/** @typedef {import('./execution.js').Outcome} Outcome */
+
+/**
+ * Modules as the native side takes them.
+ * @typedef {object} Packed
+ * @property {string} index name and length of each, each followed by a NUL
+ * @property {string} text all sources, one after the other
+ */
+
+/**
+ * @param {ReadonlyMap<string, string>} texts
+ * @returns {Packed}
+ */
+function packed(texts) {
+  let index = '';
+  for (const [name, text] of texts) {
+    index += `${name}\0${text.length}\0`;
+  }
+  return Object.freeze({ index, text: [...texts.values()].join('') });
+}
+
+/** What the code of a sandbox can import. */
+class Modules {
+  /** by name, as their author wrote them @type {ReadonlyMap<string, string>} */ texts;
+  /** those that may have types @type {[name: string, text: string][]} */ #typed;
+  /** undefined as long as types have to be taken off @type {Packed | undefined} */ packed;
+
+  /**
+   * @param {ReadonlyMap<string, string>} texts
+   * @param {boolean} typescript
+   */
+  constructor(texts, typescript) {
+    this.texts = texts;
+    this.#typed = typescript ? [...texts].filter(([name]) => !PLAIN.test(name)) : [];
+    this.packed = this.#typed.length === 0 ? packed(texts) : undefined;
+  }
+
+  /**
+   * The modules without types, which are taken off once in the life of a sandbox, or why there are none.
+   * @param {import('./typescript.js').Strip} strip
+   * @param {number} timeout milliseconds
+   * @param {any} signal
+   * @returns {Promise<{ packed: Packed | undefined, failure: Outcome | undefined, left: number }>}
+   */
+  async ready(strip, timeout, signal) {
+    if (this.packed !== undefined) {
+      return { packed: this.packed, failure: undefined, left: timeout };
+    }
+    const start = performance.now();
+    const stripped = await strip(this.#typed.map(([name, text]) => ({ text, line: 0, column: 0, name })), timeout, signal);
+    const left = leftOf(timeout, start);
+    const failure = stripped.find((each) => each.failure !== undefined)?.failure;
+    if (failure !== undefined) {
+      return { packed: undefined, failure, left };
+    }
+    const texts = new Map(this.texts);
+    this.#typed.forEach(([name, text], index) => texts.set(name, stripped[index].body?.text ?? text));
+    this.packed = packed(texts);
+    return { packed: this.packed, failure: undefined, left };
+  }
+}
+
+/** @typedef {Modules} ModuleMap */
+
+/**
+ * @param {Record<string, any>} options
+ * @param {boolean} typescript the sources may have types
+ * @returns {Modules | undefined}
+ */
+function readModules(options, typescript) {
+  const map = own(options, 'modules');
+  if (map === undefined || map === null) {
+    return undefined;
+  }
+  if (typeof map !== 'object' || Array.isArray(map) || map instanceof Map) {
+    throw wrong('modules', 'an object of sources by name');
+  }
+  /** @type {Map<string, string>} */
+  const texts = new Map();
+  /** @type {Map<string, string>} */
+  const places = new Map([[new URL(FILE, ROOT).href, FILE]]);
+  for (const name of Object.keys(map)) {
+    const text = map[name];
+    if (typeof text !== 'string') {
+      throw wrong(`modules[${JSON.stringify(name)}]`, 'a string');
+    }
+    const place = placeOf(name);
+    if (place === undefined) {
+      throw wrong(`modules[${JSON.stringify(name.slice(0, MOST_NAME))}]`, `the source of a module whose name is a URL or a path of 1 to ${MOST_NAME} characters`);
+    }
+    const other = places.get(place);
+    if (other !== undefined) {
+      throw wrong('modules', other === FILE ? `free of ${JSON.stringify(name)}, which is the code itself`
+        : `free of two names for one place: ${JSON.stringify(other)} and ${JSON.stringify(name)}`);
+    }
+    places.set(place, name);
+    texts.set(name, text);
+  }
+  return new Modules(texts, typescript);
+}
+
+/**
+ * Where a module is in the map, which is what specifiers are resolved to.
+ * @param {string} name
+ * @returns {string | undefined}
+ */
+function placeOf(name) {
+  if (name === '' || name.length > MOST_NAME || name.includes('\0')) {
+    return undefined;
+  }
+  try {
+    return new URL(name, ROOT).href;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The code as a module.
+ * @typedef {import('./normalize.js').Body} Main
+ */
+
+/** @typedef {{ packed: Packed, main: Main }} Importable what an execution can import, and its code as a module */
+
+/**
+ * As the native side takes them.
+ * @param {Importable | undefined} importable
+ * @returns {[index: string | undefined, text: string | undefined, main: string | undefined, line: number, column: number]}
+ */
+const partsOf = (importable) => (importable === undefined ? [undefined, undefined, undefined, 0, 0]
+  : [importable.packed.index, importable.packed.text, importable.main.text, importable.main.line, importable.main.column]);
+
+module.exports = { partsOf, readModules };

@@ -1,0 +1,75 @@
+'use strict';
+// What goes wrong with plugins, by the names that plugin systems know.
+
+const { CODE } = require('../../error.js');
+
+/** @typedef {'CPU' | 'HOOK' | 'MEMORY' | 'NETWORK' | 'STORAGE'} Violation */
+
+/** @type {Readonly<Record<Violation, string>>} */
+const CODE_OF = Object.freeze({
+  CPU: CODE.TIMEOUT,
+  HOOK: CODE.PERMISSION,
+  MEMORY: CODE.MEMORY,
+  NETWORK: CODE.PERMISSION,
+  STORAGE: CODE.LIMIT,
+});
+
+/** @param {unknown} cause */
+const because = (cause) => (cause === undefined ? undefined : { cause });
+
+/** There is no such isolate, or no longer. */
+class NotFoundError extends Error {
+  /**
+   * @param {string} resourceType
+   * @param {string} resourceId
+   */
+  constructor(resourceType, resourceId) {
+    super(`${resourceType} not found: ${resourceId}`);
+    this.code = CODE.NOT_FOUND;
+    this.resourceType = resourceType;
+    this.resourceId = resourceId;
+  }
+}
+
+/** A plugin has failed. */
+class PluginError extends Error {
+  /**
+   * @param {string} pluginId
+   * @param {string} operation
+   * @param {string} message
+   * @param {unknown} [cause]
+   */
+  constructor(pluginId, operation, message, cause) {
+    super(message, because(cause));
+    this.code = CODE.PLUGIN;
+    this.pluginId = pluginId;
+    this.operation = operation;
+  }
+}
+
+/** A plugin has exceeded a limit, or asked for what its manifest does not permit. */
+class SandboxViolationError extends Error {
+  /**
+   * @param {string} pluginId
+   * @param {Violation} violationType
+   * @param {string} message
+   * @param {unknown} [cause]
+   */
+  constructor(pluginId, violationType, message, cause) {
+    super(message, because(cause));
+    this.code = CODE_OF[violationType];
+    this.pluginId = pluginId;
+    this.violationType = violationType;
+    this.kind = violationType;
+  }
+}
+
+/** @typedef {SandboxViolationError} ViolationError */
+
+const errors = { NotFoundError, PluginError, SandboxViolationError };
+for (const [name, Class] of Object.entries(errors)) {
+  // As built-in errors have it; also where a bundler renames classes.
+  Object.defineProperty(Class.prototype, 'name', { value: name, writable: true, configurable: true });
+}
+
+module.exports = errors;

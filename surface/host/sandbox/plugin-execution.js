@@ -1,0 +1,66 @@
+'use strict';
+// One execution of a plugin's code: what it is called, what it takes, and where it fails.
+
+const { performance } = require('node:perf_hooks');
+const { FILE } = require('./failure.js');
+const { locate } = require('./plugin-failure.js');
+const { callCounter } = require('./quota.js');
+
+const NANOSECONDS = 1e6;
+
+/**
+ * What an isolate has taken: nanoseconds of its clock, and the most bytes of heap that were in use since this was asked `anew`.
+ * @typedef {(anew: boolean) => [cpu: number, heapPeak: number]} Meter
+ */
+
+class Execution {
+  #text;
+  #meter;
+  #equipment;
+  #start = performance.now();
+  #cpu;
+  #hostCalls = 0;
+  /** what the code is called in stacks */ file;
+  /** throws for a call of the host too many */ count;
+
+  /**
+   * @param {string} text the plugin's own
+   * @param {number} number of the execution in its isolate, from 1: what earlier ones have left there has places in other texts
+   * @param {import('./equipment.js').Equipment} equipment
+   * @param {Meter} meter
+   * @param {boolean} isAlone nothing else is under way in the isolate
+   */
+  constructor(text, number, equipment, meter, isAlone) {
+    this.#text = text;
+    this.#equipment = equipment;
+    this.#meter = meter;
+    [this.#cpu] = meter(isAlone);
+    this.file = number === 1 ? FILE : `${FILE}#${number}`;
+    const count = callCounter(equipment.quota.calls);
+    this.count = () => {
+      count();
+      this.#hostCalls += 1;
+    };
+  }
+
+  /** @returns {import('./execution.js').Usage} up to now */
+  get usage() {
+    const [cpu, heapPeak] = this.#meter(false);
+    return { cpuMs: (cpu - this.#cpu) / NANOSECONDS, wallMs: performance.now() - this.#start, heapPeak, hostCalls: this.#hostCalls };
+  }
+
+  /**
+   * Tells beside `error` how the code failed.
+   * @template {Error} E
+   * @param {E} error what the host gets
+   * @param {unknown} thrown what the code failed with
+   * @param {string} message of that, as it is reported
+   */
+  locate(error, thrown, message) {
+    return locate(error, thrown, message, { text: this.#text, file: this.file, modules: this.#equipment.texts });
+  }
+}
+
+/** @typedef {Execution} PluginExecution */
+
+module.exports = { Execution };

@@ -1,0 +1,55 @@
+'use strict';
+// Why a plugin's code failed, as the other sandboxes tell it: beside the error, with the lines where it arose.
+
+const { failureOf } = require('./failure.js');
+
+/** What comes after the frames of a guest. */
+const BOUNDARY = '\n    at (<isolated-vm boundary>)';
+const FRAME = '\n    at ';
+
+/** @typedef {import('./failure.js').Failure} Failure */
+
+/**
+ * The frames of a guest in the stack of an error that has come from there.
+ * @param {unknown} stack
+ */
+function guestFrames(stack) {
+  if (typeof stack !== 'string') {
+    return '';
+  }
+  const end = stack.lastIndexOf(BOUNDARY);
+  const start = stack.indexOf(FRAME);
+  return end < 0 || start < 0 || start >= end ? '' : stack.slice(start, end);
+}
+
+/** Stacks of errors that were never anywhere else. @type {WeakMap<object, string>} */
+const stacks = new WeakMap();
+
+/**
+ * The error that an outcome stands for.
+ * @param {import('./execution.js').Outcome} outcome one that is not ok
+ */
+function errorOf({ value, code, name, stack = '' }) {
+  const error = Object.assign(new (name === 'SyntaxError' ? SyntaxError : Error)(String(value)), code === undefined ? {} : { code });
+  stacks.set(error, stack);
+  return error;
+}
+
+/**
+ * Tells beside `error` how the code failed.
+ * @template {Error} E
+ * @param {E} error what the host gets
+ * @param {any} thrown what the plugin's code failed with
+ * @param {string} message of that, as it is reported
+ * @param {{ text: string, file: string, modules: ReadonlyMap<string, string> | undefined }} source
+ * @returns {E}
+ */
+function locate(error, thrown, message, { text, file, modules }) {
+  const { code, name, stack } = thrown instanceof Error ? /** @type {Error & { code?: string }} */ (thrown) : { code: undefined, name: undefined, stack: undefined };
+  const frames = stacks.get(thrown) ?? guestFrames(stack);
+  const failure = failureOf({ ok: false, value: message, logs: [], lost: 0, name, stack: frames, ...(typeof code === 'string' ? { code } : {}) },
+    text, message, modules, file);
+  return Object.defineProperty(error, 'failure', { value: failure, writable: true, enumerable: true, configurable: true });
+}
+
+module.exports = { errorOf, locate };

@@ -1,0 +1,320 @@
+'use strict';
+// One isolate of a plugin, with the realm that its executions share.
+
+const { CALLBACK, KIND, MODE, OP } = require('../../protocol.js');
+const { CallbackRecord } = require('../../callback.js');
+const timers = require('node:timers');
+const { recordOf, stamp } = require('../../handle.js');
+const { named } = require('../../heap.js');
+const { answerLater } = require('../serve.js');
+const { Budget } = require('./budget.js');
+const { BOOTSTRAP, ENTER } = require('./guest-context.js');
+const { Gate } = require('./gate.js');
+const { Gates } = require('./gates.js');
+const { Listeners } = require('./listeners.js');
+const { plain } = require('./plain.js');
+const { refusalOf } = require('./quota.js');
+const { performance } = require('node:perf_hooks');
+const { CODE } = require('../../error.js');
+const { bare } = require('./options.js');
+const { Execution } = require('./plugin-execution.js');
+const { errorOf } = require('./plugin-failure.js');
+const { bearable } = require('./plugin-log.js');
+
+/** Milliseconds that an execution may take with all that it waits for, unless it is told otherwise. */
+const DEADLINE = 30_000;
+/** Milliseconds that a measurement may take; the plugin may still be busy. */
+const PATIENCE = 50;
+/** Events that wait for a plugin. */
+const MOST_EVENTS = 1_000;
+const LEVELS = Object.freeze(['log', 'info', 'debug', 'warn', 'error']);
+
+/** @typedef {import('./plugin-log.js').Level} Level */
+
+/**
+ * @typedef {object} Ending what becomes of an execution
+ * @property {any} signal from `readSignal`
+ * @property {number | undefined} deadline milliseconds
+ * @property {((usage: import('./execution.js').Usage) => void) | undefined} onUsage
+ */
+
+
+/** @typedef {{ Callback: any, ExternalCopy: any }} Classes */
+
+/** @typedef {import('./equipment.js').Equipment} Equipment */
+
+class PluginIsolate {
+  #core;
+  #ivm;
+  #plugin;
+  #permissions;
+  #storage;
+  #log;
+  #isolate;
+  /** @type {any} */ #context;
+  /** @type {any} */ #enter;
+  #listeners;
+  #budget;
+  #equipment;
+  #gates = new Gates();
+  #events = 0;
+  #executions = 0;
+  #underWay = 0;
+  /** entries of the plugin's console that may be passed on */ #entries = 0;
+  #isolateId;
+  #failed;
+  /** It has been ended for using more processor time than it may. */
+  isExhausted = false;
+
+  /**
+   * @param {import('../../index.js').Core} core
+   * @param {Classes} ivm
+   * @param {import('./gate.js').PluginPermissions} permissions
+   * @param {import('./storage.js').StorageAccount} storage
+   * @param {import('./plugin-log.js').PluginLog} log
+   * @param {Equipment} equipment
+   * @param {string} isolateId as its host knows it
+   * @param {(error: unknown) => Error} failed hears of every failure and says what it is to the host
+   */
+  constructor(core, ivm, permissions, storage, log, equipment, isolateId, failed) {
+    this.#core = core;
+    this.#ivm = ivm;
+    this.#plugin = permissions.plugin;
+    this.#permissions = permissions;
+    this.#storage = storage;
+    this.#log = log;
+    this.#equipment = equipment;
+    this.#isolateId = isolateId;
+    this.#failed = failed;
+    this.#isolate = equipment.take(this.#plugin.memoryLimit);
+    this.#budget = new Budget(this.#isolate, this.#plugin.cpuLimit, () => this.#exhausted());
+    this.#listeners = new Listeners((id, event, args) => this.#deliver(id, event, args));
+  }
+
+  get isDisposed() {
+    return this.#isolate.isDisposed;
+  }
+
+  /** Makes the realm; nothing else works before. */
+  async start() {
+    this.#context = await this.#isolate.createContext();
+    const { Callback, ExternalCopy } = this.#ivm;
+    const report = new Callback((/** @type {string} */ level, /** @type {unknown[]} */ args, /** @type {string | undefined} */ message) =>
+      this.#report(level, args, message), bare({ ignored: true }));
+    const levels = new ExternalCopy(LEVELS).copyInto(bare({ release: true }));
+    const invoke = new Callback((/** @type {unknown} */ gate, /** @type {unknown} */ method, /** @type {unknown} */ args) =>
+      this.#gates.use(gate).call(method, args));
+    const wait = waiter(async (gate, promise) => this.#gates.use(gate).promised(promise));
+    const format = await this.#equipment.install(this.#context, (code, name, message) => this.#timerFailed(code, name, message));
+    this.#enter = await this.#context.evalClosure(BOOTSTRAP, [report, levels, invoke, wait, format?.derefInto(bare({ release: true }))],
+      bare({ result: bare({ reference: true }), filename: '<plugin>' }));
+    await this.measure();
+  }
+
+  /**
+   * A callback of a timer has failed.
+   * @param {string | undefined} code
+   * @param {string} name
+   * @param {string} message
+   */
+  #timerFailed(code, name, message) {
+    if (this.#listeners.isClosed) {
+      return;
+    }
+    const error = Object.assign(new Error(message), { name }, code === undefined ? {} : { code });
+    this.#log.ofPlugin('error', 'Plugin timer failed', { reason: this.#failed(error).message }, error);
+  }
+
+  /** @returns {number} milliseconds that an execution may take in all, unless it is told otherwise */
+  get deadline() {
+    return Math.max(DEADLINE, this.#plugin.cpuLimit);
+  }
+
+  /**
+   * An execution begins, and is to be run.
+   * @param {string} code
+   */
+  begin(code) {
+    this.#executions += 1;
+    return new Execution(code, this.#executions, this.#equipment, (anew) => this.#equipment.meter(this.#isolate, anew), this.#underWay === 0);
+  }
+
+  /**
+   * Runs a script. Its last value comes out as a clone; one that is a promise is waited for.
+   * @param {import('./plugin-execution.js').PluginExecution} execution
+   * @param {string} code
+   * @param {any} context
+   * @param {Ending} ending
+   */
+  async execute(execution, code, context, ending) {
+    this.#underWay += 1;
+    try {
+      const { signal, deadline = this.deadline } = ending;
+      const found = this.#equipment.read(code, execution.file, { timeout: deadline, signal });
+      // What needs no waiting begins at once.
+      const reading = found instanceof Promise ? await found : found;
+      if (reading.failure !== undefined) {
+        throw errorOf(reading.failure);
+      }
+      return await this.#run(execution, reading, context, signal, Math.ceil(reading.left));
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  /**
+   * @param {import('./plugin-execution.js').PluginExecution} execution
+   * @param {import('./reading.js').Reading} reading
+   * @param {any} context
+   * @param {any} signal
+   * @param {number} deadline milliseconds
+   */
+  async #run(execution, reading, context, signal, deadline) {
+    const { quota } = this.#equipment;
+    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, execution.count);
+    const { ExternalCopy } = this.#ivm;
+    const data = new ExternalCopy({
+      gate: this.#gates.add(gate),
+      pluginId: this.#plugin.id,
+      paths: gate.paths,
+      config: plain(context.config ?? {}),
+      allowedDomains: [...this.#plugin.domains],
+    });
+    const timeout = this.#plugin.cpuLimit;
+    const until = performance.now() + deadline;
+    this.#begin(deadline);
+    try {
+      const name = reading.modules && await this.#equipment.moduleOf(this.#context, reading, execution.file);
+      // Both in one turn: nothing else of this isolate's comes between them.
+      const installed = this.#enter.apply(undefined, [ENTER.INSTALL, data.copyInto(bare({ release: true }))], bare({ timeout }));
+      const [text, filename] = name === undefined ? [reading.body.text, execution.file] : [runnerOf(name), '<plugin>'];
+      const result = this.#context.eval(text, bare({ copy: true, promise: true, timeout, deadline, signal, filename }));
+      const [value] = await Promise.all([result, installed]);
+      const refusal = await refusalOf(value, quota.output, { signal, until, isGone: () => this.#isolate.isDisposed });
+      if (refusal !== undefined) {
+        throw Object.assign(new (refusal.code === CODE.LIMIT ? RangeError : Error)(refusal.value), { code: refusal.code });
+      }
+      return value;
+    } finally {
+      gate.isRunning = false;
+      this.#budget.finish();
+    }
+  }
+
+  /**
+   * The plugin may take its time and say something, again.
+   * @param {number} deadline milliseconds
+   */
+  #begin(deadline) {
+    if (this.#budget.begin(this.#equipment.timers ? deadline : 0)) {
+      this.#log.refill();
+      this.#entries = this.#equipment.console.entries;
+    }
+  }
+
+  /**
+   * Has a listener of the plugin's called.
+   * @param {number} id
+   * @param {string} event
+   * @param {unknown[]} args
+   */
+  async #deliver(id, event, args) {
+    if (this.#events >= MOST_EVENTS) {
+      this.#log.ofPlugin('warn', 'Plugin event dropped', { event });
+      return;
+    }
+    this.#events += 1;
+    this.#begin(this.deadline);
+    try {
+      await this.#enter.apply(undefined, [ENTER.FIRE, id, args],
+        bare({ arguments: bare({ copy: true }), result: bare({ copy: true, promise: true }), timeout: this.#plugin.cpuLimit, deadline: this.deadline }));
+    } catch (error) {
+      if (this.#listeners.isClosed) {
+        return;
+      }
+      const { message } = this.#failed(error);
+      this.#log.ofPlugin('error', 'Plugin event handler failed', { event, reason: message }, error);
+    } finally {
+      this.#budget.finish();
+      this.#events -= 1;
+    }
+  }
+
+  /** What it goes on with has no end. */
+  #exhausted() {
+    this.isExhausted = true;
+    this.dispose();
+    const error = this.#failed(undefined);
+    this.#log.ofPlugin('error', 'Plugin ended', { reason: error.message }, error);
+  }
+
+  /**
+   * @param {string} level
+   * @param {unknown[]} args
+   * @param {string | undefined} message the same as text
+   */
+  #report(level, args, message) {
+    const { entries, length, onLog } = this.#equipment.console;
+    if (this.#entries <= 0) {
+      this.#log.full(entries);
+      return;
+    }
+    this.#entries -= 1;
+    const said = level === 'warn' || level === 'error' ? level : 'debug';
+    this.#log.ofPlugin(said, `Plugin console.${level}`, { args: bearable(args, length) });
+    // One that is being stopped says nothing.
+    if (message !== undefined) {
+      onLog?.({ level, message, pluginId: this.#plugin.id, isolateId: this.#isolateId });
+    }
+  }
+
+  /** @returns {number | undefined} bytes of the heap in use, as of the last measurement or garbage collection */
+  get used() {
+    const { binding } = this.#core;
+    const { id } = recordOf(this.#isolate, KIND.ISOLATE).entry;
+    const figures = binding.unpack(binding.invoke(OP.HEAP_FIGURES, MODE.SYNC, 0, id));
+    return figures === undefined ? undefined : named(figures).used_heap_size;
+  }
+
+  /** Brings `used` up to date, as far as the plugin gives way. */
+  async measure() {
+    const patience = new AbortController();
+    const timer = timers.setTimeout(() => patience.abort(), PATIENCE);
+    try {
+      await this.#isolate.getHeapStatistics(bare({ signal: patience.signal }));
+    } catch {
+      // It is busy, or has ended: then the last figures stand.
+    } finally {
+      timers.clearTimeout(timer);
+    }
+  }
+
+  dispose() {
+    this.#listeners.close();
+    if (!this.#isolate.isDisposed) {
+      this.#isolate.dispose();
+    }
+  }
+}
+
+/**
+ * A script whose value is a module's default export, or what that gives where it is a function.
+ * @param {string} name
+ */
+const runnerOf = (name) => `(async () => {
+  const value = await (await import(${JSON.stringify(name)})).default;
+  return typeof value === 'function' ? value() : value;
+})()`;
+
+/**
+ * A function that gives the guest a promise of what `target`'s promise settles to.
+ * @param {(gate: unknown, promise: unknown) => Promise<unknown>} target
+ */
+function waiter(target) {
+  answerLater(target);
+  return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.ASYNC));
+}
+
+/** @typedef {PluginIsolate} Running */
+
+module.exports = { PluginIsolate };

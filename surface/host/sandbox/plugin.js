@@ -1,0 +1,385 @@
+'use strict';
+// `IsolatedVmSandbox`: plugins, each in an isolate that keeps its state from one execution to the next. What a plugin reaches
+// of its host is in `gate.js`.
+
+const { performance } = require('node:perf_hooks');
+const { defineDisposal } = require('../../classes.js');
+const { CODE } = require('../../error.js');
+const { Permissions } = require('./gate.js');
+const { MOST_TIME, readManifest } = require('./manifest.js');
+const { checkOptions, readBoolean, readListener, readNumber, readSignal, wrong } = require('./options.js');
+const { NotFoundError, PluginError, SandboxViolationError } = require('./plugin-errors.js');
+const { PluginIsolate } = require('./plugin-isolate.js');
+const { Log } = require('./plugin-log.js');
+const { Account } = require('./storage.js');
+
+const MEGABYTE = 2 ** 20;
+/** Part of the memory limit beyond which the logger hears of it. */
+const HIGH = 0.9;
+
+/**
+ * @typedef {object} SandboxIsolate
+ * @property {string} id
+ * @property {string} pluginId
+ * @property {number} memoryLimit megabytes
+ * @property {number} cpuLimit milliseconds
+ */
+
+/**
+ * What stands behind a `SandboxIsolate`.
+ * @typedef {object} Entry
+ * @property {SandboxIsolate} handle
+ * @property {number} made when
+ * @property {import('./gate.js').PluginPermissions} permissions
+ * @property {import('./storage.js').StorageAccount} storage
+ * @property {import('./plugin-log.js').PluginLog} log
+ * @property {import('./plugin-isolate.js').Running} own keeps state
+ * @property {Set<import('./plugin-isolate.js').Running>} fresh made for one execution each
+ * @property {number | undefined} told megabytes, by `updateMemoryUsage`
+ */
+
+/**
+ * @param {unknown} error
+ * @returns {string | undefined}
+ */
+const codeOf = (error) => (error instanceof Error ? /** @type {any} */ (error).code : undefined);
+
+/** @param {unknown} thrown */
+const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
+
+/**
+ * @param {((usage: import('./execution.js').Usage) => void) | undefined} listener the host's: what it fails with changes nothing
+ * @param {import('./execution.js').Usage} usage
+ */
+function tell(listener, usage) {
+  try {
+    listener?.(usage);
+  } catch {
+    // It says nothing about the plugin.
+  }
+}
+
+/**
+ * @param {import('../../index.js').Core} core
+ * @param {() => import('./plugin-isolate.js').Classes} classes
+ * @param {(options: unknown) => import('./equipment.js').Equipment} readEquipment
+ */
+function createPluginSandbox(core, classes, readEquipment) {
+  class IsolatedVmSandbox {
+    /** @type {Map<string, Entry>} */ #entries = new Map();
+    /** @type {Map<string, import('./storage.js').StorageAccount>} */ #storages = new Map();
+    #log;
+    #equipment;
+    #count = 0;
+
+    /**
+     * @param {any} [logger]
+     * @param {any} [options]
+     */
+    constructor(logger, options) {
+      if (logger !== undefined && logger !== null && typeof logger !== 'object' && typeof logger !== 'function') {
+        throw wrong('logger', 'an object');
+      }
+      this.#log = new Log(typeof logger?.child === 'function' ? logger.child({ component: 'IsolatedVmSandbox' }) : logger);
+      this.#equipment = readEquipment(options);
+    }
+
+    /**
+     * @param {any} manifest
+     * @returns {Promise<SandboxIsolate>}
+     */
+    async createIsolate(manifest) {
+      const plugin = readManifest(manifest);
+      const { id: pluginId, memoryLimit, cpuLimit } = plugin;
+      this.#count += 1;
+      const id = `isolate_${pluginId}_${this.#count}_${Date.now()}`;
+      this.#log.say('info', 'Creating isolate', { isolateId: id, pluginId, memoryLimit, cpuLimit });
+      const log = this.#log.with({ pluginId });
+      const permissions = new Permissions(plugin, log);
+      const storage = this.#storages.get(pluginId) ?? new Account(pluginId);
+      this.#storages.set(pluginId, storage);
+      /** @type {Entry} */
+      const entry = {
+        handle: this.#handle({ id, pluginId, memoryLimit, cpuLimit }),
+        made: Date.now(),
+        permissions,
+        storage,
+        log,
+        own: new PluginIsolate(core, classes(), permissions, storage, log, this.#equipment, id, (error) => this.#failed(entry, entry.own, error)),
+        fresh: new Set(),
+        told: undefined,
+      };
+      this.#entries.set(id, entry);
+      await this.#start(entry, entry.own);
+      return entry.handle;
+    }
+
+    /**
+     * @param {Entry} entry
+     * @param {import('./plugin-isolate.js').Running} running
+     */
+    async #start(entry, running) {
+      try {
+        await running.start();
+      } catch (error) {
+        running.dispose();
+        throw this.#located(running.begin(''), this.#failed(entry, running, error), error);
+      }
+    }
+
+    /**
+     * @param {SandboxIsolate} handle
+     * @returns {SandboxIsolate} which ends with its scope, where a program has such
+     */
+    #handle(handle) {
+      defineDisposal(handle, () => this.dispose(handle));
+      return Object.freeze(handle);
+    }
+
+    /**
+     * @param {SandboxIsolate} isolate
+     * @param {string} code
+     * @param {any} context
+     * @param {any} [options]
+     * @returns {Promise<any>}
+     */
+    async executeInSandbox(isolate, code, context, options) {
+      const entry = this.#find(isolate);
+      if (entry === undefined) {
+        throw new NotFoundError('Isolate', String(isolate?.id));
+      }
+      if (typeof code !== 'string') {
+        throw wrong('code', 'a string');
+      }
+      if (typeof context !== 'object' || context === null) {
+        throw wrong('context', 'an object');
+      }
+      const settings = checkOptions(options);
+      const deadline = readNumber(settings, 'deadline', entry.own.deadline, 1);
+      if (deadline > MOST_TIME) {
+        throw wrong('deadline', `at most ${MOST_TIME}`);
+      }
+      const ending = { deadline: Math.ceil(deadline), signal: readSignal(options), onUsage: readListener(settings, 'onUsage') };
+      this.#checkMemory(entry);
+      const start = performance.now();
+      const value = readBoolean(settings, 'fresh')
+        ? await this.#executeFresh(entry, code, context, ending)
+        : await this.#execute(entry, entry.own, code, context, ending);
+      this.#log.say('debug', 'Code executed', { isolateId: entry.handle.id, executionTime: Math.round(performance.now() - start) });
+      return value;
+    }
+
+    /**
+     * @param {Entry} entry
+     * @param {string} code
+     * @param {any} context
+     * @param {import('./plugin-isolate.js').Ending} ending
+     */
+    async #executeFresh(entry, code, context, ending) {
+      /** @type {import('./plugin-isolate.js').Running} */
+      const fresh = new PluginIsolate(core, classes(), entry.permissions, entry.storage, entry.log, this.#equipment, entry.handle.id,
+        (error) => this.#failed(entry, fresh, error));
+      entry.fresh.add(fresh);
+      try {
+        await this.#start(entry, fresh);
+        return await this.#execute(entry, fresh, code, context, ending);
+      } finally {
+        entry.fresh.delete(fresh);
+        fresh.dispose();
+      }
+    }
+
+    /**
+     * @param {Entry} entry
+     * @param {import('./plugin-isolate.js').Running} running
+     * @param {string} code
+     * @param {any} context
+     * @param {import('./plugin-isolate.js').Ending} ending
+     */
+    async #execute(entry, running, code, context, ending) {
+      const execution = running.begin(code);
+      try {
+        return await running.execute(execution, code, context, ending);
+      } catch (error) {
+        if (ending.signal?.aborted === true && error === ending.signal.reason) {
+          throw error;
+        }
+        throw this.#located(execution, this.#failed(entry, running, error, ending.deadline), error);
+      } finally {
+        await running.measure();
+        tell(ending.onUsage, execution.usage);
+        if (running === entry.own) {
+          entry.told = undefined;
+          this.#warnOfMemory(entry);
+        }
+      }
+    }
+
+    /**
+     * What a failure is to the host.
+     * @param {Entry} entry
+     * @param {import('./plugin-isolate.js').Running} running
+     * @param {unknown} error
+     * @param {number} [deadline] milliseconds
+     * @returns {Error}
+     */
+    #failed(entry, running, error, deadline = running.deadline) {
+      if (error instanceof PluginError || error instanceof SandboxViolationError) {
+        return error;
+      }
+      const { pluginId, memoryLimit, cpuLimit } = entry.handle;
+      const code = codeOf(error);
+      if (running === entry.own && running.isDisposed && this.#entries.has(entry.handle.id)) {
+        this.#end(entry, running.isExhausted ? 'cpu' : code === CODE.MEMORY ? 'memory' : 'failure');
+      }
+      if (running.isExhausted) {
+        return new SandboxViolationError(pluginId, 'CPU', `Plugin execution exceeded ${cpuLimit}ms timeout`, error);
+      }
+      switch (code) {
+        case CODE.TIMEOUT:
+        case CODE.UNRESPONSIVE:
+          return new SandboxViolationError(pluginId, 'CPU', `Plugin execution exceeded ${cpuLimit}ms timeout`, error);
+        case CODE.DEADLINE:
+          return new SandboxViolationError(pluginId, 'CPU', `Plugin execution exceeded ${deadline}ms timeout`, error);
+        case CODE.MEMORY:
+          return new SandboxViolationError(pluginId, 'MEMORY', `Plugin exceeded ${memoryLimit}MB memory limit`, error);
+        case CODE.DISPOSED:
+          return new PluginError(pluginId, 'EXECUTE', 'Plugin execution failed: Isolate was disposed during execution', error);
+        default:
+          return entry.permissions.violationOf(error)
+            ?? new PluginError(pluginId, 'EXECUTE', `Plugin execution failed: ${messageOf(error)}`, error);
+      }
+    }
+
+    /**
+     * @param {import('./plugin-execution.js').PluginExecution} execution
+     * @param {Error} error what the host gets
+     * @param {unknown} thrown what the plugin failed with
+     */
+    #located(execution, error, thrown) {
+      return execution.locate(error, thrown, error instanceof SandboxViolationError ? error.message : messageOf(thrown));
+    }
+
+    /**
+     * @param {any} isolate
+     * @returns {Entry | undefined} undefined also for one that has ended by itself
+     */
+    #find(isolate) {
+      const entry = this.#entries.get(isolate?.id);
+      if (entry !== undefined && entry.own.isDisposed) {
+        this.#end(entry, 'failure');
+        return undefined;
+      }
+      return entry;
+    }
+
+    /** @returns {Entry[]} */
+    #active() {
+      return [...this.#entries.values()].filter(({ handle }) => this.#find(handle) !== undefined);
+    }
+
+    /**
+     * @param {Entry} entry
+     * @returns {number} megabytes
+     */
+    #usage(entry) {
+      return entry.told ?? (entry.own.used ?? 0) / MEGABYTE;
+    }
+
+    /** @param {Entry} entry */
+    #checkMemory(entry) {
+      const { pluginId, memoryLimit } = entry.handle;
+      const usage = this.#usage(entry);
+      if (entry.told !== undefined) {
+        this.#warnOfMemory(entry);
+      }
+      if (usage >= memoryLimit) {
+        throw new SandboxViolationError(pluginId, 'MEMORY', `Memory limit exceeded: ${usage}MB >= ${memoryLimit}MB`);
+      }
+    }
+
+    /** @param {Entry} entry */
+    #warnOfMemory(entry) {
+      const { id, pluginId, memoryLimit } = entry.handle;
+      const usage = this.#usage(entry);
+      if (usage > memoryLimit * HIGH) {
+        this.#log.say('warn', 'Memory usage high', { isolateId: id, pluginId, usage, limit: memoryLimit });
+      }
+    }
+
+    /**
+     * @param {Entry} entry
+     * @param {string} [reason] where nobody has asked for it
+     */
+    #end(entry, reason) {
+      const { id, pluginId } = entry.handle;
+      this.#entries.delete(id);
+      if (entry.storage.isEmpty && ![...this.#entries.values()].some(({ storage }) => storage === entry.storage)) {
+        this.#storages.delete(pluginId);
+      }
+      entry.own.dispose();
+      for (const fresh of entry.fresh) {
+        fresh.dispose();
+      }
+      this.#log.say('info', 'Isolate disposed', {
+        isolateId: id, pluginId, lifetime: Date.now() - entry.made, ...(reason === undefined ? {} : { reason }),
+      });
+    }
+
+    /** @param {SandboxIsolate} isolate */
+    dispose(isolate) {
+      const entry = this.#find(isolate);
+      if (entry !== undefined) {
+        this.#end(entry);
+      }
+    }
+
+    disposeAll() {
+      const active = this.#active();
+      for (const entry of active) {
+        this.#end(entry);
+      }
+      this.#log.say('info', 'All isolates disposed', { count: active.length });
+    }
+
+    /**
+     * @param {SandboxIsolate} isolate
+     * @returns {number} bytes
+     */
+    getMemoryUsage(isolate) {
+      const entry = this.#find(isolate);
+      return entry === undefined ? 0 : Math.round(this.#usage(entry) * MEGABYTE);
+    }
+
+    /**
+     * @param {string} isolateId
+     * @param {number} memoryMB
+     */
+    updateMemoryUsage(isolateId, memoryMB) {
+      if (typeof memoryMB !== 'number' || !(memoryMB >= 0)) {
+        throw wrong('memoryMB', 'a number of at least 0');
+      }
+      const entry = this.#entries.get(isolateId);
+      if (entry !== undefined) {
+        entry.told = memoryMB;
+      }
+    }
+
+    getActiveIsolateCount() {
+      return this.#active().length;
+    }
+
+    /** @returns {readonly SandboxIsolate[]} */
+    getActiveIsolates() {
+      return this.#active().map(({ handle }) => handle);
+    }
+  }
+
+  defineDisposal(IsolatedVmSandbox.prototype, function end() {
+    this.disposeAll();
+  });
+
+  return { IsolatedVmSandbox, NotFoundError, PluginError, SandboxViolationError };
+}
+
+module.exports = { createPluginSandbox };

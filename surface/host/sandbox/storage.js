@@ -1,0 +1,225 @@
+'use strict';
+// What plugins keep in their host's cache: under keys of their own, and no more bytes than their manifests say.
+
+const { Buffer } = require('node:buffer');
+const { performance } = require('node:perf_hooks');
+const { types } = require('node:util');
+const { sizeOf } = require('./size.js');
+
+/** What a plugin may do with a cache: its methods, each with a key first. */
+const METHODS = Object.freeze(['get', 'has', 'exists', 'set', 'delete', 'del', 'expire', 'ttl']);
+
+/** Keys that a cache is asked for at a time. */
+const MOST_PROBES = 100;
+
+/**
+ * @typedef {object} Cache the host's
+ * @property {(args: unknown[]) => unknown} run calls the method in question
+ * @property {(name: string) => unknown} isThere false where there is nothing, now or as a promise
+ */
+
+/** @param {unknown} seconds */
+const expiry = (seconds) => (typeof seconds === 'number' && seconds > 0 ? performance.now() + seconds * 1_000 : Infinity);
+
+/** Bytes that are kept, or may be, under one key. */
+class Record {
+  /** what counts: while writes are under way, the most that any of them may leave behind */
+  bytes = 0;
+  /** what the write that has ended last left behind */
+  kept = 0;
+  underWay = 0;
+  expires = Infinity;
+  /** null, which some caches cannot tell from what is not there */
+  isNothing = false;
+}
+
+/** The storage of one plugin, in all of its isolates. */
+class Account {
+  /** @type {Map<string, Record>} */ #records = new Map();
+  #used = 0;
+  #prefix;
+
+  /** @param {string} pluginId */
+  constructor(pluginId) {
+    // The first colon ends the id, so that no plugin's keys are another's.
+    this.#prefix = `${pluginId.replace(/[%:]/g, encodeURIComponent)}:`;
+  }
+
+  /**
+   * @param {string} key
+   * @returns {string} what the host's cache knows it by
+   */
+  name(key) {
+    return this.#prefix + key;
+  }
+
+  get isEmpty() {
+    return this.#records.size === 0;
+  }
+
+  /**
+   * Calls a method of the cache and keeps the account.
+   * @param {string} method
+   * @param {string} key
+   * @param {unknown[]} rest of the arguments
+   * @param {Cache} cache
+   * @param {number} quota
+   * @param {(message: string) => Error} exceeded
+   * @returns {unknown}
+   */
+  perform(method, key, rest, cache, quota, exceeded) {
+    const name = this.name(key);
+    const call = () => cache.run([name, ...rest]);
+    switch (method) {
+      case 'set': {
+        const [value, seconds] = rest;
+        const bytes = Buffer.byteLength(name) + bytesOf(value, quota);
+        const write = () => {
+          const total = this.#used - this.#bytes(name) + Math.max(this.#bytes(name), bytes);
+          if (total > quota) {
+            throw exceeded(`Storage quota exceeded: ${total === Infinity ? `more than ${quota}` : total} bytes > ${quota} bytes`);
+          }
+          return this.#write(name, bytes, call, value, expiry(seconds));
+        };
+        return this.#used - this.#bytes(name) + bytes > quota ? this.#reclaim(cache, write) : write();
+      }
+      case 'delete':
+      case 'del':
+        return this.#write(name, 0, call);
+      case 'expire':
+        return after(call(), () => {
+          const record = this.#records.get(name);
+          if (record !== undefined && !record.isNothing) {
+            record.expires = expiry(rest[0]);
+          }
+        });
+      default:
+        return call();
+    }
+  }
+
+  /**
+   * Gives back what has expired, where the cache says so, too: units and rounding are its own.
+   * @param {Cache} cache
+   * @param {() => unknown} next
+   * @returns {unknown} what `next` gives
+   */
+  #reclaim(cache, next) {
+    const now = performance.now();
+    const expired = [...this.#records].filter(([, { expires, underWay }]) => expires <= now && underWay === 0).slice(0, MOST_PROBES);
+    const answers = expired.map(([name, record]) => after(cache.isThere(name), (isThere) => {
+      if (isThere === false && record.underWay === 0 && this.#records.get(name) === record) {
+        this.#forget(name, record);
+      }
+    }));
+    return answers.some((answer) => types.isPromise(answer)) ? afterAll(answers, next) : next();
+  }
+
+  /** @param {string} name */
+  #bytes(name) {
+    return this.#records.get(name)?.bytes ?? 0;
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} bytes that it leaves behind
+   * @param {() => unknown} call
+   * @param {unknown} [value]
+   * @param {number} [expires]
+   */
+  #write(name, bytes, call, value, expires = Infinity) {
+    const record = this.#records.get(name) ?? new Record();
+    this.#records.set(name, record);
+    record.underWay += 1;
+    this.#count(record, Math.max(record.bytes, bytes));
+    /** @param {boolean} written */
+    const ended = (written) => {
+      record.underWay -= 1;
+      if (written) {
+        record.kept = bytes;
+        record.isNothing = value === null || value === undefined;
+        record.expires = record.isNothing ? Infinity : expires;
+      }
+      if (record.underWay === 0) {
+        this.#count(record, record.kept);
+        if (record.kept === 0 && this.#records.get(name) === record) {
+          this.#forget(name, record);
+        }
+      }
+    };
+    try {
+      return after(call(), () => ended(true), () => ended(false));
+    } catch (error) {
+      ended(false);
+      throw error;
+    }
+  }
+
+  /**
+   * @param {Record} record
+   * @param {number} bytes
+   */
+  #count(record, bytes) {
+    this.#used += bytes - record.bytes;
+    record.bytes = bytes;
+  }
+
+  /**
+   * @param {string} name
+   * @param {Record} record
+   */
+  #forget(name, record) {
+    this.#count(record, 0);
+    this.#records.delete(name);
+  }
+}
+
+/**
+ * Hears of a result, now or later.
+ * @param {unknown} result
+ * @param {(value: unknown) => void} done
+ * @param {() => void} [failed]
+ */
+function after(result, done, failed) {
+  if (types.isPromise(result)) {
+    return afterPromise(result, done, failed);
+  }
+  done(result);
+  return result;
+}
+
+/**
+ * @param {Promise<unknown>} promise
+ * @param {(value: unknown) => void} done
+ * @param {(() => void) | undefined} failed
+ */
+async function afterPromise(promise, done, failed) {
+  let value;
+  try {
+    value = await promise;
+  } catch (error) {
+    failed?.();
+    throw error;
+  }
+  done(value);
+  return value;
+}
+
+/**
+ * @param {unknown[]} answers
+ * @param {() => unknown} next
+ */
+async function afterAll(answers, next) {
+  await Promise.all(answers);
+  return next();
+}
+
+/**
+ * @param {unknown} value
+ * @param {number} most
+ */
+const bytesOf = (value, most) => (typeof value === 'string' ? Buffer.byteLength(value) : sizeOf(value, most));
+
+/** @typedef {Account} StorageAccount */
+
+module.exports = { Account, METHODS };

@@ -1,0 +1,252 @@
+'use strict';
+// `SubprocessSandbox`: an agent's code, each execution in a process of its own.
+
+const { constants } = require('node:os');
+const { performance } = require('node:perf_hooks');
+const { defineDisposal } = require('../../classes.js');
+const { CODE, coded } = require('../../error.js');
+const { createApart } = require('./apart.js');
+const { failureOf } = require('./failure.js');
+const { readModules } = require('./modules.js');
+const { checkOptions, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWeb, wrong } = require('./options.js');
+const { bounded, callCounter } = require('./quota.js');
+const { bodyAfter, readingOf } = require('./reading.js');
+const { checkTools, identifier, placeOf, toolCallback } = require('./tools.js');
+
+const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128, poolSize: 1 });
+const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
+const MOST_POOLED = 64;
+const bodyOf = bodyAfter('"use strict"; return (async () => { ');
+const SYSTEMS = Object.freeze(['darwin', 'linux']);
+const TERMINATED = 'Execution terminated (timeout or resource limit)';
+
+/**
+ * Where a tool is found inside. What has no namespace of its own is in `default`, which no code can name, and in `tools`.
+ * @param {string} name
+ * @returns {string[]} namespaces and methods
+ */
+function placesOf(name) {
+  const { namespace, method } = placeOf(name);
+  const places = [namespace, method];
+  if (!name.includes(':')) {
+    const key = identifier(name) || '_';
+    places.push('default', key, 'tools', key);
+  }
+  return places;
+}
+
+/**
+ * What a process finds in its environment. Variables for its loader are taken out on the native side.
+ * @param {boolean} minimal
+ * @returns {string[]}
+ */
+function environmentOf(minimal) {
+  const path = readEnvironment('PATH');
+  const zone = readEnvironment('TZ');
+  // Dates are the host's, whatever else the process knows of it.
+  const least = [...(path === undefined ? [] : [`PATH=${path}`]), 'NODE_ENV=sandbox', ...(zone === undefined ? [] : [`TZ=${zone}`])];
+  if (minimal) {
+    return least;
+  }
+  try {
+    return Object.entries(process.env).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}=${value}`);
+  } catch {
+    // The host does not let us read it.
+    return least;
+  }
+}
+
+/** @param {number} number */
+const signalName = (number) => Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `SIG${number}`;
+
+/** What can confine a process; launcher/src/confine and src/child/confinement have the same names. */
+const LAYERS = Object.freeze([
+  'cgroup', 'userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'rlimits', 'pidNamespace', 'parentDeath',
+  'capabilities', 'notDumpable', 'noNewPrivileges', 'landlock', 'descriptors', 'seccomp',
+  'noTracing', 'seatbelt', 'footprint',
+]);
+
+/**
+ * Layers of the confinement that are not wanted.
+ * @param {Record<string, any>} options
+ * @returns {string[]}
+ */
+function readOff(options) {
+  const layers = checkOptions(own(options, 'confinement'));
+  return Object.keys(layers).filter((name) => {
+    if (!LAYERS.includes(name)) {
+      throw wrong('confinement', `an object with some of ${LAYERS.join(', ')}; there is no layer ${JSON.stringify(name)}`);
+    }
+    return !readBoolean(layers, name, true);
+  });
+}
+
+/**
+ * @param {import('../../index.js').Core} core
+ * @param {any} environment the native one
+ * @param {import('./typescript.js').Strip} strip
+ * @param {import('./snapshot.js').ReadSnapshot} readSnapshot
+ * @param {string | undefined} launcher
+ */
+function createSubprocessSandboxes(core, environment, strip, readSnapshot, launcher) {
+  const { execute, survey } = createApart(core, environment, launcher);
+
+  class SubprocessSandbox {
+    /** @type {Set<{ terminate(): void }>} */ #running = new Set();
+    /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
+    /** how often what ran was terminated */ #terminations = 0;
+    #minimal;
+    #web;
+    #typescript;
+    #modules;
+    #quota;
+    #console;
+    #sort;
+
+    /** @param {any} [config] */
+    constructor(config) {
+      if (!SYSTEMS.includes(process.platform)) {
+        throw coded(Error, 'Sandboxes in processes of their own exist on Linux and macOS only', CODE.UNSUPPORTED);
+      }
+      const settings = checkOptions(config);
+      const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
+      const memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
+      const pool = Math.min(Math.trunc(readNumber(settings, 'poolSize', DEFAULT.poolSize, 0)), MOST_POOLED);
+      this.#quota = readQuota(settings);
+      this.#console = readConsole(settings, CONSOLE);
+      this.#minimal = readBoolean(settings, 'minimalEnv', true);
+      this.#web = readWeb(settings);
+      this.#typescript = readBoolean(settings, 'typescript');
+      this.#modules = readModules(settings, this.#typescript);
+      this.#sort = { timeout, memoryLimit, pool, off: readOff(settings), snapshot: readSnapshot(settings, memoryLimit) };
+    }
+
+    /** @returns {import('./apart.js').Sort} */
+    get #current() {
+      return { ...this.#sort, environment: environmentOf(this.#minimal) };
+    }
+
+    /**
+     * @param {string} code
+     * @param {import('./tools.js').Tool[]} tools
+     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {any} [options]
+     */
+    async execute(code, tools, toolExecutor, options) {
+      const start = performance.now();
+      if (typeof code !== 'string') {
+        throw wrong('code', 'a string');
+      }
+      checkTools(tools);
+      if (typeof toolExecutor !== 'function') {
+        throw wrong('toolExecutor', 'a function');
+      }
+      const outcome = await this.#follow(this.#run(code, tools, toolExecutor, readSignal(options)));
+      const { ok, value, logs, lost, usage, signal } = outcome;
+      const duration = Math.round(performance.now() - start);
+      const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
+      if (ok) {
+        return { result: value, logs, ...more };
+      }
+      const error = describe(outcome);
+      const by = signal === undefined ? {} : { signal: signalName(signal) };
+      return { result: null, logs, error, failure: { ...failureOf(outcome, code, error, this.#modules?.texts), ...by }, ...more };
+    }
+
+    /**
+     * @param {string} code
+     * @param {import('./tools.js').Tool[]} tools
+     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {any} signal
+     * @returns {Promise<import('./apart.js').Outcome>}
+     */
+    async #run(code, tools, toolExecutor, signal) {
+      /** @type {{ terminate(): void } | undefined} */
+      let running;
+      const start = performance.now();
+      const terminations = this.#terminations;
+      try {
+        const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#sort.timeout, signal };
+        const found = readingOf(request, strip);
+        // What needs no waiting begins at once.
+        const reading = found instanceof Promise ? await found : found;
+        if (this.#terminations > terminations) {
+          return { ok: false, value: TERMINATED, code: CODE.DISPOSED, logs: [], lost: 0 };
+        }
+        if (reading.failure !== undefined) {
+          return reading.failure;
+        }
+        const count = callCounter(this.#quota.calls);
+        const outcome = await execute({
+          sort: this.#current,
+          spent: performance.now() - start,
+          web: this.#web,
+          code: reading.body,
+          modules: reading.modules,
+          maxOutputSize: this.#quota.output,
+          console: this.#console,
+          tools: tools.map(({ name }) => ({ places: placesOf(name), callback: toolCallback(toolExecutor, name, count, JSON.parse) })),
+          signal,
+          onStart: (started) => {
+            running = started;
+            this.#running.add(started);
+          },
+        });
+        return await bounded(outcome, this.#quota.output, { signal, until: start + this.#sort.timeout, isGone: () => this.#terminations > terminations });
+      } finally {
+        if (running !== undefined) {
+          this.#running.delete(running);
+        }
+      }
+    }
+
+    /**
+     * @template T
+     * @param {Promise<T>} outcome
+     */
+    async #follow(outcome) {
+      this.#outcomes.add(outcome);
+      try {
+        return await outcome;
+      } finally {
+        this.#outcomes.delete(outcome);
+      }
+    }
+
+    /** Kills the processes of what runs; the pending executions resolve with an error. */
+    terminate() {
+      this.#terminations += 1;
+      for (const running of this.#running) {
+        running.terminate();
+      }
+    }
+
+    isRunning() {
+      return this.#outcomes.size > 0;
+    }
+
+    /** What confines the processes of this sandbox, layer by layer. */
+    async confinement() {
+      return survey(this.#current);
+    }
+
+    static {
+      defineDisposal(SubprocessSandbox.prototype, /** @this {SubprocessSandbox} */ function end() {
+        this.terminate();
+        return Promise.allSettled(this.#outcomes);
+      });
+    }
+  }
+
+  /** @param {any} [config] */
+  const createSubprocessSandbox = (config) => new SubprocessSandbox(config);
+
+  return { SubprocessSandbox, createSubprocessSandbox };
+}
+
+/** @param {import('./apart.js').Outcome} outcome */
+function describe({ code, value }) {
+  return code === CODE.DEADLINE || code === CODE.DISPOSED || code === CODE.MEMORY ? TERMINATED : String(value);
+}
+
+module.exports = { createSubprocessSandboxes };

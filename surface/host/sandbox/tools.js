@@ -1,0 +1,49 @@
+'use strict';
+// Tools of an agent: where code finds them, and what a call of one does here.
+
+const { CallbackRecord } = require('../../callback.js');
+const { stamp } = require('../../handle.js');
+const { CALLBACK, KIND } = require('../../protocol.js');
+const { wrong } = require('./options.js');
+const { plain } = require('./plain.js');
+
+/** @typedef {{ name: string, description: string, inputSchema?: Record<string, unknown> }} Tool */
+/** @typedef {(toolName: string, params: any) => Promise<unknown>} ToolExecutor */
+
+/** @param {string} name */
+const identifier = (name) => name.replaceAll(/[^A-Za-z0-9_$]/g, '_');
+
+/**
+ * Where a tool is found inside: `a:b` (or `a.b`) is `a.b`, the rest of the name joined by `_`.
+ * @param {string} name
+ * @returns {{ namespace: string, method: string }}
+ */
+function placeOf(name) {
+  const [namespace, ...rest] = name.split(name.includes(':') ? ':' : '.');
+  return { namespace: identifier(namespace) || '_', method: identifier(rest.join('_')) || 'call' };
+}
+
+/**
+ * @param {ToolExecutor} toolExecutor
+ * @param {string} name
+ * @param {() => void} count throws for a call too many
+ * @param {(params: any) => any} [read] what makes params of what comes in
+ */
+function toolCallback(toolExecutor, name, count, read = (params) => params) {
+  /** @param {any} params */
+  const target = async (params) => {
+    count();
+    return plain(await toolExecutor(name, read(params)));
+  };
+  return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
+}
+
+/** @param {unknown} tools */
+function checkTools(tools) {
+  if (!Array.isArray(tools) || !tools.every((tool) => typeof tool?.name === 'string' && tool.name !== '')) {
+    throw wrong('tools', 'an array of objects with a `name`');
+  }
+  return /** @type {Tool[]} */ (tools);
+}
+
+module.exports = { checkTools, identifier, placeOf, toolCallback };

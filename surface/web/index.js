@@ -1,0 +1,65 @@
+'use strict';
+// What guests of sandboxes get of the web where their host asks for it. Evaluated in a realm before any of its guest's code.
+
+const { freeze, global } = require('./primordials.js');
+const { expose } = require('./interfaces.js');
+const { DOMException } = require('./exception.js');
+const createEncoding = require('./encoding.js');
+const createFunctions = require('./functions.js');
+const createObjects = require('./objects.js');
+const createSearchParams = require('./search-params.js');
+const createUrl = require('./url.js');
+
+/** One bit for each name that a host can ask for; src/web/mod.rs and surface/host/sandbox/options.js have the same. */
+const WEB = freeze({
+  __proto__: null,
+  TextEncoder: 1, TextDecoder: 2, URL: 4, URLSearchParams: 8, atob: 16, btoa: 32, structuredClone: 64, crypto: 128, performance: 256,
+});
+
+/** What throws a `DOMException`. */
+const THROWING = WEB.atob | WEB.btoa | WEB.structuredClone | WEB.crypto;
+
+/**
+ * @param {any} native functions of the realm's isolate
+ * @param {number} wanted bits of WEB
+ */
+function installWeb(native, wanted) {
+  /**
+   * @param {number} bit
+   * @param {Record<string, unknown>} source
+   * @param {string[]} names
+   */
+  const add = (bit, source, ...names) => {
+    for (const name of (wanted & bit) === 0 ? [] : names) {
+      expose(global, name, source[name]);
+    }
+  };
+  if ((wanted & THROWING) !== 0) {
+    expose(global, 'DOMException', DOMException);
+  }
+  if ((wanted & (WEB.TextEncoder | WEB.TextDecoder)) !== 0) {
+    const encoding = createEncoding(native);
+    add(WEB.TextEncoder, encoding, 'TextEncoder');
+    add(WEB.TextDecoder, encoding, 'TextDecoder');
+  }
+  if ((wanted & (WEB.URL | WEB.URLSearchParams)) !== 0) {
+    const searchParams = createSearchParams(native);
+    add(WEB.URLSearchParams, searchParams, 'URLSearchParams');
+    if ((wanted & WEB.URL) !== 0) {
+      expose(global, 'URL', createUrl(native, searchParams));
+    }
+  }
+  if ((wanted & (WEB.atob | WEB.btoa | WEB.structuredClone)) !== 0) {
+    const functions = createFunctions(native);
+    add(WEB.atob, functions, 'atob');
+    add(WEB.btoa, functions, 'btoa');
+    add(WEB.structuredClone, functions, 'structuredClone');
+  }
+  if ((wanted & (WEB.crypto | WEB.performance)) !== 0) {
+    const objects = createObjects(native);
+    add(WEB.crypto, objects, 'Crypto', 'crypto');
+    add(WEB.performance, objects, 'Performance', 'performance');
+  }
+}
+
+module.exports = installWeb;

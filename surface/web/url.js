@@ -1,0 +1,241 @@
+'use strict';
+// `URL`. What is parsed is parsed natively; here is its text, and where in it the parts begin and end.
+
+const { freeze, put, stringSlice, TypeError } = require('./primordials.js');
+const { checkCount, scalarText, shape } = require('./interfaces.js');
+
+/** What `native.setUrl` is told to change. */
+const PART = freeze({ __proto__: null, PROTOCOL: 0, USERNAME: 1, PASSWORD: 2, HOST: 3, HOSTNAME: 4, PORT: 5, PATHNAME: 6, SEARCH: 7, HASH: 8 });
+
+/** A record of the native side: the whole text, then the offsets of what is between these. */
+const HREF = 0;
+const AFTER_SCHEME = 1;
+const BEFORE_USERNAME = 2;
+const AFTER_USERNAME = 3;
+const BEFORE_PASSWORD = 4;
+const AFTER_PASSWORD = 5;
+const BEFORE_HOST = 6;
+const AFTER_HOST = 7;
+const BEFORE_PORT = 8;
+const AFTER_PORT = 9;
+const BEFORE_PATH = 10;
+const AFTER_PATH = 11;
+const AFTER_QUERY = 12;
+
+/** @typedef {[string, ...number[]]} UrlRecord */
+
+/**
+ * @param {UrlRecord} record
+ * @param {number} from
+ * @param {number} to
+ * @returns {string}
+ */
+const between = (record, from, to) => stringSlice(record[HREF], record[from], record[to]);
+
+/**
+ * A query or a fragment, with the mark it begins with; nothing where there is no more than that.
+ * @param {string} part
+ */
+const marked = (part) => (part.length === 1 ? '' : part);
+
+/**
+ * @param {any} native
+ * @param {any} searchParams
+ */
+function createUrl(native, { follow, URLSearchParams }) {
+  const { mark, originOf, parseUrl, setUrl } = native;
+
+  /**
+   * @param {unknown} url
+   * @param {unknown} base
+   * @returns {UrlRecord | undefined} undefined for what is no URL
+   */
+  function parse(url, base) {
+    const text = scalarText(url);
+    return parseUrl(text, base === undefined ? undefined : scalarText(base));
+  }
+
+  /** @param {string} input */
+  function invalid(input) {
+    const error = new TypeError('Invalid URL');
+    put(error, 'code', 'ERR_INVALID_URL', true);
+    put(error, 'input', input, true);
+    return error;
+  }
+
+  class URL {
+    /** @type {UrlRecord} */ #record;
+    /** @type {any} */ #params;
+
+    /**
+     * @param {unknown} url
+     * @param {unknown} [base]
+     */
+    constructor(url, base = undefined) {
+      checkCount(arguments.length, 1);
+      const text = scalarText(url);
+      const record = parse(text, base);
+      if (record === undefined) {
+        throw invalid(text);
+      }
+      this.#record = record;
+      mark(this);
+    }
+
+    /**
+     * @param {unknown} url
+     * @param {unknown} [base]
+     */
+    static canParse(url, base = undefined) {
+      checkCount(arguments.length, 1);
+      return parse(url, base) !== undefined;
+    }
+
+    /**
+     * @param {unknown} url
+     * @param {unknown} [base]
+     */
+    static parse(url, base = undefined) {
+      checkCount(arguments.length, 1);
+      const record = parse(url, base);
+      if (record === undefined) {
+        return null;
+      }
+      const made = new URL('about:blank');
+      made.#record = record;
+      return made;
+    }
+
+    /**
+     * @param {number} part
+     * @param {unknown} value
+     */
+    #set(part, value) {
+      void this.#record;
+      const text = scalarText(value);
+      this.#record = setUrl(this.#record[HREF], part, text) ?? this.#record;
+    }
+
+    /** The query is a new one. */
+    #refill() {
+      const params = this.#params;
+      if (params !== undefined) {
+        follow(params, stringSlice(this.search, 1), (/** @type {string} */ query) => this.#set(PART.SEARCH, query));
+      }
+    }
+
+    get href() {
+      return this.#record[HREF];
+    }
+
+    set href(value) {
+      void this.#record;
+      const text = scalarText(value);
+      const record = parse(text, undefined);
+      if (record === undefined) {
+        throw invalid(text);
+      }
+      this.#record = record;
+      this.#refill();
+    }
+
+    get origin() {
+      return originOf(this.#record[HREF]);
+    }
+
+    get protocol() {
+      return `${stringSlice(this.#record[HREF], 0, this.#record[AFTER_SCHEME])}:`;
+    }
+
+    set protocol(value) {
+      this.#set(PART.PROTOCOL, value);
+    }
+
+    get username() {
+      return between(this.#record, BEFORE_USERNAME, AFTER_USERNAME);
+    }
+
+    set username(value) {
+      this.#set(PART.USERNAME, value);
+    }
+
+    get password() {
+      return between(this.#record, BEFORE_PASSWORD, AFTER_PASSWORD);
+    }
+
+    set password(value) {
+      this.#set(PART.PASSWORD, value);
+    }
+
+    get host() {
+      return between(this.#record, BEFORE_HOST, AFTER_PORT);
+    }
+
+    set host(value) {
+      this.#set(PART.HOST, value);
+    }
+
+    get hostname() {
+      return between(this.#record, BEFORE_HOST, AFTER_HOST);
+    }
+
+    set hostname(value) {
+      this.#set(PART.HOSTNAME, value);
+    }
+
+    get port() {
+      return between(this.#record, BEFORE_PORT, AFTER_PORT);
+    }
+
+    set port(value) {
+      this.#set(PART.PORT, value);
+    }
+
+    get pathname() {
+      return between(this.#record, BEFORE_PATH, AFTER_PATH);
+    }
+
+    set pathname(value) {
+      this.#set(PART.PATHNAME, value);
+    }
+
+    get search() {
+      return marked(between(this.#record, AFTER_PATH, AFTER_QUERY));
+    }
+
+    set search(value) {
+      this.#set(PART.SEARCH, value);
+      this.#refill();
+    }
+
+    get searchParams() {
+      void this.#record;
+      if (this.#params === undefined) {
+        this.#params = new URLSearchParams();
+        this.#refill();
+      }
+      return this.#params;
+    }
+
+    get hash() {
+      return marked(stringSlice(this.#record[HREF], this.#record[AFTER_QUERY]));
+    }
+
+    set hash(value) {
+      this.#set(PART.HASH, value);
+    }
+
+    toString() {
+      return this.#record[HREF];
+    }
+
+    toJSON() {
+      return this.#record[HREF];
+    }
+  }
+
+  shape(URL, 'URL');
+  return URL;
+}
+
+module.exports = createUrl;

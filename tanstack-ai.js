@@ -1,0 +1,42 @@
+'use strict';
+// An `IsolateDriver` of `@tanstack/ai-code-mode`: code of a model runs in an isolate of its own, the tools it calls on the host.
+
+const { IsolatedVMSandbox } = require('./index.js');
+
+/** How Code Mode recognizes levels. */
+const PREFIX = { log: '', debug: '', info: 'INFO: ', warn: 'WARN: ', error: 'ERROR: ' };
+
+/** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
+function createIsolateDriver(options) {
+  // Says what is wrong with the options, if anything is.
+  new IsolatedVMSandbox(options);
+  /** @type {import('./tanstack-ai.js').IsolateDriver['createContext']} */
+  async function createContext({ bindings, timeout = 30_000, memoryLimit = 128 }) {
+    const names = Object.keys(bindings);
+    const tools = names.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
+    const inside = names.map((name, index) => `const ${name} = (args) => $host.f${index}(args);`).join(' ');
+    const disposed = new AbortController();
+    return {
+      async execute(code) {
+        /** @type {string[]} */
+        const logs = [];
+        /** @type {import('./index.js').IsolatedVMSandboxConfig['onLog']} */
+        const onLog = ({ level, message }) => logs.push(PREFIX[level] + message);
+        const sandbox = new IsolatedVMSandbox({ ...options, timeout, memoryLimit, onLog });
+        const { result, error, failure } = await sandbox.execute(`${inside} return (async () => { ${code}\n})();`, tools, async (name, args) =>
+          bindings[names[Number(name.slice(7))]].execute(args), { signal: disposed.signal });
+        if (error === undefined) {
+          return { success: true, value: /** @type {any} */ (result), logs };
+        }
+        const { name = 'Error', stack, code: reason } = failure ?? {};
+        return { success: false, error: { name, message: error, stack, code: reason }, logs };
+      },
+      async dispose() {
+        disposed.abort();
+      },
+    };
+  }
+  return { createContext };
+}
+
+module.exports = { createIsolateDriver };
