@@ -1,5 +1,6 @@
-// What is compared: this package, and isolated-vm, which is in no dependency list because most hosts cannot install it. It is
-// fetched into a folder that git ignores; its package has prebuilt binaries, so that no install script need run.
+// What is compared: this package, isolated-vm, and QuickJS. The others are in no dependency list, because most hosts cannot install
+// isolated-vm, and only this needs them. They are fetched into a folder that git ignores; isolated-vm's package has prebuilt binaries, so
+// that no install script need run.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -8,30 +9,29 @@ import { root, show } from '../scripts/process.mjs';
 
 export const OURS = 'isolated-v8';
 export const PEER = 'isolated-vm';
-export const PEER_VERSION = '7.0.1';
+export const QUICKJS = 'quickjs-emscripten';
+/** The versions compared. */
+export const VERSIONS = { [PEER]: '7.0.1', [QUICKJS]: '0.32.0' };
 
-const folder = join(root, 'bench/.cache', `${PEER}-${PEER_VERSION}`);
 const windows = process.platform === 'win32';
+const folderOf = (name) => join(root, 'bench/.cache', `${name}-${VERSIONS[name]}`);
 
-export async function fetchPeer() {
-  if (existsSync(join(folder, 'node_modules', PEER, 'package.json'))) return;
+export async function fetchLibrary(name) {
+  const folder = folderOf(name);
+  if (existsSync(join(folder, 'node_modules', name, 'package.json'))) return;
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-  console.log(`fetching ${PEER}@${PEER_VERSION} …`);
+  console.log(`fetching ${name}@${VERSIONS[name]} …`);
   const args = ['install', '--ignore-scripts', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'];
-  const command = windows ? 'npm.cmd' : 'npm';
-  const code = await show(command, [...args, `${PEER}@${PEER_VERSION}`], { cwd: folder, shell: windows });
-  if (code !== 0) throw new Error(`${PEER} could not be fetched (npm's exit code ${code})`);
+  const code = await show(windows ? 'npm.cmd' : 'npm', [...args, `${name}@${VERSIONS[name]}`], { cwd: folder, shell: windows });
+  if (code !== 0) throw new Error(`${name} could not be fetched (npm's exit code ${code})`);
 }
 
-/** Both libraries, ours first. */
-export function load() {
-  const fromRoot = createRequire(join(root, 'package.json'));
-  const fromCache = createRequire(join(folder, 'package.json'));
-  return new Map([
-    [OURS, fromRoot('./index.js')],
-    [PEER, fromCache(PEER)],
-  ]);
-}
+const requireFrom = (folder) => createRequire(join(folder, 'package.json'));
 
-export const version = () => createRequire(import.meta.url)('../package.json').version;
+/** One that has isolated-vm's API. */
+export const load = (name) => (name === OURS ? requireFrom(root)('./index.js') : requireFrom(folderOf(name))(name));
+
+export const loadQuickJs = () => requireFrom(folderOf(QUICKJS))(QUICKJS).getQuickJS();
+
+export const version = () => requireFrom(root)('./package.json').version;

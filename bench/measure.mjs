@@ -12,6 +12,8 @@ export const plans = {
 };
 
 const SETTLE_MS = 2;
+/** Runs of a sample, where pauses are what takes its time. */
+const PAUSED_RUNS = 10;
 
 function quantile(values, at) {
   const sorted = values.toSorted((a, b) => a - b);
@@ -31,38 +33,55 @@ async function settle() {
 }
 
 function loop(run, times) {
+  const start = performance.now();
   for (let i = 0; i < times; i += 1) run();
+  return performance.now() - start;
 }
 
 /** One at a time. */
 async function asyncLoop(run, times) {
+  const start = performance.now();
   for (let i = 0; i < times; i += 1) await run();
+  return performance.now() - start;
+}
+
+/** Only the runs are timed. */
+async function pausedLoop(run, times, pauseMs) {
+  let wall = 0;
+  for (let i = 0; i < times; i += 1) {
+    await sleep(pauseMs);
+    wall += await asyncLoop(run, 1);
+  }
+  return wall;
 }
 
 /** @returns {Promise<{ wall: number, cpu: number }>} milliseconds in all; processor time is that of the whole process */
-async function sample({ run, isAsync }, times) {
+async function sample({ run, isAsync, pauseMs }, times) {
   const cpuBefore = process.cpuUsage();
-  const start = performance.now();
-  if (isAsync) await asyncLoop(run, times);
-  else loop(run, times);
-  const wall = performance.now() - start;
+  let wall;
+  if (pauseMs !== undefined) wall = await pausedLoop(run, times, pauseMs);
+  else wall = isAsync ? await asyncLoop(run, times) : loop(run, times);
   const { user, system } = process.cpuUsage(cpuBefore);
   return { wall, cpu: (user + system) / 1000 };
 }
 
 /** Checks the result, then warms up; finds out how many runs make a sample. */
-async function warmUp(subject, expected, plan) {
+async function warmUp(subject, expected, { sampleMs, warmupMs }) {
   const first = subject.run();
   subject.isAsync = isPromise(first);
   deepStrictEqual(await first, expected);
-  const end = performance.now() + plan.warmupMs;
+  if (subject.pauseMs !== undefined) {
+    subject.times = PAUSED_RUNS;
+    return void (await sample(subject, PAUSED_RUNS));
+  }
+  const end = performance.now() + warmupMs;
   let times = 1;
   let wall;
   do {
     ({ wall } = await sample(subject, times));
-    if (wall < plan.sampleMs / 2) times *= 2;
-  } while (performance.now() < end || wall < plan.sampleMs / 2);
-  subject.times = Math.max(1, Math.round((times * plan.sampleMs) / wall));
+    if (wall < sampleMs / 2) times *= 2;
+  } while (performance.now() < end || wall < sampleMs / 2);
+  subject.times = Math.max(1, Math.round((times * sampleMs) / wall));
 }
 
 /** Fails with the name of the library that failed. */
@@ -87,8 +106,11 @@ function summary(samples) {
  * @param {Map<string, object>} libraries by name; ratios are the first one's to each other one's
  * @returns {Promise<object>} by library: milliseconds per call, and ratios of wall and processor time
  */
-export async function compare(scenario, libraries, plan) {
-  const subjects = Array.from(libraries, ([name, ivm]) => ({ name, ...scenario.prepare(ivm), samples: [] }));
+export async function compare(scenario, libraries, general) {
+  const { pauseMs, sampleMs, rounds } = scenario;
+  const isFull = general === plans.full;
+  const plan = { ...general, ...(isFull && sampleMs && { sampleMs }), ...(isFull && rounds && { rounds }) };
+  const subjects = Array.from(libraries, ([name, ivm]) => ({ name, pauseMs, ...scenario.prepare(ivm), samples: [] }));
   try {
     for (const subject of subjects) await blaming(subject, () => warmUp(subject, scenario.expected, plan));
     globalThis.gc();

@@ -9,7 +9,7 @@ const markdownFile = join(root, 'BENCHMARKS.md');
 const dataFile = join(root, 'BENCHMARKS.json');
 const SIGNIFICANT_DIGITS = 3;
 
-const time = (ms) =>
+export const time = (ms) =>
   ms < 1
     ? `${Number((ms * 1000).toPrecision(SIGNIFICANT_DIGITS))} µs`
     : `${Number(ms.toPrecision(SIGNIFICANT_DIGITS))} ms`;
@@ -17,9 +17,9 @@ const time = (ms) =>
 export const line = ({ title, times }) =>
   [title, time(times[OURS].median), time(times[PEER].median), times[PEER].ratio.toFixed(2), times[PEER].cpuRatio.toFixed(2)];
 
-const row = (cells) => `| ${cells.join(' | ')} |`;
+export const row = (cells) => `| ${cells.join(' | ')} |`;
 
-function table({ host, versions, cpus, platform, rounds, rows }) {
+function callsTable({ host, versions, cpus, platform, rounds, rows }) {
   return [
     `${OURS} ${versions[OURS]} and ${PEER} ${versions[PEER]} on ${host}, ${platform}, ${cpus} CPUs, ${rounds} rounds:`,
     '',
@@ -39,10 +39,13 @@ function replaceBetweenMarkers(text, key, content) {
   return text.slice(0, from) + block + text.slice(to + end.length);
 }
 
-export function write(key, results) {
+/** Keeps results under `key`: as data, and as a table for people. */
+export function publish(key, results, table) {
   const data = existsSync(dataFile) ? JSON.parse(readFileSync(dataFile, 'utf8')) : {};
   data[key] = results;
   writeFileSync(dataFile, `${JSON.stringify(data, null, 2)}\n`);
   const text = existsSync(markdownFile) ? readFileSync(markdownFile, 'utf8') : '# Benchmarks\n';
-  writeFileSync(markdownFile, replaceBetweenMarkers(text, key, table(results)));
+  writeFileSync(markdownFile, replaceBetweenMarkers(text, key, table));
 }
+
+export const publishCalls = (host, results) => publish(host, results, callsTable(results));

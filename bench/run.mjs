@@ -2,15 +2,15 @@
 
 import { arch, availableParallelism, platform } from 'node:os';
 import { compare, plans } from './measure.mjs';
-import { load, OURS, PEER, PEER_VERSION, version } from './libraries.mjs';
-import { line, write } from './report.mjs';
+import { load, OURS, PEER, version, VERSIONS } from './libraries.mjs';
+import { line, publishCalls } from './report.mjs';
 import { choose, scenarios } from './scenarios.mjs';
 
-const WIDTHS = [46, 11, 11, 7, 7];
+const WIDTHS = [74, 11, 11, 7, 7];
 
 const { host, filter, quick } = JSON.parse(process.argv[2]);
 const plan = quick ? plans.quick : plans.full;
-const libraries = load();
+const libraries = new Map([OURS, PEER].map((name) => [name, load(name)]));
 const print = (cells) =>
   console.log(cells.map((cell, i) => (i === 0 ? cell.padEnd(WIDTHS[i]) : cell.padStart(WIDTHS[i]))).join(' '));
 
@@ -20,11 +20,7 @@ const rows = [];
 let complete = chosen.length === scenarios.length;
 print([`one call of, on ${host}`, OURS, PEER, 'ratio', 'CPU']);
 for (const scenario of chosen) {
-  const { id, title, needs } = scenario;
-  if (needs !== undefined && libraries.get(OURS)[needs] === undefined) {
-    print([title, 'skipped: not there yet']);
-    continue;
-  }
+  const { id, title } = scenario;
   try {
     const times = await compare(scenario, libraries, plan);
     rows.push({ id, title, times });
@@ -38,9 +34,9 @@ for (const scenario of chosen) {
 
 // A part of the table, or a rough one, is for the terminal only.
 if (complete && !quick) {
-  write(host, {
+  publishCalls(host, {
     host: `Node ${process.versions.node}`,
-    versions: { [OURS]: version(), [PEER]: PEER_VERSION },
+    versions: { [OURS]: version(), [PEER]: VERSIONS[PEER] },
     platform: `${platform()} ${arch()}`,
     cpus: availableParallelism(),
     rounds: plan.rounds,

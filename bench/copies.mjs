@@ -1,0 +1,100 @@
+// Values on their way into a guest and out of it.
+
+import { inContext } from './subjects.mjs';
+
+const RECORDS = 5_000;
+const MEGABYTE = 1_048_576;
+const MANY_MEGABYTES = 64;
+
+const text = 'x'.repeat(MEGABYTE);
+const small = { id: 7, name: 'a small object', tags: ['a', 'b'], nested: { ok: true, ratio: 0.5 } };
+
+/** Also source text for guests. */
+const makeRecords = (count) =>
+  Array.from({ length: count }, (_, id) => ({ id, name: `record ${id}`, at: { x: id, y: id / 2 } }));
+
+/** One call of a guest's function with a value that is copied in; it tells something of the value, as proof. */
+const copyIn = (makeValue, proof) =>
+  inContext(({ context }) => {
+    const value = makeValue();
+    const sink = context.evalSync(`value => ${proof}`, { reference: true });
+    return () => sink.applySync(undefined, [value], { arguments: { copy: true } });
+  });
+
+/** One call of a guest's function whose result is copied out. */
+const copyOut = (source) =>
+  inContext(({ context }) => {
+    const origin = context.evalSync(`const value = ${source}; () => value`, { reference: true });
+    return () => origin.applySync(undefined, [], { result: { copy: true } });
+  });
+
+/** One call with a new buffer that moves into the guest. */
+const transfer = (megabytes) =>
+  inContext(({ ivm, context }) => {
+    const sink = context.evalSync('value => value.byteLength', { reference: true });
+    return () => {
+      const buffer = new ArrayBuffer(megabytes * MEGABYTE);
+      const copy = new ivm.ExternalCopy(buffer, { transferOut: true });
+      return sink.applySync(undefined, [copy.copyInto({ transferIn: true })]);
+    };
+  });
+
+const transferOf = (megabytes) => ({
+  id: `transfer-${megabytes}`,
+  title: `${megabytes} MB \`ArrayBuffer\`, made and moved in (\`transferOut\`, \`transferIn\`)`,
+  expected: megabytes * MEGABYTE,
+  prepare: transfer(megabytes),
+});
+
+export default [
+  {
+    id: 'small-object-in',
+    title: 'a small object in',
+    expected: small.id,
+    prepare: copyIn(() => small, 'value.id'),
+  },
+  {
+    id: 'small-object-out',
+    title: 'a small object out',
+    expected: small,
+    prepare: copyOut(JSON.stringify(small)),
+  },
+  {
+    id: 'nested-objects-in',
+    title: '5,000 nested objects in',
+    expected: RECORDS,
+    prepare: copyIn(() => makeRecords(RECORDS), 'value.length'),
+  },
+  {
+    id: 'nested-objects-out',
+    title: '5,000 nested objects out',
+    expected: makeRecords(RECORDS),
+    prepare: copyOut(`(${makeRecords})(${RECORDS})`),
+  },
+  {
+    id: 'string-in',
+    title: '1 MB string in',
+    expected: MEGABYTE,
+    prepare: copyIn(() => text, 'value.length'),
+  },
+  {
+    id: 'string-out',
+    title: '1 MB string out',
+    expected: text,
+    prepare: copyOut(`'x'.repeat(${MEGABYTE})`),
+  },
+  {
+    id: 'buffer-in',
+    title: '1 MB `ArrayBuffer` in',
+    expected: MEGABYTE,
+    prepare: copyIn(() => new ArrayBuffer(MEGABYTE), 'value.byteLength'),
+  },
+  {
+    id: 'buffer-out',
+    title: '1 MB `ArrayBuffer` out',
+    expected: new ArrayBuffer(MEGABYTE),
+    prepare: copyOut(`new ArrayBuffer(${MEGABYTE})`),
+  },
+  transferOf(1),
+  transferOf(MANY_MEGABYTES),
+];

@@ -1,0 +1,98 @@
+// From an isolate's making to its end: by hand, and by a sandbox. Each is measured back to back and with pauses, as a server's work
+// comes; a sandbox also without isolates that wait.
+
+import { withoutEnd } from './subjects.mjs';
+
+const PAUSE_MS = 5;
+/** Long enough that what is done in the background counts. */
+const LONG_SAMPLE_MS = 500;
+const LONG_ROUNDS = 10;
+const CALLS = 10;
+const ONE_SHOT = { memoryLimit: 32, timeout: 30_000 };
+
+function lifeCycleSync(ivm) {
+  return () => {
+    const isolate = new ivm.Isolate();
+    const result = isolate.createContextSync().evalSync('1+1');
+    isolate.dispose();
+    return result;
+  };
+}
+
+function lifeCycle(ivm) {
+  return async () => {
+    const isolate = new ivm.Isolate();
+    const context = await isolate.createContext();
+    const result = await context.eval('1+1');
+    isolate.dispose();
+    return result;
+  };
+}
+
+const ONE_PLUS_ONE = { code: '1 + 1', body: 'return 1 + 1', globals: { greeting: 'hello' }, expected: 2 };
+const LOOP = `let sum = 0; for (let i = 0; i < ${CALLS}; i += 1) sum += await add(i, 1); return sum;`;
+const HOST_CALLS = { code: LOOP, body: LOOP, globals: { add: (a, b) => a + b }, expected: (CALLS * (CALLS + 1)) / 2 };
+
+function bySandbox(ivm, { code, globals }, options) {
+  const sandbox = ivm.createSandbox(globals, { ...ONE_SHOT, ...options });
+  return async () => (await sandbox.execute(code)).result;
+}
+
+/** What `createSandbox` does, written with isolated-vm's API. */
+function byHand(ivm, { body, globals }) {
+  return async () => {
+    const logs = [];
+    const isolate = new ivm.Isolate({ memoryLimit: ONE_SHOT.memoryLimit });
+    const context = await isolate.createContext();
+    await context.global.set('log', new ivm.Callback((...args) => void logs.push(args.join(' '))));
+    await context.eval('globalThis.console = { log, info: log, warn: log, error: log, debug: log };');
+    for (const [name, value] of Object.entries(globals)) {
+      await context.global.set(name, typeof value === 'function' ? new ivm.Callback(value) : value);
+    }
+    const script = await isolate.compileScript(`(async () => { ${body} })()`);
+    const result = await script.run(context, { timeout: ONE_SHOT.timeout, promise: true, copy: true });
+    isolate.dispose();
+    return result;
+  };
+}
+
+const sandbox = (task, options) =>
+  withoutEnd((ivm) => (ivm.createSandbox ? bySandbox(ivm, task, options) : byHand(ivm, task)));
+
+const cycles = [
+  {
+    id: 'life-cycle-sync',
+    title: '`new Isolate`, context, `evalSync`, dispose',
+    expected: 2,
+    prepare: withoutEnd(lifeCycleSync),
+  },
+  {
+    id: 'life-cycle',
+    title: '`new Isolate`, context, `eval`, dispose',
+    expected: 2,
+    prepare: withoutEnd(lifeCycle),
+  },
+  {
+    id: 'createSandbox',
+    title: "`createSandbox`, `execute('1 + 1')`",
+    expected: ONE_PLUS_ONE.expected,
+    prepare: sandbox(ONE_PLUS_ONE),
+  },
+  {
+    id: 'createSandbox-calls',
+    title: `\`createSandbox\`, ${CALLS} host calls`,
+    expected: HOST_CALLS.expected,
+    prepare: sandbox(HOST_CALLS),
+  },
+  {
+    id: 'createSandbox-cold',
+    title: "`createSandbox` with `warm: 0`, `execute('1 + 1')`",
+    expected: ONE_PLUS_ONE.expected,
+    prepare: sandbox(ONE_PLUS_ONE, { warm: 0 }),
+  },
+];
+
+export default cycles.flatMap((cycle) => [
+  { ...cycle, title: `${cycle.title}, back to back`, sampleMs: LONG_SAMPLE_MS, rounds: LONG_ROUNDS },
+  { ...cycle, id: `${cycle.id}-paused`, title: `${cycle.title}, ${PAUSE_MS} ms apart`, pauseMs: PAUSE_MS },
+]);

@@ -1,0 +1,96 @@
+// The parts of the benchmark whose subjects have processes of their own. Each resolves with whether all of it worked.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { capture, root } from '../scripts/process.mjs';
+import { lineChart } from './chart.mjs';
+import lifecycles from './lifecycles.mjs';
+import { OURS, PEER, QUICKJS } from './libraries.mjs';
+import { publish, row, time } from './report.mjs';
+
+const LIMIT_MS = 300_000;
+const FLAGS = ['--no-node-snapshot', '--expose-gc'];
+const COUNTS = [1, 10, 100, 1_000, 10_000];
+const MEGABYTE = 1_048_576;
+const chartsFolder = join(root, 'docs/charts');
+
+const tableOf = (title, head, rows) => [title, '', row(head), row(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(row)].join('\n');
+const megabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(2)} MB`;
+
+/** What a program of the benchmark prints, as JSON; or why there is nothing. */
+async function ask(host, flags, file, args) {
+  const { code, signal, output, late } = await capture(host.executable, [...host.program(flags, join('bench', file)), ...args], { limit: LIMIT_MS });
+  if (code === 0) return JSON.parse(output.trim().split('\n').at(-1));
+  return { error: late ? 'not done in time' : `ended with ${signal ?? `exit code ${code}`}`, output };
+}
+
+const isOk = (result) => {
+  if (result.error !== undefined) console.log(result.output);
+  return result.error === undefined;
+};
+
+export async function footprint(host) {
+  const [ours, peer] = [await ask(host, FLAGS, 'footprint.mjs', [OURS]), await ask(host, FLAGS, 'footprint.mjs', [PEER])];
+  if (![ours, peer].every(isOk)) return false;
+  const cells = (title, of, show) => [title, show(of(ours)), show(of(peer)), (of(ours) / of(peer)).toFixed(2)];
+  const rows = [
+    cells('`require`', ({ requireMs }) => requireMs, time),
+    cells('resident memory of an idle isolate with a context', ({ perIsolate }) => perIsolate, megabytes),
+    cells('threads, with 1,000 idle isolates', (result) => result.threads, String),
+    ...lifecycles.filter(({ id }) => id in ours.grown).map(({ id, title }) => [
+      `${title}: more resident after 200`, megabytes(ours.grown[id]), megabytes(peer.grown[id]), '',
+    ]),
+  ];
+  const table = tableOf(`Each library in a process of its own, on ${host.name}:`, ['', OURS, PEER, 'ratio'], rows);
+  console.log(table);
+  publish(`footprint-${host.name}`, { [OURS]: ours, [PEER]: peer }, table);
+  return true;
+}
+
+const MEASURES = [
+  { key: 'perSecond', title: 'Isolates with a context made in a second', y: 'isolates / s', show: (value) => String(Math.round(value)), scale: (value) => value },
+  { key: 'bytesEach', title: 'Resident memory of each', y: 'MB', show: megabytes, scale: (value) => value / MEGABYTE },
+  { key: 'evalSyncMs', title: "evalSync('1+1') of one after the other", y: 'µs', show: time, scale: (value) => value * 1_000 },
+  { key: 'evalMs', title: "eval('1+1') of one after the other", y: 'µs', show: time, scale: (value) => value * 1_000 },
+];
+
+export async function scale(host) {
+  const results = { [OURS]: {}, [PEER]: {} };
+  for (const count of COUNTS) {
+    for (const library of [OURS, PEER]) {
+      results[library][count] = await ask(host, FLAGS, 'scale.mjs', [library, count]);
+      console.log(`${library}, ${count}: ${JSON.stringify(results[library][count])}`);
+    }
+  }
+  if (!Object.values(results[OURS]).every(isOk)) return false;
+  const cell = (library, count, { key, show }) => results[library][count].error ?? show(results[library][count][key]);
+  const rows = COUNTS.map((count) => [
+    count.toLocaleString('en'),
+    ...MEASURES.flatMap((measure) => [cell(OURS, count, measure), cell(PEER, count, measure)]),
+  ]);
+  const head = ['isolates', ...MEASURES.flatMap(({ title }) => [`${title}: ${OURS}`, PEER])];
+  mkdirSync(chartsFolder, { recursive: true });
+  const charts = MEASURES.map(({ key, title, y, scale: scaled }) => {
+    const points = (library) => COUNTS.filter((count) => results[library][count].error === undefined)
+      .map((count) => [count, Math.max(scaled(results[library][count][key]), 1e-3)]);
+    writeFileSync(join(chartsFolder, `${key}.svg`), lineChart({ title, y, x: 'isolates', series: { [OURS]: points(OURS), [PEER]: points(PEER) } }));
+    return `![${title}](docs/charts/${key}.svg)`;
+  });
+  const of = (library) => Object.fromEntries(COUNTS.map((count) => {
+    const { output, ...rest } = results[library][count];
+    return [count, rest];
+  }));
+  publish(`scale-${host.name}`, { [OURS]: of(OURS), [PEER]: of(PEER) }, `${tableOf(`Many isolates at a time, on ${host.name}:`, head, rows)}\n\n${charts.join('\n')}`);
+  return true;
+}
+
+export async function others(host) {
+  const results = await ask(host, [], 'others.mjs', []);
+  if (!isOk(results)) return false;
+  const ways = [OURS, QUICKJS, 'node:vm', 'worker_threads'];
+  const rows = Object.entries(results).map(([title, times]) => [title, ...ways.map((way) => (times[way] === undefined ? '' : time(times[way])))]);
+  const table = tableOf(`Beside other ways to run code apart, on ${host.name}:`, ['', ...ways], rows);
+  console.log(table);
+  publish(`others-${host.name}`, results, table);
+  return true;
+}
