@@ -8,16 +8,18 @@ const later = (ms, value) => new Promise((resolve) => setTimeout(resolve, ms, va
 let ticks = 0;
 const pulse = setInterval(() => (ticks += 1), 10);
 
-function show(title, code, { result, error, logs, durationMs, duration }) {
+function show(title, code, outcome, ms) {
+  const { result, error, logs } = outcome;
   console.log(`\n${title}`);
   for (const line of code.trim().split('\n')) console.log(`  | ${line}`);
   for (const line of logs) console.log(`  console  ${line}`);
   console.log(error === undefined ? `  result   ${JSON.stringify(result)}` : `  error    ${error}`);
-  console.log(`  after    ${durationMs ?? duration} ms`);
+  console.log(`  after    ${ms} ms`);
 }
 
 async function run(title, sandbox, code) {
-  show(title, code, await sandbox.execute(code));
+  const outcome = await sandbox.execute(code);
+  show(title, code, outcome, outcome.durationMs);
 }
 
 // 1. Host functions look synchronous to the guest, also those that return a promise.
@@ -49,7 +51,8 @@ const [oslo, lisbon] = await Promise.all([
 await mail.send({ to: 'all@example.org' }).catch((error) => console.warn(error.message));
 return { warmer: lisbon.degrees > oslo.degrees ? lisbon.city : oslo.city };
 `;
-show('An agent with tools: two calls at once, one refused', agentCode, await agent.execute(agentCode, tools, callTool));
+const answer = await agent.execute(agentCode, tools, callTool);
+show('An agent with tools: two calls at once, one refused', agentCode, answer, answer.duration);
 
 // 3. A loop that V8 by default compiles to code which nothing stops.
 const before = ticks;
