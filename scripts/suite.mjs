@@ -1,6 +1,6 @@
 // Runs every __test__/**/*.test.mjs on every host, several at a time, each file in a process of its own. Many tests are about time and
 // memory, whose limits hold on a machine that is not overloaded: what fails beside others runs again, alone, at most twice, and the last run
-// counts. Every failure is printed all the same; when many files fail, nothing is run again.
+// counts. Failures are printed at the end, those that did not come again, too; when many files fail, nothing is run again.
 // `node scripts/suite.mjs [--host node24,bun] [--file wire] [--limit seconds]`
 
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -16,7 +16,7 @@ const AT_A_TIME = 3;
 const MOST_AGAIN = 16;
 const TIMES_AGAIN = 2;
 /** What has not begun again by then counts as it failed. */
-const AGAIN_LIMIT_MS = 480_000;
+const AGAIN_LIMIT_MS = 600_000;
 const PATH_SEPARATOR = ' > ';
 /** Bun and Deno list files as suites. */
 const FILE = /\.(mjs|ts)$/;
@@ -103,12 +103,13 @@ async function runFile(host, file, limitSeconds, folder) {
   return { ...tests, ms: result.ms };
 }
 
-function print(host, file, result) {
-  const { passed, skipped, failures, ms } = result;
+function print(mark, host, file, { passed, skipped, failures, ms }) {
   const counts = [`${passed} passed`, failures.length && `${failures.length} failed`, skipped && `${skipped} skipped`];
-  const mark = failures.length > 0 ? 'FAIL' : 'ok';
   const time = `${(ms / 1000).toFixed(1)} s`;
   console.log(`${mark.padEnd(4)} ${host.name.padEnd(6)} ${file}  ${counts.filter(Boolean).join(', ')}  ${time}`);
+}
+
+function printFailures({ failures }) {
   for (const { path, failure } of failures) {
     console.log(`     x ${path}\n${failure.replace(/^/gm, '       ')}`);
   }
@@ -125,42 +126,47 @@ export async function runSuite({ host, file, limit = DEFAULT_LIMIT_SECONDS } = {
   const ran = new Map(hosts.map(({ name }) => [name, 0]));
   const left = file ? [] : CHOSEN;
   const isLeft = (one, name) => left.some((rule) => name.startsWith(rule.start) && !rule.hosts.includes(one.name));
-  const queue = files.flatMap((name) => hosts.filter((one) => !isLeft(one, name)).map((one) => [one, name]));
+  const queue = files.flatMap((name) => hosts.filter((one) => !isLeft(one, name)).map((one) => ({ one, name, results: [] })));
   for (const rule of left) console.log(`     ${rule.start}… runs on ${rule.hosts.join(', ')} only: ${rule.why}`);
-  const run = async ([one, name]) => {
-    const result = await runFile(one, name, limit, folder);
-    print(one, name, result);
-    return result;
-  };
   const count = (one, { passed, failures, skipped }) => {
     total.passed += passed;
     total.failed += failures.length;
     total.skipped += skipped;
     ran.set(one.name, ran.get(one.name) + passed);
   };
-  const failed = [];
+  let failed = [];
+  const run = async ({ one, name, results }) => {
+    const result = await runFile(one, name, limit, folder);
+    results.push(result);
+    const ok = result.failures.length === 0;
+    print(ok ? 'ok' : 'x', one, name, result);
+    if (ok) count(one, result);
+    return ok;
+  };
   const worker = async () => {
-    for (let next = queue.shift(); next; next = queue.shift()) {
-      const result = await run(next);
-      if (result.failures.length > 0) failed.push({ next, result });
-      else count(next[0], result);
-    }
+    for (let next = queue.shift(); next; next = queue.shift()) if (!(await run(next))) failed.push(next);
   };
   try {
     await Promise.all(Array.from({ length: AT_A_TIME }, worker));
-    const few = failed.length <= MOST_AGAIN;
-    const named = () => failed.map(({ next: [one, name] }) => `${one.name} ${name}`).join(', ');
+    const all = failed;
     const end = performance.now() + AGAIN_LIMIT_MS;
-    for (let time = 1; few && failed.length > 0 && time <= TIMES_AGAIN; time += 1) {
-      console.log(`     again, alone: ${named()}`);
-      for (const one of failed.splice(0)) {
-        if (performance.now() < end) one.result = await run(one.next);
-        if (one.result.failures.length > 0) failed.push(one);
-        else count(one.next[0], one.result);
-      }
+    for (let time = 1; all.length <= MOST_AGAIN && failed.length > 0 && time <= TIMES_AGAIN; time += 1) {
+      console.log('     again, alone:');
+      const still = [];
+      for (const entry of failed) if (performance.now() >= end || !(await run(entry))) still.push(entry);
+      failed = still;
     }
-    for (const { next, result } of failed) count(next[0], result);
-    if (failed.length > 0) console.log(`FAIL ${named()}`);
+    for (const { one, name, results } of failed) {
+      const last = results.pop();
+      print('FAIL', one, name, last);
+      printFailures(last);
+      count(one, last);
+    }
+    for (const { one, name, results } of all) {
+      const earlier = results.filter(({ failures }) => failures.length > 0);
+      if (earlier.length > 0) console.log(`     before, ${one.name} ${name}:`);
+      for (const result of earlier) printFailures(result);
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
