@@ -1,50 +1,51 @@
 'use strict';
-// The contexts that a plugin may still know: each execution brings one. Those whose execution has ended are kept as long as they
-// have listeners, and otherwise for a while: what of the plugin refers to them only its garbage collector could tell.
+// What a plugin may still know by number: contexts, and who acts in it. What is over is kept for a while, for what of the plugin refers
+// to it only its garbage collector could tell.
 
-const { released } = require('../../error.js');
+/** @typedef {{ readonly isInUse: boolean }} Kept */
 
-/** Contexts that nobody needs for certain. */
-const MOST_IDLE = 256;
-
-/** @typedef {import('./gate.js').PluginGate} Gate */
-
-class Gates {
-  /** @type {Map<number, Gate>} the one that was used last is the last */ #all = new Map();
+/** @template {Kept} T */
+class Recent {
+  /** @type {Map<number, T>} what was used last is the last */ #all = new Map();
   #last = 0;
+  #mostIdle;
+
+  /** @param {number} mostIdle of those that are not in use */
+  constructor(mostIdle) {
+    this.#mostIdle = mostIdle;
+  }
 
   /**
-   * @param {Gate} gate
-   * @returns {number}
+   * @param {T} value
+   * @returns {number} from 1
    */
-  add(gate) {
+  add(value) {
     this.#last += 1;
-    this.#all.set(this.#last, gate);
+    this.#all.set(this.#last, value);
     this.#forgetIdle();
     return this.#last;
   }
 
   /**
    * @param {any} number
-   * @returns {Gate}
+   * @returns {T | undefined} undefined for what was over long ago
    */
   use(number) {
-    const gate = this.#all.get(number);
-    if (gate === undefined) {
-      throw released('This context belongs to an execution that has ended long ago');
+    const value = this.#all.get(number);
+    if (value !== undefined) {
+      this.#all.delete(number);
+      this.#all.set(number, value);
     }
-    this.#all.delete(number);
-    this.#all.set(number, gate);
-    return gate;
+    return value;
   }
 
   #forgetIdle() {
-    let excess = this.#all.size - MOST_IDLE;
-    for (const [number, gate] of this.#all) {
+    let excess = this.#all.size - this.#mostIdle;
+    for (const [number, value] of this.#all) {
       if (excess <= 0) {
         return;
       }
-      if (!gate.isInUse) {
+      if (!value.isInUse) {
         this.#all.delete(number);
         excess -= 1;
       }
@@ -52,4 +53,9 @@ class Gates {
   }
 }
 
-module.exports = { Gates };
+/**
+ * @template {Kept} T
+ * @typedef {Recent<T>} RecentOnes
+ */
+
+module.exports = { Recent };
