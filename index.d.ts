@@ -766,7 +766,7 @@ declare namespace ivm {
 
   /** Why an execution failed. */
   interface SandboxFailure {
-    /** Of the error; `Error` where something else was thrown. */
+    /** The error's `name`; `Error` where something else was thrown. */
     name: string;
     /** The same as `error`; of a plugin what the error itself says. */
     message: string;
@@ -829,7 +829,7 @@ declare namespace ivm {
    * to the guest: it waits until what the host's function returns has settled, and gets a structured clone of the result or an
    * `Error` with the message. The host's event loop is free meanwhile. The code sees ECMAScript's built-ins, `console`,
    * `WebAssembly` and the globals given; `globalThis` is shadowed (undefined in the code itself), and there is no `require`, `process` or `fetch`.
-   * @throws {TypeError} `ERR_INVALID_ARG` where `globals` is no object, or an option is of a wrong type or too small
+   * @throws {TypeError} `ERR_INVALID_ARG` where `globals` is no object, an option is of a wrong type or too small, or there is no such option
    */
   function createSandbox(globals: Record<string, unknown>, options?: SandboxOptions): Sandbox;
 
@@ -905,7 +905,7 @@ declare namespace ivm {
   /** A sandbox for an agent's code, which calls tools. The code has timers, as with `SandboxOptions.timers`. */
   class IsolatedVMSandbox {
     /**
-     * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type or too small
+     * @throws {TypeError} `ERR_INVALID_ARG` where there is no such option, or one is of a wrong type or too small
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `inspector`
      */
     constructor(config?: Partial<IsolatedVMSandboxConfig> | null);
@@ -1058,7 +1058,7 @@ declare namespace ivm {
    */
   class SubprocessSandbox {
     /**
-     * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type or too small
+     * @throws {TypeError} `ERR_INVALID_ARG` where there is no such option, or one is of a wrong type or too small
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` on Windows
      */
     constructor(config?: Partial<SubprocessSandboxConfig> | null);
@@ -1176,9 +1176,9 @@ declare namespace ivm {
    * `SandboxViolationError`) and is logged. Methods that return promises do so inside, the others look synchronous. Arguments
    * and results are structured clones; a function that a method returns, such as the end of a timer, can be called. Members
    * beside those named here may be functions and objects of functions, those of their classes included: whatever a URL in
-   * their arguments leads to must be permitted. The global `context` is that of the newest execution, also for what older ones go on
-   * with; code that runs beside others keeps its own in a variable. One that a plugin keeps works as long as
-   * it is used or has listeners, and for 256 further executions. Names that start with `_`, `constructor`, `prototype` and `then` are left out.
+   * their arguments leads to must be permitted. The global `context` is each execution's own, also in what it goes on with by promises and
+   * timers while others run; in handlers of events it is that of the execution which has registered them. One that a plugin keeps in a
+   * variable works as long as it is used or has listeners, and for 256 further executions. Names that start with `_`, `constructor`, `prototype` and `then` are left out.
    */
   interface SandboxContext {
     /** `trace`, `debug`, `info`, `warn`, `error` and `fatal` of it. */
@@ -1220,7 +1220,7 @@ declare namespace ivm {
     deadline?: number;
     /**
      * Hears, before the execution settles and once, what it has taken, also where it failed. `cpuMs` and `heapPeak` are the isolate's while it lasted, with
-     * what else ran there; `hostCalls` are calls of methods of its `context`. What it throws is ignored.
+     * what else ran there; `hostCalls` are the execution's own calls of methods of the host. What it throws is ignored.
      */
     onUsage?: (usage: SandboxUsage) => void;
   }
@@ -1241,7 +1241,12 @@ declare namespace ivm {
     timers?: boolean;
     /** As `SandboxOptions.maxOutputSize`, of each execution. Default: no limit but that of memory. */
     maxOutputSize?: number;
-    /** How often methods of one execution's `context` may be called; a further call throws in the plugin. Contexts that a plugin has kept count apart. Default: no limit. */
+    /**
+     * How often an execution may call methods of its host, with what it goes on with by promises and timers, through whosever `context`; a
+     * further call throws in the plugin. The delivery of an event to a handler counts apart, unless the plugin itself has emitted it while
+     * the host's `emit` ran. Where calls are limited, what goes on after 1,000 further executions and events cannot call any more.
+     * Default: no limit.
+     */
     maxApiCalls?: number;
     /** Gives plugins what is named of the web, as `SandboxOptions.web` does; `performance.now()` counts from when the isolate was made. */
     web?: boolean | readonly WebName[];
@@ -1278,7 +1283,7 @@ declare namespace ivm {
   class IsolatedVmSandbox {
     /**
      * @param logger its `child({ component: 'IsolatedVmSandbox' })` is used where there is that method
-     * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type
+     * @throws {TypeError} `ERR_INVALID_ARG` where there is no such option, or one is of a wrong type
      */
     constructor(logger?: Partial<ILogger> | null, options?: PluginSandboxOptions | null);
 
@@ -1342,7 +1347,8 @@ declare namespace ivm {
     /** `EXECUTE` where a sandbox raises it. */
     readonly operation: string;
     /**
-     * What the plugin's code failed of, and where, with the lines around, where a sandbox raises it. The code of an isolate's first execution
+     * What the plugin's code failed of, and where, with the lines around, where a sandbox raises it: name, message and stack of the error as
+     * the plugin saw it, and `code` where a limit or this library is the reason. The code of an isolate's first execution
      * is called `sandbox.js` in stacks, that of the next one `sandbox.js#2`, and so on.
      */
     readonly failure?: SandboxFailure;

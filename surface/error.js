@@ -4,7 +4,7 @@
 // shows both sides, joined by a boundary line; no object of one realm ever reaches the other.
 
 const {
-  captureStackTrace, define, Error, freeze, getOwnPropertyDescriptor, getPrototypeOf, RangeError, ReferenceError, String,
+  captureStackTrace, define, Error, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, RangeError, ReferenceError, String,
   stringIncludes, stringIndexOf, stringSlice, stringStartsWith, SyntaxError, TypeError,
 } = require('./primordials.js');
 const { TAG } = require('./protocol.js');
@@ -240,6 +240,18 @@ function constructorName(object) {
 }
 
 /**
+ * Somebody has given it a name of its own.
+ * @param {object} object
+ */
+function hasOwnName(object) {
+  try {
+    return hasOwn(object, 'name');
+  } catch {
+    return false;
+  }
+}
+
+/**
  * The fault carrier of a thrown object. Only class, message, stack and name survive, and a code where it is one of ours.
  * A thrown primitive is no fault; its caller packs it as `TAG.THROWN`.
  * @param {object} thrown
@@ -254,7 +266,7 @@ function faultOf(thrown, showPaths) {
   if (!standard && message === undefined && stack === undefined) {
     return [TAG.FAULT, 'Error', undefined, NOT_AN_ERROR, '', undefined];
   }
-  const name = standard ? undefined : textOf(thrown, 'name');
+  const name = standard && !hasOwnName(thrown) ? undefined : textOf(thrown, 'name');
   const frames = stack === undefined ? '' : framesOf(stack);
   const code = textOf(thrown, 'code');
   return [

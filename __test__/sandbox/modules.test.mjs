@@ -299,7 +299,10 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       wrong([], '`modules` must be an object of sources by name');
       wrong({ a: 1 }, '`modules["a"]` must be a string');
       wrong({ a: '', './a': '' }, '`modules` must be free of two names for one place: "a" and "./a"');
-      wrong({ './sandbox.js': '' }, '`modules` must be free of "./sandbox.js", which is the code itself');
+      for (const name of ['sandbox.js', './sandbox.js', 'x/../sandbox.js', 'sandbox.js#2', './sandbox.js#2', 'sandbox.js#x', 'sandbox.js:1', 'sandbox.js:1:1)']) {
+        wrong({ [name]: '' }, `\`modules\` must be free of ${JSON.stringify(name)}, which is the code itself`);
+      }
+      for (const name of ['sandbox.json', 'my-sandbox.js', 'lib/sandbox.js', 'sandbox.jsx', 'sandbox.js?2']) assert.ok(make({ modules: { [name]: '' } }));
       for (const name of ['', 'a\0b', 'x'.repeat(1_001), 'https://[']) {
         assert.throws(() => make({ modules: { [name]: '' } }), { code: 'ERR_INVALID_ARG', message: /the source of a module whose name is a URL or a path/ });
       }

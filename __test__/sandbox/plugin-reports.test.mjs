@@ -128,6 +128,50 @@ describe('plugins: failure', () => {
     sandbox.disposeAll();
   });
 
+  test('has the name of the error', async () => {
+    class Broken extends Error {
+      name = 'Broken';
+    }
+    const context = hostContext({ shop: { fail() { throw new Broken('from the host'); }, async reject() { throw Object.assign(new TypeError('later'), { name: 'Named' }); } } });
+    const { sandbox, execute } = await plugin({}, { context });
+    for (const [code, name, message] of [
+      ['throw Object.assign(new Error("m"), { name: "QuotaError" })', 'QuotaError', 'm'],
+      ['throw Object.defineProperty(new TypeError("m"), "name", { get: () => "Got" })', 'Got', 'm'],
+      ['class OwnError extends RangeError { constructor(m) { super(m); this.name = "OwnError" } } throw new OwnError("m")', 'OwnError', 'm'],
+      ['class Unnamed extends RangeError {} throw new Unnamed("m")', 'RangeError', 'm'],
+      ['throw new URIError("m")', 'URIError', 'm'], ['throw new AggregateError([], "m")', 'AggregateError', 'm'], ['throw new SyntaxError("m")', 'SyntaxError', 'm'],
+      ['throw "text"', 'Error', 'text'], ['throw { name: "Object", message: "m" }', 'Object', 'm'],
+      ['context.shop.fail()', 'Broken', 'from the host'],
+    ]) {
+      for (const whole of [`{ ${code} }`, `(async () => { await null; ${code} })()`]) {
+        const error = await errorOf(execute(whole));
+        assert.ok(error instanceof PluginError);
+        assert.deepEqual([whole, error.failure.name, error.failure.message, error.failure.stack.split('\n')[0]], [whole, name, message, `${name}: ${message}`]);
+      }
+    }
+    const later = await errorOf(execute('context.shop.reject()'));
+    assert.deepEqual([later.failure.name, later.cause.name, later.cause instanceof TypeError], ['Named', 'Named', true]);
+    const denied = await errorOf(execute('context.eventBus.on("secret", () => {})'));
+    assert.deepEqual([denied.name, denied.failure.name, denied.failure.code, denied.failure.line], ['SandboxViolationError', 'SandboxViolationError', undefined, 1]);
+    sandbox.disposeAll();
+  });
+
+  test('is there whatever a plugin has failed of', async () => {
+    const { sandbox, execute } = await plugin({ maxOutputSize: 100 });
+    const failures = [
+      ['"x".repeat(200)', 'RangeError', 'ERR_ISOLATE_LIMIT'], ['(() => {})', 'TypeError', 'ERR_ISOLATE_TRANSFER'], ['new Promise(() => {})', 'Error', 'ERR_ISOLATE_DEADLINE', { deadline: 300 }],
+      ['context.logger.info(() => {})', 'TypeError', undefined],
+    ];
+    for (const [code, name, own, options] of failures) {
+      const { failure } = await errorOf(execute(code, options));
+      assert.deepEqual([code, failure.name, failure.code, failure.stack.startsWith(`${name}: ${failure.message}`)], [code, name, own, true]);
+    }
+    const ended = execute('new Promise(() => {})');
+    sandbox.disposeAll();
+    const { failure } = await errorOf(ended);
+    assert.deepEqual([failure.name, failure.code], ['Error', 'ERR_ISOLATE_DISPOSED']);
+  });
+
   test('shows nothing of where the host\'s code lies', async () => {
     const context = hostContext({ shop: { fail() { throw new Error('from the host'); } } });
     const { sandbox, execute } = await plugin({}, { context });
@@ -208,6 +252,20 @@ describe('plugins: onLog', () => {
     assert.equal(await other.execute('console.log(1); 4'), 4);
     sandbox.disposeAll();
     other.sandbox.disposeAll();
+  });
+
+  test('very many values at a time', async () => {
+    const heard = [];
+    const logger = rememberingLogger();
+    const { sandbox, execute } = await plugin({ onLog: (entry) => { heard.push(entry.message); } }, { logger });
+    for (const code of ['console.log(...list)', 'console.log(...list, () => {})', 'console.log.apply(null, list)']) {
+      await execute(`{ const list = new Array(100_000).fill(7); ${code} }`);
+      await until(() => heard.length === 1);
+      assert.equal(heard.splice(0)[0], `${'7 '.repeat(5_000)}...`);
+      const [[, , { args }]] = logger.of('debug', 'Plugin console.log').splice(-1);
+      assert.deepEqual([args.length, args[99], args[100]], [101, 7, code.includes('()') ? '[99901 more]' : '[99900 more]']);
+    }
+    sandbox.disposeAll();
   });
 
   test('what a plugin tampers with', async () => {

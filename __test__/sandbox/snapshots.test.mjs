@@ -128,6 +128,59 @@ test('plugins keep what they change', async () => {
   assert.deepEqual(await sandbox.executeInSandbox(two, 'check(1)', {}), [false, 1, 42]);
 });
 
+describe('names that the snapshot has as properties of globalThis', () => {
+  const NAMES = ['console', 'setTimeout', 'URL', 'atob', 'crypto', 'performance', 'global', 'rate', 'f', 'shop', 'context', 'pluginId'];
+  const ways = {
+    assigned: (name) => `globalThis.${name} = 'mine';`,
+    'as accessors': (name) => `Object.defineProperty(globalThis, '${name}', { get() { return 'mine' }, set() { throw new Error('set') }, configurable: true });`,
+    'read-only': (name) => `Object.defineProperty(globalThis, '${name}', { value: 'mine', configurable: true });`,
+    'not configurable': (name) => `Object.defineProperty(globalThis, '${name}', { value: 'mine', writable: true });`,
+    'inherited, as accessors': (name) => `Object.defineProperty(Object.getPrototypeOf(globalThis), '${name}', { get() { return 'mine' }, set() { throw new Error('set') } });`,
+  };
+  const SEEN = '[typeof console.log, typeof setTimeout, new URL("https://a.b/c").pathname, atob("YQ=="), typeof crypto.randomUUID(), typeof performance.now()';
+  const COMMON = ['function', 'function', '/c', 'a', 'string', 'number'];
+  for (const [how, way] of Object.entries(ways)) {
+    test(how, async () => {
+      const snapshot = Isolate.createSnapshot([{ code: NAMES.map(way).join('\n') }]);
+      const tools = [{ name: 'shop:price', description: '' }];
+      const outcomes = [
+        await createSandbox({ rate: 2, f: () => 3 }, { snapshot, timers: true, web: true }).execute(`${SEEN}, rate, f()]`),
+        await new IsolatedVMSandbox({ snapshot, web: true }).execute(`return ${SEEN}, global === globalThis, await shop.price()]`, tools, async () => 4),
+        ...(process.platform === 'win32' ? [] : [await new SubprocessSandbox({ snapshot, web: true, poolSize: 0 }).execute(`return ${SEEN}, global === globalThis, await shop.price()]`, tools, async () => 4)]),
+      ];
+      const plugins = new IsolatedVmSandbox(null, { snapshot, timers: true, web: true });
+      const isolate = await plugins.createIsolate({ id: 'p' });
+      const seen = [...outcomes.map(({ result, error }) => error ?? result), await plugins.executeInSandbox(isolate, `${SEEN}, global === globalThis, context.config.a, pluginId]`, { config: { a: 5 } })];
+      assert.deepEqual(seen, [[...COMMON, 2, 3], ...outcomes.slice(1).map(() => [...COMMON, true, 4]), [...COMMON, true, 5, 'p']]);
+      plugins.disposeAll();
+    });
+  }
+
+  test('those that nobody can change are refused by name', async () => {
+    const told = (name) => `\`snapshot\` has made it impossible to give the code \`${name}\`, which the sandbox has`;
+    for (const code of [
+      'Object.defineProperty(globalThis, "NAME", { value: 1, writable: false, configurable: false });', 'Object.defineProperty(globalThis, "NAME", { get() {}, configurable: false });',
+    ]) {
+      const holding = (own) => Isolate.createSnapshot([{ code: code.replaceAll('NAME', own) }]);
+      for (const own of ['console', 'rate']) {
+        const { error, failure } = await createSandbox({ rate: 2 }, { snapshot: holding(own) }).execute('1');
+        assert.deepEqual([error, failure.name, failure.code], [told(own), 'TypeError', 'ERR_INVALID_ARG']);
+      }
+      for (const own of ['console', 'global', 'shop']) {
+        const { error } = await new IsolatedVMSandbox({ snapshot: holding(own) }).execute('return 1', [{ name: 'shop:price', description: '' }], noTools);
+        assert.equal(error, told(own));
+      }
+      for (const own of ['console', 'global', 'context', 'pluginId']) {
+        const { message } = await new IsolatedVmSandbox(null, { snapshot: holding(own) }).createIsolate({ id: 'p' }).then(assert.fail, (error) => error);
+        assert.equal(message, `Plugin execution failed: ${told(own)}`);
+      }
+    }
+    const { error } = await new IsolatedVMSandbox({ snapshot: Isolate.createSnapshot([{ code: 'var shop = Object.freeze({});' }]) })
+      .execute('return 1', [{ name: 'shop:price', description: '' }], noTools);
+    assert.equal(error, told('price'));
+  });
+});
+
 test('globals and tools come after what the snapshot holds', async () => {
   const snapshot = Isolate.createSnapshot([{ code: 'var rate = 1; var shop = { open: true, price: 1 }; function log() {} let kept = rate;' }]);
   const sandbox = createSandbox({ rate: 2, log: (text) => `logged ${text}` }, { snapshot });

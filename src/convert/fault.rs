@@ -71,7 +71,7 @@ pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Loc
 }
 
 /// What survives of a thrown object: standard errors are known by their constructor's name, others by having a message
-/// or a stack. `None` when the guest is being stopped.
+/// or a stack. Standard ones may have been given another name. `None` when the guest is being stopped.
 fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Fault> {
     let made_by = object.get_constructor_name();
     let made_by = beginning(scope, made_by, MOST_NAME).to_string();
@@ -82,7 +82,7 @@ fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>)
     if !standard && message.is_none() && stack.is_none() {
         return Some(Fault::error(NOT_AN_ERROR));
     }
-    let name = if standard { None } else { read_text(scope, object, "name")? };
+    let name = if standard && !has_own(scope, object, "name")? { None } else { read_text(scope, object, "name")? };
     Some(Fault::Error(Box::new(ErrorFault {
         class,
         name: name.filter(|name| name.to_string() != class.name()),
@@ -90,6 +90,14 @@ fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>)
         stack: stack.map_or_else(|| Text::from(""), |stack| frames_of(&stack)),
         code: None,
     })))
+}
+
+/// Whether an object has a property itself, as far as that can be told; `None` when the guest is being stopped.
+fn has_own(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, key: &str) -> Option<bool> {
+    v8::tc_scope!(let scope, scope);
+    let key = v8::String::new(scope, key)?;
+    let has = object.has_own_property(scope, key.into());
+    if scope.has_terminated() { None } else { Some(has.unwrap_or(false)) }
 }
 
 /// A property as text, as far as reading it succeeds; `None` when the guest is being stopped.

@@ -14,7 +14,7 @@ use super::spare::{self, outfit};
 use super::streams::Origin;
 use super::{carrier, engine as whole, process};
 use crate::engine;
-use crate::isolate::{Kind, Remote, Settings};
+use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::protocol::mode;
 use crate::ops::{self, Args, Prepared};
 use crate::sandbox::{
@@ -249,7 +249,8 @@ pub(super) fn modules_of(args: &mut Args) -> Result<Option<Modules>, Fault> {
 
 /// `equip(request, context, web, timers, index, sources, logLength)`: puts into a context what sandboxes have; `web` is which names of the
 /// web, `timers` who hears of what fails in them, if there are to be any, the next two what can be imported. The outcome, which settles
-/// `request`, is a reference to what makes text of a console's arguments, of `logLength` characters, if that is given.
+/// `request`, is a reference to a list of functions for the library's code there: `sandbox::equip` says which; text of a console's
+/// arguments is of `logLength` characters, if that is given.
 pub unsafe extern "C" fn equip(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, context, web, timers, index, sources, log_length, ..] = args else {
@@ -277,6 +278,41 @@ pub unsafe extern "C" fn equip(env: sys::napi_env, info: sys::napi_callback_info
         };
         let prepared = sandbox::equip(&context, Equipment { timers, web, modules, log_length });
         finish(js, local, mode::ASYNC, request, prepared)
+    })
+}
+
+/// `enact(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, which is called `file` in stacks, for the
+/// actor that the function behind the reference `begin` makes of the arguments. `request` is settled by a clone of its last value.
+pub unsafe extern "C" fn enact(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, context, begin, code, file, timeout, deadline, rest @ ..] = args else {
+            return Err(super::js::Refused);
+        };
+        let request = js.read_number(*request)? as i64;
+        let context = local.handle(js.read_number(*context)? as usize);
+        let begin = local.handle(js.read_number(*begin)? as usize);
+        let (code, file) = (carrier::read(js, local, *code)?, carrier::read(js, local, *file)?);
+        let limits = [*timeout, *deadline].map(|limit| js.read_number(limit).map(ops::milliseconds));
+        let [timeout, deadline] = limits;
+        let limits = Limits::new(timeout?, deadline?);
+        let (
+            Some(Value::Handle(Handle::Context(context))),
+            Some(Value::Handle(Handle::Reference(begin))),
+            Ok(Value::String(code)),
+            Ok(Value::String(file)),
+        ) = (context, begin, code, file)
+        else {
+            return Err(super::js::Refused);
+        };
+        let mut arguments = Vec::with_capacity(rest.len());
+        for carrier in rest {
+            match carrier::read(js, local, *carrier)? {
+                Ok(value) => arguments.push(value),
+                Err(fault) => return finish(js, local, mode::ASYNC, request, Prepared::from(fault)),
+            }
+        }
+        let enactment = sandbox::Enactment { begin, arguments, code, file, limits };
+        finish(js, local, mode::ASYNC, request, sandbox::enact(&context, enactment))
     })
 }
 
@@ -420,6 +456,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"meter", js.function("meter", Some(spare::meter), data)?),
             (c"rouse", js.function("rouse", Some(spare::rouse), data)?),
             (c"execute", js.function("execute", Some(execute), data)?),
+            (c"enact", js.function("enact", Some(enact), data)?),
             (c"adoptModule", js.function("adoptModule", Some(adopt), data)?),
             (c"executeApart", js.function("executeApart", Some(process::execute), data)?),
             (c"terminateApart", js.function("terminateApart", Some(process::terminate), data)?),

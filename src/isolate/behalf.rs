@@ -1,5 +1,6 @@
-//! On behalf of which asynchronous call of its host a guest acts. V8 keeps the number with every continuation: what runs
-//! after an `await` acts on behalf of the same call as what ran before. Guests cannot see it.
+//! On behalf of whom a guest acts: of which asynchronous call of its host, and, where several do things in one realm, for which of
+//! them. V8 keeps that with every continuation: what runs after an `await` acts on behalf of the same as what ran before. Guests cannot
+//! see it.
 
 use super::Guest;
 
@@ -27,5 +28,59 @@ pub fn begin(scope: &v8::PinScope<'_, '_>, guest: &Guest) {
 /// The host's number for the call; 0 for none.
 pub fn current(scope: &v8::PinScope<'_, '_>) -> i64 {
     let data = scope.get_continuation_preserved_embedder_data();
-    v8::Local::<v8::Number>::try_from(data).map_or(0, |request| request.value() as i64)
+    let request = match v8::Local::<v8::Array>::try_from(data) {
+        Ok(both) => both.get_index(scope, REQUEST),
+        Err(_) => Some(data),
+    };
+    request
+        .and_then(|request| v8::Local::<v8::Number>::try_from(request).ok())
+        .map_or(0, |request| request.value() as i64)
+}
+
+/// Where an actor is known, both are kept in a list.
+const REQUEST: u32 = 0;
+const ACTOR: u32 = 1;
+
+/// For whom the guest acts, where somebody has said so.
+pub fn actor<'s>(scope: &v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Value>> {
+    let both = v8::Local::<v8::Array>::try_from(scope.get_continuation_preserved_embedder_data()).ok()?;
+    both.get_index(scope, ACTOR)
+}
+
+/// Acts from now on, until told otherwise, for `actor`, on behalf of the same call.
+pub fn act_for(scope: &v8::PinScope<'_, '_>, actor: v8::Local<'_, v8::Value>) {
+    let request = v8::Number::new(scope, current(scope) as f64).into();
+    let both = v8::Array::new_with_elements(scope, &[request, actor]);
+    scope.set_continuation_preserved_embedder_data(both.into());
+}
+
+/// Runs `work` for `actor`, on behalf of the same call.
+pub fn within_actor<'s, 'i, T>(
+    scope: &mut v8::PinScope<'s, 'i>,
+    actor: v8::Local<'_, v8::Value>,
+    work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> T,
+) -> T {
+    let before = scope.get_continuation_preserved_embedder_data();
+    act_for(scope, actor);
+    let result = work(scope);
+    scope.set_continuation_preserved_embedder_data(before);
+    result
+}
+
+/// What [`within_kept`] takes up again.
+pub fn keep(scope: &v8::PinScope<'_, '_>) -> v8::Global<v8::Value> {
+    v8::Global::new(scope, scope.get_continuation_preserved_embedder_data())
+}
+
+/// Runs `work` on behalf of whom something was kept for.
+pub fn within_kept<'s, 'i, T>(
+    scope: &mut v8::PinScope<'s, 'i>,
+    kept: v8::Local<'_, v8::Value>,
+    work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> T,
+) -> T {
+    let before = scope.get_continuation_preserved_embedder_data();
+    scope.set_continuation_preserved_embedder_data(kept);
+    let result = work(scope);
+    scope.set_continuation_preserved_embedder_data(before);
+    result
 }

@@ -10,7 +10,7 @@ use crate::convert::{self, cap};
 use crate::guest::outgoing;
 use crate::isolate::Place;
 use crate::ops;
-use crate::value::{Callable, Text, Value};
+use crate::value::{Callable, Fault, Text, Value};
 
 /// Bytes that all lines may take; a last line tells when they do.
 const MOST_BYTES: usize = 8 << 20;
@@ -95,7 +95,13 @@ fn stream(scope: &mut v8::PinScope<'_, '_>, listener: &Arc<Callable>, level: &st
 }
 
 /// Puts the log functions on the realm's `console`.
-pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Object>) -> Option<()> {
+pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Object>) -> Result<(), Fault> {
+    let console = make(scope).ok_or(Fault::Stopped)?;
+    let name = convert::text_to_v8(scope, &Text::from("console"))?;
+    put(scope, global, name.into(), console.into())
+}
+
+fn make<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
     let console = v8::Object::new(scope);
     for (index, level) in (0..).zip(LEVELS) {
         let data = v8::Integer::new(scope, index).into();
@@ -104,12 +110,10 @@ pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Objec
         function.set_name(name);
         console.create_data_property(scope, name.into(), function.into())?;
     }
-    let name = v8::String::new(scope, "console")?;
-    put(scope, global, name.into(), console.into())?;
-    Some(())
+    Some(console)
 }
 
-/// A function that makes of console arguments what a log has of them, of so many characters at the most.
+/// A function that makes of a list of console arguments what a log has of them, of so many characters at the most.
 pub fn formatter<'s>(scope: &mut v8::PinScope<'s, '_>, most: usize) -> Option<v8::Local<'s, v8::Function>> {
     let data = v8::Number::new(scope, most as f64).into();
     v8::Function::builder(format).data(data).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)
@@ -122,8 +126,10 @@ fn format<'s>(
 ) {
     let _lifted = cap::lift();
     let most = args.data().number_value(scope).map_or(0, |most| most as usize);
+    let Ok(list) = v8::Local::<v8::Array>::try_from(args.get(0)) else { return };
     let mut line = Vec::new();
-    if append_all(scope, &args, &mut line, most).is_none() {
+    // Not as arguments: more than the stack has room for may be logged.
+    if append_all(scope, list.length(), |scope, index| list.get_index(scope, index), &mut line, most).is_none() {
         return;
     }
     cut(&mut line, most);
@@ -155,7 +161,10 @@ fn log<'s>(
     let most = session.logs.logging.most_length;
     let mut line = Vec::new();
     let written = match session.logs.logging.style {
-        LogStyle::Plain | LogStyle::Marked => append_all(scope, &args, &mut line, most),
+        LogStyle::Plain | LogStyle::Marked => {
+            let argument = |_: &mut _, index: u32| Some(args.get(index as i32));
+            append_all(scope, args.length().unsigned_abs(), argument, &mut line, most)
+        }
         LogStyle::Tagged => append_data(scope, &args, &mut line, most),
     };
     if written.is_none() {
@@ -168,18 +177,20 @@ fn log<'s>(
     }
 }
 
-/// All arguments with spaces between.
-fn append_all<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    args: &v8::FunctionCallbackArguments<'s>,
+/// So many values with spaces between.
+fn append_all<'s, 'i>(
+    scope: &mut v8::PinScope<'s, 'i>,
+    count: u32,
+    value_at: impl Fn(&mut v8::PinScope<'s, 'i>, u32) -> Option<v8::Local<'s, v8::Value>>,
     line: &mut Vec<u16>,
     most: usize,
 ) -> Option<()> {
-    for index in 0..args.length() {
+    for index in 0..count {
         if index > 0 {
             line.push(u16::from(b' '));
         }
-        append(scope, args.get(index), line, most)?;
+        let value = value_at(scope, index)?;
+        append(scope, value, line, most)?;
         if line.len() > most {
             break;
         }

@@ -7,7 +7,7 @@ use super::modules::{Graph, name};
 use super::outfit::{names, put};
 use super::session::is_for_modules;
 use super::timers::{self, Timers};
-use super::{Body, Sources, console, shadows};
+use super::{Body, Sources, actors, console, shadows};
 use crate::convert;
 use crate::isolate::{Limits, Place, Remote};
 use crate::ops::{self, Prepared, Transfer};
@@ -23,8 +23,8 @@ pub struct Equipment {
     pub log_length: Option<usize>,
 }
 
-/// Puts it into the context, which must be the only one of its isolate that gets any, before other code runs there. Gives what makes text
-/// of a console's arguments, if that is wanted.
+/// Puts it into the context, which must be the only one of its isolate that gets any, before other code runs there. Gives a list of
+/// functions for the library's code there: those of [`actors`], and what makes text of a list of a console's arguments, if that is wanted.
 pub fn equip(context: &ContextHandle, equipment: Equipment) -> Prepared {
     let Some(remote) = Remote::from_owner(context.slot.owner()) else {
         return Prepared::from(ops::malformed());
@@ -33,9 +33,13 @@ pub fn equip(context: &ContextHandle, equipment: Equipment) -> Prepared {
     let work = ops::work_in_realm(Arc::clone(&context.slot), move |scope, at| {
         let log_length = equipment.log_length;
         install(scope, at, &weak, equipment)?;
-        let Some(length) = log_length else { return Ok(Value::Undefined) };
-        let formatter = console::formatter(scope, length).ok_or(Fault::Stopped)?;
-        ops::transfer_out(scope, at, formatter.into(), Transfer(Transfer::REFERENCE))
+        let mut functions = Vec::from(actors::functions(scope).ok_or(Fault::Stopped)?);
+        if let Some(length) = log_length {
+            functions.push(console::formatter(scope, length).ok_or(Fault::Stopped)?);
+        }
+        let functions: Vec<_> = functions.into_iter().map(v8::Local::<v8::Value>::from).collect();
+        let functions = v8::Array::new_with_elements(scope, &functions);
+        ops::transfer_out(scope, at, functions.into(), Transfer(Transfer::REFERENCE))
     });
     Prepared::Enter { remote, limits: Limits::standard(), work }
 }
@@ -56,9 +60,7 @@ fn install(
         let reporter: Arc<dyn Answer> = Arc::new(Reporter { function, remote });
         let timers = Timers::new(&at.guest.remote()?, Box::new(move || Some(Arc::clone(&reporter))));
         timers::begin(scope, &timers);
-        if timers::install(scope, global).is_none() {
-            return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
-        }
+        timers::install(scope, global)?;
     }
     if let Some(sources) = equipment.modules {
         Graph::install(scope, sources);
@@ -78,13 +80,15 @@ fn check_names(
     web: Names,
 ) -> Result<(), Fault> {
     let names: Vec<_> = names(timers, web).chain(OWN).map(Text::from).collect();
+    // This may well be somebody's name for the same.
+    let global_name = Text::from("global");
     let mark = v8::Object::new(scope).into();
-    for name in &names {
+    for name in names.iter().chain([&global_name]) {
         let key = convert::text_to_v8(scope, name)?;
-        put(scope, global, key.into(), mark).ok_or(Fault::Stopped)?;
+        put(scope, global, key.into(), mark)?;
     }
     shadows::check(scope, global, names.iter().cloned())?;
-    for name in &names {
+    for name in names.iter().chain([&global_name]) {
         let key = convert::text_to_v8(scope, name)?;
         // What the snapshot has declared by `var` stays, and is overwritten.
         global.delete(scope, key.into()).ok_or(Fault::Stopped)?;

@@ -1,6 +1,7 @@
 //! The ready-made sandboxes, native: one call in, one completion out. Each execution has an isolate of its own, which nobody has
 //! used before it and which is disposed with it.
 
+mod actors;
 mod builtins;
 pub mod console;
 mod equip;
@@ -15,6 +16,7 @@ mod warm;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use actors::{Enactment, enact};
 pub use builtins::RECIPE as BUILTINS;
 pub use equip::{Equipment, adopt, equip};
 pub use modules::Sources;

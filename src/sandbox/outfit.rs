@@ -8,7 +8,7 @@ use super::{Names, console, timers};
 use crate::convert;
 use crate::engine::Snapshot;
 use crate::isolate::{Guest, IsolateScope, Prepare, Realm, Settings};
-use crate::value::{Fault, Text};
+use crate::value::{Code, ErrorClass, Fault, Text};
 use crate::web;
 
 /// Isolates of equal outfits can take each other's place.
@@ -102,30 +102,38 @@ pub fn names(timers: bool, web: Names) -> impl Iterator<Item = &'static str> {
 
 fn furnish(scope: &mut v8::PinScope<'_, '_>, shadow_global: bool, timers: bool) -> Result<(), Fault> {
     v8::tc_scope!(let scope, scope);
-    let failed = |scope: &mut _| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped);
     let global = scope.get_current_context().global(scope);
-    if console::install(scope, global).is_none() || (timers && timers::install(scope, global).is_none()) {
-        return Err(failed(scope));
+    console::install(scope, global)?;
+    if timers {
+        timers::install(scope, global)?;
     }
-    if !shadow_global {
-        let key = convert::text_to_v8(scope, &Text::from("global"))?;
-        if put(scope, global, key.into(), global.into()).is_none() {
-            return Err(failed(scope));
-        }
+    if shadow_global {
+        return Ok(());
     }
-    Ok(())
+    let key = convert::text_to_v8(scope, &Text::from("global"))?;
+    put(scope, global, key.into(), global.into())
 }
 
-/// Makes `value` a property of `object`, whatever the user's own code has made of it. `None` where that code has thrown.
+/// Makes `value` a property of `object`, whatever the user's own code has made of it, as far as the language allows that.
 pub fn put(
     scope: &mut v8::PinScope<'_, '_>,
     object: v8::Local<'_, v8::Object>,
     key: v8::Local<'_, v8::Name>,
     value: v8::Local<'_, v8::Value>,
-) -> Option<()> {
-    if !object.create_data_property(scope, key, value)? {
+) -> Result<(), Fault> {
+    v8::tc_scope!(let scope, scope);
+    let done = match object.create_data_property(scope, key, value) {
         // What a script has declared cannot be configured any more.
-        object.define_property(scope, key, &v8::PropertyDescriptor::new_from_value(value))?;
+        Some(false) => object.define_property(scope, key, &v8::PropertyDescriptor::new_from_value(value)),
+        done => done,
+    };
+    match done {
+        Some(true) => Ok(()),
+        Some(false) => {
+            let name = key.to_rust_string_lossy(scope);
+            let message = format!("`snapshot` has made it impossible to give the code `{name}`, which the sandbox has");
+            Err(Fault::coded(ErrorClass::TypeError, &message, Code::InvalidArgument))
+        }
+        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
-    Some(())
 }

@@ -273,9 +273,7 @@ fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &Place, spec: &Spec) ->
         let Some((key, value)) = pair else {
             return Err(failed(scope));
         };
-        if put(scope, global, key.into(), value).is_none() {
-            return Err(failed(scope));
-        }
+        put(scope, global, key.into(), value)?;
         names.push(convert::text_from_v8(scope, key, usize::MAX)?);
     }
     check_names(scope, global, spec, names)

@@ -38,8 +38,9 @@ struct Timer {
     /// In the guest's heap, where they count.
     arguments: Option<v8::Global<v8::Array>>,
     repeat: Option<Duration>,
-    /// On behalf of which call it was set, and under which limits.
+    /// On behalf of which call it was set, and of whom, and under which limits.
     request: i64,
+    setter: v8::Global<v8::Value>,
     limits: Limits,
     /// Held for as long as the timer is pending.
     alarm: Option<Alarm>,
@@ -151,7 +152,7 @@ pub fn begin(isolate: &mut v8::Isolate, timers: &Arc<Timers>) {
 }
 
 /// Puts the functions on the global object, which do nothing before [`begin`].
-pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Object>) -> Option<()> {
+pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Object>) -> Result<(), Fault> {
     let functions = [
         (v8::Function::builder(set_timeout), 1),
         (v8::Function::builder(set_interval), 1),
@@ -162,12 +163,13 @@ pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Objec
         (v8::Function::builder(queue_microtask), 1),
     ];
     for (name, (builder, length)) in NAMES.into_iter().zip(functions) {
-        let name = v8::String::new(scope, name)?;
-        let function = builder.length(length).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)?;
+        let name = v8::String::new(scope, name).ok_or(Fault::Stopped)?;
+        let builder = builder.length(length).constructor_behavior(v8::ConstructorBehavior::Throw);
+        let function = builder.build(scope).ok_or(Fault::Stopped)?;
         function.set_name(name);
         put(scope, global, name.into(), function.into())?;
     }
-    Some(())
+    Ok(())
 }
 
 fn set_timeout<'s>(
@@ -252,6 +254,7 @@ fn set<'s>(
         arguments: arguments.map(|arguments| v8::Global::new(scope, arguments)),
         repeat: (kind == Kind::Interval).then_some(delay),
         request: behalf::current(scope),
+        setter: behalf::keep(scope),
         limits,
         alarm: (kind != Kind::Immediate).then(|| timers.fire_at(id, Instant::now() + delay)),
         posted: false,
@@ -273,6 +276,7 @@ fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, timers: &Arc<Timer
     timer.posted = false;
     let callback = v8::Local::new(scope, &timer.callback);
     let arguments = timer.arguments.as_ref().map(|arguments| v8::Local::new(scope, arguments));
+    let setter = v8::Local::new(scope, &timer.setter);
     let finished = match timer.repeat {
         Some(delay) => {
             timer.alarm = Some(timers.fire_at(id, Instant::now() + delay));
@@ -285,7 +289,7 @@ fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, timers: &Arc<Timer
     let realm = guest.spare_realm(scope);
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
-    behalf::within(scope, guest, |scope| {
+    behalf::within_kept(scope, setter, |scope| {
         v8::tc_scope!(let scope, scope);
         let mut list = Vec::new();
         if let Some(arguments) = arguments {

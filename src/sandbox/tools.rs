@@ -26,7 +26,7 @@ pub fn install(
             Some(Ok(object)) => object,
             _ => {
                 let object = v8::Object::new(scope);
-                put(scope, global, namespace.into(), object.into()).ok_or(Fault::Stopped)?;
+                put(scope, global, namespace.into(), object.into())?;
                 object
             }
         };
@@ -41,7 +41,7 @@ pub fn install(
             .ok_or(Fault::Stopped)?;
         let method = convert::text_to_v8(scope, &tool.method)?;
         function.set_name(method);
-        object.create_data_property(scope, method.into(), function.into()).ok_or(Fault::Stopped)?;
+        put(scope, object, method.into(), function.into())?;
     }
     Ok(())
 }

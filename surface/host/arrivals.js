@@ -6,6 +6,7 @@
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 const { CODE } = require('../error.js');
+const { alone } = require('../primordials.js');
 const { TAG } = require('../protocol.js');
 const { MOST_WEIGHT, Reader } = require('./wire/index.js');
 
@@ -54,6 +55,8 @@ class Message {
   #results = [];
   /** @type {any[][]} */
   #wires;
+  deliver;
+  drop;
   /** Of the next value. @type {InstanceType<typeof Reader> | undefined} */
   #reader = undefined;
   #hooks;
@@ -127,7 +130,7 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
   let isScheduled = false;
 
   /** A value that is begun again finds what its table stands for as it was. */
-  const keeping = Object.freeze({
+  const keeping = alone({
     ...hooks,
     /** @param {any} carrier */
     resolve(carrier) {

@@ -4,6 +4,7 @@
 
 const { types } = require('node:util');
 const { kindOf, recordOf } = require('../handle.js');
+const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { invalid, refused, released } = require('../error.js');
@@ -182,8 +183,8 @@ function createLocal({ native, surface, unpack }) {
     if (typeof value === 'symbol') {
       throw refused('Unsupported type');
     }
-    const { bytes, table } = serialize(value, { carrierOf, shared });
-    return deserialize(bytes, table, { resolve });
+    const { bytes, table } = serialize(value, writing);
+    return deserialize(bytes, table, reading);
   }
 
   // In a clone that stays here, the table holds the handles and buffers themselves.
@@ -207,6 +208,9 @@ function createLocal({ native, surface, unpack }) {
         return carrier[1];
     }
   }
+
+  const writing = alone({ carrierOf, shared });
+  const reading = alone({ resolve });
 
   /** @param {unknown} target */
   const functionOf = (target) => (kindOf(target) === KIND.CALLBACK ? recordOf(target, KIND.CALLBACK).target : target);

@@ -3,6 +3,7 @@
 
 const { types } = require('node:util');
 const { kindOf, recordOf, releasedText, typeNameOf } = require('../handle.js');
+const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
@@ -139,7 +140,7 @@ function createPack(owned, reply, leaveLater) {
     if (isPrimitive(value) || transfer.length === 0 || kindOf(value) !== -1) {
       return packCopy(value, 0);
     }
-    const { bytes, table } = serialize(value, { ...hooks, transfer });
+    const { bytes, table } = serialize(value, alone({ ...hooks, transfer }));
     // What is listed is given away, also when nothing in the value refers to it.
     const loose = transfer.filter((buffer) => !table.some((/** @type {any} */ row) => row[0] === TAG.MOVE && row[1] === buffer));
     if (loose.length > 0) {
@@ -281,8 +282,8 @@ function createPack(owned, reply, leaveLater) {
     return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), (bits & OP.SHOWS_STACKS) !== 0);
   }
 
-  const showing = Object.freeze({ carrierOf: packHandle, shared, maxBytes: MOST_BYTES });
-  const hooks = Object.freeze({ ...showing, stack: hidePaths });
+  const showing = alone({ carrierOf: packHandle, shared, maxBytes: MOST_BYTES });
+  const hooks = alone({ ...showing, stack: hidePaths });
 
   return { answerWith, pack, packMoving, packThrown };
 }

@@ -72,7 +72,7 @@ function read(target, key, bits) {
 function write(target, key, value) {
   const object = checkObject(target);
   deleteProperty(object, key);
-  if (!defineProperty(object, key, { value: value(), writable: true, enumerable: true, configurable: true })) {
+  if (!defineProperty(object, key, /** @type {any} */ ({ __proto__: null, value: value(), writable: true, enumerable: true, configurable: true }))) {
     throw invalid('Set failed');
   }
 }

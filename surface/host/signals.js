@@ -3,11 +3,17 @@
 // there are packages that bring a signal of their own.
 
 const { CODE, coded } = require('../error.js');
+const { alone } = require('../primordials.js');
+
+/** @type {any} */
+const ONCE = alone({ once: true });
 
 /** Everything that one signal may abort. It gets one listener for all of them, as hosts warn of many. */
 class Followers {
   /** @type {Set<() => void>} */
   aborts = new Set();
+  signal;
+  listener;
 
   /** @param {any} signal */
   constructor(signal) {
@@ -18,7 +24,7 @@ class Followers {
         abort();
       }
     };
-    signal.addEventListener('abort', this.listener, { once: true });
+    signal.addEventListener('abort', this.listener, ONCE);
   }
 
   /** @param {() => void} abort */

@@ -2,6 +2,7 @@
 // Carriers that arrive at this host, as values. A fault is thrown as a fresh error whose stack joins both sides.
 
 const { CODE, callSite, coded, errorOf } = require('../error.js');
+const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
 const { checkArgument } = require('./pack.js');
 const { bufferOf } = require('./shared.js');
@@ -12,6 +13,8 @@ const NO_GUEST_MEMORY = 'A SharedArrayBuffer made inside an isolate cannot be sh
 
 /** In a list, in the place of a value that this host cannot have. */
 class Unreadable {
+  error;
+
   /** @param {unknown} error */
   constructor(error) {
     this.error = error;
@@ -33,8 +36,8 @@ function delegate(name, length, run) {
       return run(args, call);
     },
   };
-  Object.defineProperty(call, 'name', { value: name, configurable: true });
-  Object.defineProperty(call, 'length', { value: length, configurable: true });
+  Object.defineProperty(call, 'name', /** @type {any} */ ({ __proto__: null, value: name, configurable: true }));
+  Object.defineProperty(call, 'length', /** @type {any} */ ({ __proto__: null, value: length, configurable: true }));
   return call;
 }
 
@@ -167,7 +170,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
     throw coded(Error, 'The native side gave no handle', CODE.UNSUPPORTED);
   }
 
-  const hooks = Object.freeze({
+  const hooks = alone({
     /** @param {any} carrier */
     resolve: (carrier) => unpack(carrier),
   });

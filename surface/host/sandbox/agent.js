@@ -8,12 +8,15 @@ const { named } = require('../../heap.js');
 const { DISPOSED: GONE, FLAG, gone } = require('./execution.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
-const { checkOptions, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, wrong } = require('./options.js');
-const { checkTools, placeOf, toolCallback } = require('./tools.js');
+const {
+  bare, checkOptions, COMMON, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
+} = require('./options.js');
+const { placeOf, readTools, toolCallback } = require('./tools.js');
 const { bounded, callCounter } = require('./quota.js');
 const { bodyAfter, readingOf } = require('./reading.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
+const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'inspector', 'warm', ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
 const bodyOf = bodyAfter('return (async () => { ');
 const { DEADLINE, DISPOSED, MEMORY } = CODE;
@@ -40,7 +43,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
 
     /** @param {any} [config] */
     constructor(config) {
-      const settings = checkOptions(config);
+      const settings = checkOptions(config, OPTIONS);
       this.#timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
       this.#memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
       this.#quota = readQuota(settings);
@@ -71,15 +74,13 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
-      checkTools(tools);
+      const names = readTools(tools);
       if (typeof toolExecutor !== 'function') {
         throw wrong('toolExecutor', 'a function');
       }
-      const signal = readSignal(options);
+      const signal = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./execution.js').Outcome} */
-      const outcome = this.#disposed
-        ? gone()
-        : await this.#follow(this.#run(code, tools, toolExecutor, signal));
+      const outcome = bare({ ...this.#disposed ? gone() : await this.#follow(this.#run(code, names, toolExecutor, signal)) });
       const { ok, value, logs, lost, usage } = outcome;
       const duration = Math.round(performance.now() - start);
       const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
@@ -95,11 +96,11 @@ function createAgentSandbox(execute, strip, readSnapshot) {
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
+     * @param {string[]} names of the tools
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} signal
      */
-    async #run(code, tools, toolExecutor, signal) {
+    async #run(code, names, toolExecutor, signal) {
       const until = performance.now() + this.#timeout;
       const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#timeout, signal };
       const found = readingOf(request, strip);
@@ -128,7 +129,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
           warm: this.#warm,
           snapshot: this.#snapshot,
           signal,
-          tools: tools.flatMap(({ name }) => {
+          tools: names.flatMap((name) => {
             const { namespace, method } = placeOf(name);
             return [namespace, method, toolCallback(toolExecutor, name, count)];
           }),

@@ -12,8 +12,11 @@ const { endOf, functionForm, isTypeScript, mainModule, normalBody, refilled, sha
 const { bounded, callCounter } = require('./quota.js');
 const { failureOfBoth, leftOf } = require('./typescript.js');
 const { LEAST_MEMORY } = require('../../options.js');
-const { checkOptions, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, wrong } = require('./options.js');
+const {
+  bare, checkOptions, COMMON, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
+} = require('./options.js');
 
+const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'timers', 'warm', ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 100, length: 1_000 });
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 32 });
 const QUOTA = Object.freeze({ output: 1_048_576, calls: 50 });
@@ -69,7 +72,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
     if (typeof globals !== 'object' || globals === null) {
       throw wrong('globals', 'an object');
     }
-    const settings = checkOptions(options);
+    const settings = checkOptions(options, OPTIONS);
     const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
     const quota = readQuota(settings, QUOTA);
     const memoryLimit = readMemory(settings, defaultMemory());
@@ -145,7 +148,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
         if (typeof code !== 'string') {
           throw wrong('code', 'a string');
         }
-        const signal = readSignal(request);
+        const signal = readSignal(checkOptions(request, SIGNAL));
         const { failure, body, form, modules: importable, left = timeout } = await readingOf(code, signal);
         outcome = disposed ? gone() : failure ?? await execute({
           code: body,
@@ -176,6 +179,8 @@ function createSandboxFactory(execute, strip, readSnapshot) {
         }
       }
       const durationMs = Math.round(performance.now() - start);
+      // What it does not have is not there.
+      outcome = bare({ ...outcome });
       const { logs, lost, ok, usage, value } = outcome;
       const more = {
         durationMs,

@@ -3,13 +3,14 @@
 
 const { CallbackRecord } = require('../../callback.js');
 const { recordOf, stamp } = require('../../handle.js');
-const { CALLBACK, KIND, TRANSFER } = require('../../protocol.js');
+const { CALLBACK, KIND, MODE, TRANSFER } = require('../../protocol.js');
 const { readModules } = require('./modules.js');
-const { checkOptions, readBoolean, readLogging, readQuota, readWarm, readWeb } = require('./options.js');
+const { checkOptions, COMMON, readBoolean, readLogging, readQuota, readWarm, readWeb } = require('./options.js');
 const { errorOf } = require('./plugin-failure.js');
 const { readingOf } = require('./reading.js');
 
 const MOST_MEMORY = 0x7fff_ffff;
+const OPTIONS = Object.freeze(['timers', 'warm', ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
 
 /** Milliseconds in which types are taken off modules. */
@@ -25,8 +26,10 @@ const MODULES_DEADLINE = 30_000;
  * @property {(isolate: object, anew: boolean) => [cpu: number, heapPeak: number]} meter nanoseconds of its clock, and the most bytes of
  *   heap that were in use since it was asked `anew`
  * @property {(context: object, failed: (code: string | undefined, name: string, message: string) => void) => Promise<any>} install
- *   before other code runs in the context, which is the only one of its isolate; gives what makes text of a console's arguments, where
- *   somebody listens, as a Reference
+ *   before other code runs in the context, which is the only one of its isolate; gives a list of functions for `BOOTSTRAP`, as a Reference
+ * @property {(context: object, begin: object, args: unknown[], script: { text: string, file: string },
+ *   ending: { timeout: number, deadline: number, signal: any }) => Promise<unknown>} enact runs a script for the actor that `begin`, a
+ *   Reference to a function, makes of the arguments; its last value comes out as a clone, one that is a promise is waited for
  * @property {(code: string, file: string, ending: { timeout: number, signal: any }) =>
  *   import('./reading.js').Reading | Promise<import('./reading.js').Reading>} read
  * @property {(context: object, reading: import('./reading.js').Reading, file: string) => Promise<string | undefined> | undefined} moduleOf
@@ -45,7 +48,7 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
    * @returns {Equipment}
    */
   return function readEquipment(options) {
-    const settings = checkOptions(options);
+    const settings = checkOptions(options, OPTIONS);
     const timers = readBoolean(settings, 'timers');
     const web = readWeb(settings);
     const typescript = readBoolean(settings, 'typescript');
@@ -54,7 +57,6 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
     const warm = readWarm(settings);
     // Each plugin has a limit of its own, which is looked at when it gets its isolate.
     const snapshot = readSnapshot(settings, MOST_MEMORY);
-    const isEmpty = !timers && web === 0 && modules === undefined && console.onLog === undefined && snapshot === undefined;
     return Object.freeze({
       timers,
       quota: readQuota(settings),
@@ -68,14 +70,21 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
         if (ready?.failure !== undefined) {
           throw errorOf(ready.failure);
         }
-        if (isEmpty) {
-          return undefined;
-        }
         const listener = timers ? stamp({}, KIND.CALLBACK, new CallbackRecord(failed, CALLBACK.IGNORED)) : undefined;
         const call = core.calls.begin(readEquipment);
         environment.equip(call.request, recordOf(context, KIND.CONTEXT).entry.id, web, core.binding.pack(listener, TRANSFER.DEFAULT),
           ready?.packed?.index, ready?.packed?.text, console.onLog === undefined ? undefined : console.length);
         return call.promise;
+      },
+      async enact(context, begin, args, { text, file }, { timeout, deadline, signal }) {
+        if (signal?.aborted) {
+          throw core.binding.signals?.reason(signal);
+        }
+        const packed = args.map((arg) => core.binding.pack(arg, TRANSFER.COPY));
+        const call = /** @type {import('../../calls.js').Waiting} */ (core.begin(MODE.ASYNC, readEquipment, signal));
+        const carrier = environment.enact(call.request, recordOf(context, KIND.CONTEXT).entry.id, recordOf(begin, KIND.REFERENCE).entry.id,
+          text, file, timeout, deadline, ...packed);
+        return core.conclude(MODE.ASYNC, call, carrier, readEquipment);
       },
       read: (code, file, { timeout, signal }) =>
         readingOf({ code, name: file, bodyOf: (text) => ({ text, line: 0, column: 0, script: file }), typescript, modules, timeout, signal }, strip),

@@ -5,6 +5,7 @@ const { CODE } = require('../../error.js');
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
 const { partsOf } = require('./modules.js');
+const { own } = require('./options.js');
 
 /** What the native side is told beside the numbers. */
 const FLAG = Object.freeze({ SHADOW_GLOBAL: 1, TIMERS: 2, MARKED_LOGS: 4 });
@@ -124,7 +125,8 @@ function refusedBy(error) {
   if (!(error instanceof Error)) {
     return { value: String(error) };
   }
-  const { message, name, code } = /** @type {Error & { code?: string }} */ (error);
+  const { message, name } = error;
+  const code = own(error, 'code');
   return { value: message, name, ...(typeof code === 'string' ? { code } : {}) };
 }
 

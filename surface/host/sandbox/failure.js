@@ -59,13 +59,13 @@ function frameOf(lines, line, column) {
  * @param {RegExp} position
  * @param {string[]} lines of the code itself
  * @param {ReadonlyMap<string, string> | undefined} modules
- * @returns {{ module?: string, lines: string[], line: number, column: number } | undefined}
+ * @returns {{ module: string | undefined, lines: string[], line: number, column: number } | undefined}
  */
 function positionOf(place, position, lines, modules) {
   const own = position.exec(place);
   if (own !== null) {
     const [line, column] = [Number(own[1]), Number(own[2])];
-    return line >= 1 && line <= lines.length && column >= 1 ? { lines, line, column } : undefined;
+    return line >= 1 && line <= lines.length && column >= 1 ? { module: undefined, lines, line, column } : undefined;
   }
   const [, module, line, column] = (modules && PLACE.exec(place)) ?? [];
   const text = modules?.get(module);
@@ -101,15 +101,12 @@ function failureOf({ code, name = 'Error', stack = '' }, source, message, module
   const places = stack.split('\n').map((place, index) => (index === 1 ? atBeginning(place, position, lines) : place))
     .filter((place) => !position.test(place) || positionOf(place, position, lines, modules) !== undefined);
   /** @type {Failure} */
-  const failure = { name, message, stack: `${name}: ${message}${places.join('\n')}` };
-  if (code !== undefined) {
-    failure.code = code;
-  }
+  const failure = { name, message, stack: `${name}: ${message}${places.join('\n')}`, ...(code === undefined ? {} : { code }) };
   for (const place of places) {
     const found = positionOf(place, position, lines, modules);
     if (found !== undefined) {
       const { module, line, column } = found;
-      return Object.assign(failure, module === undefined ? {} : { module }, { line, column, frame: frameOf(found.lines, line, column) });
+      return { ...failure, ...(module === undefined ? {} : { module }), line, column, frame: frameOf(found.lines, line, column) };
     }
   }
   return failure;

@@ -8,6 +8,7 @@ const { findForbidden } = require('./urls.js');
 const { METHODS: CACHE_METHODS } = require('./storage.js');
 const { SandboxViolationError } = require('./plugin-errors.js');
 const { invalid } = require('../../error.js');
+const { member } = require('./options.js');
 const { ANSWER } = require('./guest-context.js');
 const { bearable } = require('./plugin-log.js');
 
@@ -132,7 +133,6 @@ class Gate {
   isRunning = true;
   #listening = new Set();
   #permissions;
-  #count;
   #budget;
   #listeners;
 
@@ -142,17 +142,15 @@ class Gate {
    * @param {import('./storage.js').StorageAccount} storage
    * @param {import('./listeners.js').PluginListeners} listeners
    * @param {import('./budget.js').PluginBudget} budget
-   * @param {() => void} count throws for a call too many
    */
-  constructor(context, permissions, storage, listeners, budget, count) {
-    this.#count = count;
+  constructor(context, permissions, storage, listeners, budget) {
     this.#permissions = permissions;
     this.#budget = budget;
     this.#listeners = listeners;
-    this.#addLogger(context.logger);
-    this.#addCache(context.cache, storage);
-    this.#addOpen(context.metrics, ['metrics'], (args) => args);
-    this.#addBus(context.eventBus);
+    this.#addLogger(member(context, 'logger'));
+    this.#addCache(member(context, 'cache'), storage);
+    this.#addOpen(member(context, 'metrics'), ['metrics'], (args) => args);
+    this.#addBus(member(context, 'eventBus'));
     this.#addOthers(context);
   }
 
@@ -175,9 +173,10 @@ class Gate {
    * Calls a method for the plugin.
    * @param {unknown} number
    * @param {unknown} args
+   * @param {() => void} count throws for a call too many
    * @returns {unknown[]} an answer: how to understand it, and what it is
    */
-  call(number, args) {
+  call(number, args, count) {
     const method = typeof number === 'number' ? this.#methods[number] ?? this.#functions.get(number) : undefined;
     if (method === undefined || !Array.isArray(args)) {
       throw invalid('There is no such method');
@@ -186,7 +185,7 @@ class Gate {
       const { id, cpuLimit } = this.#permissions.plugin;
       throw this.#permissions.refuse('CPU', method.path.join('.'), `Plugin '${id}' has used up its ${cpuLimit}ms`);
     }
-    this.#count();
+    count();
     return this.#budget.during(() => this.#answer(method.run(args), method));
   }
 
@@ -259,7 +258,7 @@ class Gate {
   /** @param {any} logger */
   #addLogger(logger) {
     for (const level of LOGGER_METHODS) {
-      const target = logger?.[level];
+      const target = member(logger, level);
       if (typeof target === 'function') {
         this.#add(['logger', level], logger, (args) => {
           if (this.#permissions.log.admits()) {
@@ -278,7 +277,7 @@ class Gate {
     const permissions = this.#permissions;
     const { quota } = permissions.plugin;
     for (const name of CACHE_METHODS) {
-      const target = cache?.[name];
+      const target = member(cache, name);
       if (typeof target === 'function') {
         const method = `cache.${name}`;
         this.#add(['cache', name], cache, ([key, ...rest]) => {
@@ -331,7 +330,7 @@ class Gate {
     };
     for (const name of BUS_METHODS) {
       const meaning = /** @type {(typeof meanings)[string]} */ (meanings[name]);
-      if (typeof bus[name] === 'function' || (name === 'once' && typeof bus.on === 'function')) {
+      if (typeof member(bus, name) === 'function' || (name === 'once' && typeof member(bus, 'on') === 'function')) {
         this.#add(['eventBus', name], bus, ([event, ...rest]) => meaning(event, rest, `eventBus.${name}`));
       }
     }
@@ -409,7 +408,7 @@ const settled = (result) => (typeof result?.then === 'function' ? Promise.resolv
  * @returns {(name: string) => unknown}
  */
 function prober(cache) {
-  const method = ['exists', 'has', 'get'].find((name) => typeof cache[name] === 'function');
+  const method = ['exists', 'has', 'get'].find((name) => typeof member(cache, name) === 'function');
   if (method === undefined) {
     return () => true;
   }

@@ -2,6 +2,8 @@
 // A plugin's listeners on its host's event bus. The host's bus holds functions of this file; the plugin's own are known by
 // number and are called inside.
 
+const { member } = require('./options.js');
+
 /** Listeners of one plugin at a time. */
 const MOST = 1_000;
 
@@ -45,7 +47,7 @@ class Listeners {
       }
       return this.#deliver(id, event, args);
     };
-    const isNative = once && typeof bus.once === 'function';
+    const isNative = once && typeof member(bus, 'once') === 'function';
     this.#all.set(id, { bus, event, hear: once && !isNative ? this.#leaving(id, hear) : hear });
     const { hear: listener } = /** @type {Listener} */ (this.#all.get(id));
     try {
@@ -107,7 +109,8 @@ class Listeners {
 /** @param {Listener} listener */
 function leave({ bus, event, hear }) {
   try {
-    settle(typeof bus.off === 'function' ? bus.off(event, hear) : bus.removeListener?.(event, hear));
+    const name = ['off', 'removeListener'].find((each) => typeof member(bus, each) === 'function');
+    settle(name === undefined ? undefined : bus[name](event, hear));
   } catch {
     // The bus is the host's. What it still calls finds no listener here.
   }

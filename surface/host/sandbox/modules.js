@@ -8,6 +8,9 @@ const { leftOf } = require('./typescript.js');
 
 /** Names are like URLs relative to this one; src/sandbox/modules.rs has the same. */
 const ROOT = 'module:///';
+/** What the code itself is called in stacks, that of a plugin with a number, and what looks there like one of its lines. */
+const OWN = new RegExp(`^${FILE.replace('.', '\\.')}(?:[#:]|$)`);
+const OWN_PLACE = new URL(FILE, ROOT).href;
 /** Characters of a name. */
 const MOST_NAME = 1_000;
 /** Names of what has no types. */
@@ -93,7 +96,7 @@ function readModules(options, typescript) {
   /** @type {Map<string, string>} */
   const texts = new Map();
   /** @type {Map<string, string>} */
-  const places = new Map([[new URL(FILE, ROOT).href, FILE]]);
+  const places = new Map();
   for (const name of Object.keys(map)) {
     const text = map[name];
     if (typeof text !== 'string') {
@@ -103,10 +106,12 @@ function readModules(options, typescript) {
     if (place === undefined) {
       throw wrong(`modules[${JSON.stringify(name.slice(0, MOST_NAME))}]`, `the source of a module whose name is a URL or a path of 1 to ${MOST_NAME} characters`);
     }
+    if (OWN.test(name) || place.replace(/#.*/s, '') === OWN_PLACE) {
+      throw wrong('modules', `free of ${JSON.stringify(name)}, which is the code itself`);
+    }
     const other = places.get(place);
     if (other !== undefined) {
-      throw wrong('modules', other === FILE ? `free of ${JSON.stringify(name)}, which is the code itself`
-        : `free of two names for one place: ${JSON.stringify(other)} and ${JSON.stringify(name)}`);
+      throw wrong('modules', `free of two names for one place: ${JSON.stringify(other)} and ${JSON.stringify(name)}`);
     }
     places.set(place, name);
     texts.set(name, text);

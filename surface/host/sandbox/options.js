@@ -10,6 +10,15 @@ const { isSignal } = require('../signals.js');
 
 const MOST = Number.MAX_SAFE_INTEGER;
 
+/** Characters that are told of an option's name. */
+const MOST_NAME = 100;
+
+/** Options that all sandboxes have. */
+const COMMON = Object.freeze(['maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'web', 'typescript', 'modules', 'snapshot']);
+
+/** Options of an execution that has no more than those. */
+const SIGNAL = Object.freeze(['signal']);
+
 /**
  * @param {string} name
  * @param {string} what
@@ -18,14 +27,20 @@ const wrong = (name, what) => invalid(`\`${name}\` must be ${what}`);
 
 /**
  * @param {unknown} options
+ * @param {readonly string[]} [names] all that there are; others are refused
  * @returns {Record<string, any>}
  */
-function checkOptions(options) {
+function checkOptions(options, names) {
   if (options === undefined || options === null) {
     return {};
   }
   if (typeof options !== 'object') {
     throw wrong('options', 'an object');
+  }
+  for (const name of names === undefined ? [] : Object.keys(options)) {
+    if (names?.includes(name) === false && (own(options, name) ?? undefined) !== undefined) {
+      throw invalid(`There is no option \`${name.slice(0, MOST_NAME)}\`, but ${names.map((each) => `\`${each}\``).join(', ')}`);
+    }
   }
   return /** @type {Record<string, any>} */ (options);
 }
@@ -37,6 +52,32 @@ function checkOptions(options) {
  * @returns {any} undefined where there is none
  */
 const own = (options, name) => (Object.hasOwn(options, name) ? options[name] : undefined);
+
+/**
+ * A member of something that the host lends, which may be its class's. What is on `Object.prototype`, or what another realm has in its
+ * place, is nobody's choice.
+ * @param {any} object
+ * @param {string} key
+ * @returns {any}
+ */
+function member(object, key) {
+  if (object === null || (typeof object !== 'object' && typeof object !== 'function')) {
+    return undefined;
+  }
+  let root = object;
+  for (let above = Object.getPrototypeOf(object); above !== null; above = Object.getPrototypeOf(above)) {
+    root = above;
+  }
+  if (root === object || !Object.hasOwn(root, key)) {
+    return object[key];
+  }
+  for (let level = object; level !== root; level = Object.getPrototypeOf(level)) {
+    if (Object.hasOwn(level, key)) {
+      return object[key];
+    }
+  }
+  return undefined;
+}
 
 /**
  * Options of ours for the API, which reads inherited ones as well.
@@ -120,11 +161,11 @@ function readListener(options, name) {
 
 /**
  * What may abort an execution.
- * @param {unknown} options of the execution
+ * @param {Record<string, any>} options of the execution
  * @returns {any} undefined where there is none
  */
 function readSignal(options) {
-  const signal = own(checkOptions(options), 'signal');
+  const signal = own(options, 'signal');
   if (signal === undefined || signal === null) {
     return undefined;
   }
@@ -223,5 +264,5 @@ function readWeb(options) {
 }
 
 module.exports = {
-  bare, checkOptions, own, readBoolean, readConsole, readEnvironment, readListener, readLogging, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, wrong,
+  bare, checkOptions, COMMON, member, own, readBoolean, readConsole, readEnvironment, readListener, readLogging, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
 };

@@ -2,6 +2,7 @@
 // What goes wrong with plugins, by the names that plugin systems know.
 
 const { CODE } = require('../../error.js');
+const { bare } = require('./options.js');
 
 /** @typedef {'CPU' | 'HOOK' | 'MEMORY' | 'NETWORK' | 'STORAGE'} Violation */
 
@@ -15,17 +16,20 @@ const CODE_OF = Object.freeze({
 });
 
 /** @param {unknown} cause */
-const because = (cause) => (cause === undefined ? undefined : { cause });
+const because = (cause) => bare(cause === undefined ? {} : { cause });
 
 /** There is no such isolate, or no longer. */
 class NotFoundError extends Error {
+  code = CODE.NOT_FOUND;
+  resourceType;
+  resourceId;
+
   /**
    * @param {string} resourceType
    * @param {string} resourceId
    */
   constructor(resourceType, resourceId) {
     super(`${resourceType} not found: ${resourceId}`);
-    this.code = CODE.NOT_FOUND;
     this.resourceType = resourceType;
     this.resourceId = resourceId;
   }
@@ -33,6 +37,10 @@ class NotFoundError extends Error {
 
 /** A plugin has failed. */
 class PluginError extends Error {
+  code = CODE.PLUGIN;
+  pluginId;
+  operation;
+
   /**
    * @param {string} pluginId
    * @param {string} operation
@@ -41,7 +49,6 @@ class PluginError extends Error {
    */
   constructor(pluginId, operation, message, cause) {
     super(message, because(cause));
-    this.code = CODE.PLUGIN;
     this.pluginId = pluginId;
     this.operation = operation;
   }
@@ -49,6 +56,11 @@ class PluginError extends Error {
 
 /** A plugin has exceeded a limit, or asked for what its manifest does not permit. */
 class SandboxViolationError extends Error {
+  code;
+  pluginId;
+  violationType;
+  kind;
+
   /**
    * @param {string} pluginId
    * @param {Violation} violationType
@@ -69,7 +81,7 @@ class SandboxViolationError extends Error {
 const errors = { NotFoundError, PluginError, SandboxViolationError };
 for (const [name, Class] of Object.entries(errors)) {
   // As built-in errors have it; also where a bundler renames classes.
-  Object.defineProperty(Class.prototype, 'name', { value: name, writable: true, configurable: true });
+  Object.defineProperty(Class.prototype, 'name', bare({ value: name, writable: true, configurable: true }));
 }
 
 module.exports = errors;

@@ -4,7 +4,6 @@
 const { performance } = require('node:perf_hooks');
 const { FILE } = require('./failure.js');
 const { locate } = require('./plugin-failure.js');
-const { callCounter } = require('./quota.js');
 
 const NANOSECONDS = 1e6;
 
@@ -19,9 +18,8 @@ class Execution {
   #equipment;
   #start = performance.now();
   #cpu;
-  #hostCalls = 0;
+  #actor;
   /** what the code is called in stacks */ file;
-  /** throws for a call of the host too many */ count;
 
   /**
    * @param {string} text the plugin's own
@@ -29,24 +27,25 @@ class Execution {
    * @param {import('./equipment.js').Equipment} equipment
    * @param {Meter} meter
    * @param {boolean} isAlone nothing else is under way in the isolate
+   * @param {import('./actors.js').PluginActor} actor whose calls of the host are the execution's
    */
-  constructor(text, number, equipment, meter, isAlone) {
+  constructor(text, number, equipment, meter, isAlone, actor) {
     this.#text = text;
     this.#equipment = equipment;
     this.#meter = meter;
     [this.#cpu] = meter(isAlone);
     this.file = number === 1 ? FILE : `${FILE}#${number}`;
-    const count = callCounter(equipment.quota.calls);
-    this.count = () => {
-      count();
-      this.#hostCalls += 1;
-    };
+    this.#actor = actor;
+  }
+
+  get actor() {
+    return this.#actor;
   }
 
   /** @returns {import('./execution.js').Usage} up to now */
   get usage() {
     const [cpu, heapPeak] = this.#meter(false);
-    return { cpuMs: (cpu - this.#cpu) / NANOSECONDS, wallMs: performance.now() - this.#start, heapPeak, hostCalls: this.#hostCalls };
+    return { cpuMs: (cpu - this.#cpu) / NANOSECONDS, wallMs: performance.now() - this.#start, heapPeak, hostCalls: this.#actor.calls };
   }
 
   /**

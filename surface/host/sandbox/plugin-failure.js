@@ -1,7 +1,9 @@
 'use strict';
 // Why a plugin's code failed, as the other sandboxes tell it: beside the error, with the lines where it arose.
 
+const { coded } = require('../../error.js');
 const { failureOf } = require('./failure.js');
+const { bare, own } = require('./options.js');
 
 /** What comes after the frames of a guest. */
 const BOUNDARY = '\n    at (<isolated-vm boundary>)';
@@ -30,7 +32,8 @@ const stacks = new WeakMap();
  * @param {import('./execution.js').Outcome} outcome one that is not ok
  */
 function errorOf({ value, code, name, stack = '' }) {
-  const error = Object.assign(new (name === 'SyntaxError' ? SyntaxError : Error)(String(value)), code === undefined ? {} : { code });
+  const Class = name === 'SyntaxError' ? /** @type {ErrorConstructor} */ (SyntaxError) : Error;
+  const error = code === undefined ? new Class(String(value)) : coded(Class, String(value), code);
   stacks.set(error, stack);
   return error;
 }
@@ -45,11 +48,12 @@ function errorOf({ value, code, name, stack = '' }) {
  * @returns {E}
  */
 function locate(error, thrown, message, { text, file, modules }) {
-  const { code, name, stack } = thrown instanceof Error ? /** @type {Error & { code?: string }} */ (thrown) : { code: undefined, name: undefined, stack: undefined };
+  const { name, stack } = thrown instanceof Error ? thrown : { name: undefined, stack: undefined };
+  const code = thrown instanceof Error ? own(thrown, 'code') : undefined;
   const frames = stacks.get(thrown) ?? guestFrames(stack);
-  const failure = failureOf({ ok: false, value: message, logs: [], lost: 0, name, stack: frames, ...(typeof code === 'string' ? { code } : {}) },
+  const failure = failureOf({ ok: false, value: message, logs: [], lost: 0, name, stack: frames, code: typeof code === 'string' ? code : undefined },
     text, message, modules, file);
-  return Object.defineProperty(error, 'failure', { value: failure, writable: true, enumerable: true, configurable: true });
+  return Object.defineProperty(error, 'failure', bare({ value: failure, writable: true, enumerable: true, configurable: true }));
 }
 
 module.exports = { errorOf, locate };

@@ -7,16 +7,17 @@ const timers = require('node:timers');
 const { recordOf, stamp } = require('../../handle.js');
 const { named } = require('../../heap.js');
 const { answerLater } = require('../serve.js');
+const { Actors } = require('./actors.js');
 const { Budget } = require('./budget.js');
 const { BOOTSTRAP, ENTER } = require('./guest-context.js');
 const { Gate } = require('./gate.js');
-const { Gates } = require('./gates.js');
 const { Listeners } = require('./listeners.js');
 const { plain } = require('./plain.js');
 const { refusalOf } = require('./quota.js');
+const { Recent } = require('./recent.js');
 const { performance } = require('node:perf_hooks');
-const { CODE } = require('../../error.js');
-const { bare } = require('./options.js');
+const { CODE, coded, released } = require('../../error.js');
+const { bare, member } = require('./options.js');
 const { Execution } = require('./plugin-execution.js');
 const { errorOf } = require('./plugin-failure.js');
 const { bearable } = require('./plugin-log.js');
@@ -25,6 +26,8 @@ const { bearable } = require('./plugin-log.js');
 const DEADLINE = 30_000;
 /** Milliseconds that a measurement may take; the plugin may still be busy. */
 const PATIENCE = 50;
+/** Contexts that nobody needs for certain. */
+const MOST_IDLE = 256;
 /** Events that wait for a plugin. */
 const MOST_EVENTS = 1_000;
 const LEVELS = Object.freeze(['log', 'info', 'debug', 'warn', 'error']);
@@ -56,7 +59,9 @@ class PluginIsolate {
   #listeners;
   #budget;
   #equipment;
-  #gates = new Gates();
+  /** The contexts that the plugin may still know: each execution brings one. @type {import('./recent.js').RecentOnes<import('./gate.js').PluginGate>} */
+  #gates = new Recent(MOST_IDLE);
+  #actors;
   #events = 0;
   #executions = 0;
   #underWay = 0;
@@ -84,6 +89,7 @@ class PluginIsolate {
     this.#storage = storage;
     this.#log = log;
     this.#equipment = equipment;
+    this.#actors = new Actors(equipment.quota.calls);
     this.#isolateId = isolateId;
     this.#failed = failed;
     this.#isolate = equipment.take(this.#plugin.memoryLimit);
@@ -102,13 +108,25 @@ class PluginIsolate {
     const report = new Callback((/** @type {string} */ level, /** @type {unknown[]} */ args, /** @type {string | undefined} */ message) =>
       this.#report(level, args, message), bare({ ignored: true }));
     const levels = new ExternalCopy(LEVELS).copyInto(bare({ release: true }));
-    const invoke = new Callback((/** @type {unknown} */ gate, /** @type {unknown} */ method, /** @type {unknown} */ args) =>
-      this.#gates.use(gate).call(method, args));
-    const wait = waiter(async (gate, promise) => this.#gates.use(gate).promised(promise));
-    const format = await this.#equipment.install(this.#context, (code, name, message) => this.#timerFailed(code, name, message));
-    this.#enter = await this.#context.evalClosure(BOOTSTRAP, [report, levels, invoke, wait, format?.derefInto(bare({ release: true }))],
+    const invoke = new Callback((/** @type {unknown} */ actor, /** @type {unknown} */ gate, /** @type {unknown} */ method, /** @type {unknown} */ args) =>
+      this.#actors.calls(actor, (count) => this.#gate(gate).call(method, args, count)));
+    const wait = waiter(async (gate, promise) => this.#gate(gate).promised(promise));
+    const functions = await this.#equipment.install(this.#context, (code, name, message) => this.#timerFailed(code, name, message));
+    this.#enter = await this.#context.evalClosure(BOOTSTRAP, [report, levels, invoke, wait, functions.derefInto(bare({ release: true }))],
       bare({ result: bare({ reference: true }), filename: '<plugin>' }));
     await this.measure();
+  }
+
+  /**
+   * @param {unknown} number
+   * @returns {import('./gate.js').PluginGate}
+   */
+  #gate(number) {
+    const gate = this.#gates.use(number);
+    if (gate === undefined) {
+      throw released('This context belongs to an execution that has ended long ago');
+    }
+    return gate;
   }
 
   /**
@@ -121,7 +139,8 @@ class PluginIsolate {
     if (this.#listeners.isClosed) {
       return;
     }
-    const error = Object.assign(new Error(message), { name }, code === undefined ? {} : { code });
+    const error = code === undefined ? new Error(message) : coded(Error, message, code);
+    Object.defineProperty(error, 'name', bare({ value: name, writable: true, configurable: true }));
     this.#log.ofPlugin('error', 'Plugin timer failed', { reason: this.#failed(error).message }, error);
   }
 
@@ -136,7 +155,8 @@ class PluginIsolate {
    */
   begin(code) {
     this.#executions += 1;
-    return new Execution(code, this.#executions, this.#equipment, (anew) => this.#equipment.meter(this.#isolate, anew), this.#underWay === 0);
+    return new Execution(code, this.#executions, this.#equipment, (anew) => this.#equipment.meter(this.#isolate, anew), this.#underWay === 0,
+      this.#actors.add());
   }
 
   /**
@@ -148,6 +168,7 @@ class PluginIsolate {
    */
   async execute(execution, code, context, ending) {
     this.#underWay += 1;
+    execution.actor.underWay += 1;
     try {
       const { signal, deadline = this.deadline } = ending;
       const found = this.#equipment.read(code, execution.file, { timeout: deadline, signal });
@@ -158,6 +179,7 @@ class PluginIsolate {
       }
       return await this.#run(execution, reading, context, signal, Math.ceil(reading.left));
     } finally {
+      execution.actor.underWay -= 1;
       this.#underWay -= 1;
     }
   }
@@ -171,28 +193,25 @@ class PluginIsolate {
    */
   async #run(execution, reading, context, signal, deadline) {
     const { quota } = this.#equipment;
-    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, execution.count);
-    const { ExternalCopy } = this.#ivm;
-    const data = new ExternalCopy({
+    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget);
+    const data = {
+      number: execution.actor.number,
       gate: this.#gates.add(gate),
       pluginId: this.#plugin.id,
       paths: gate.paths,
-      config: plain(context.config ?? {}),
+      config: plain(member(context, 'config') ?? {}),
       allowedDomains: [...this.#plugin.domains],
-    });
+    };
     const timeout = this.#plugin.cpuLimit;
     const until = performance.now() + deadline;
     this.#begin(deadline);
     try {
       const name = reading.modules && await this.#equipment.moduleOf(this.#context, reading, execution.file);
-      // Both in one turn: nothing else of this isolate's comes between them.
-      const installed = this.#enter.apply(undefined, [ENTER.INSTALL, data.copyInto(bare({ release: true }))], bare({ timeout }));
-      const [text, filename] = name === undefined ? [reading.body.text, execution.file] : [runnerOf(name), '<plugin>'];
-      const result = this.#context.eval(text, bare({ copy: true, promise: true, timeout, deadline, signal, filename }));
-      const [value] = await Promise.all([result, installed]);
+      const [text, file] = name === undefined ? [reading.body.text, execution.file] : [runnerOf(name), '<plugin>'];
+      const value = await this.#equipment.enact(this.#context, this.#enter, [ENTER.BEGIN, data], { text, file }, { timeout, deadline, signal });
       const refusal = await refusalOf(value, quota.output, { signal, until, isGone: () => this.#isolate.isDisposed });
       if (refusal !== undefined) {
-        throw Object.assign(new (refusal.code === CODE.LIMIT ? RangeError : Error)(refusal.value), { code: refusal.code });
+        throw coded(refusal.code === CODE.LIMIT ? /** @type {ErrorConstructor} */ (RangeError) : Error, refusal.value, refusal.code);
       }
       return value;
     } finally {
@@ -223,10 +242,12 @@ class PluginIsolate {
       this.#log.ofPlugin('warn', 'Plugin event dropped', { event });
       return;
     }
+    const actor = this.#actors.forEvent();
+    actor.underWay += 1;
     this.#events += 1;
     this.#begin(this.deadline);
     try {
-      await this.#enter.apply(undefined, [ENTER.FIRE, id, args],
+      await this.#enter.apply(undefined, [ENTER.FIRE, id, args, actor.number],
         bare({ arguments: bare({ copy: true }), result: bare({ copy: true, promise: true }), timeout: this.#plugin.cpuLimit, deadline: this.deadline }));
     } catch (error) {
       if (this.#listeners.isClosed) {
@@ -236,6 +257,7 @@ class PluginIsolate {
       this.#log.ofPlugin('error', 'Plugin event handler failed', { event, reason: message }, error);
     } finally {
       this.#budget.finish();
+      actor.underWay -= 1;
       this.#events -= 1;
     }
   }

@@ -1,6 +1,7 @@
 'use strict';
 // What a plugin sandbox tells its host's logger. A logger that fails changes nothing; one plugin cannot fill it.
 
+const { member } = require('./options.js');
 const { sizeOf } = require('./size.js');
 
 /** Entries that one execution of a plugin can bring about. */
@@ -37,7 +38,9 @@ class Log {
    */
   say(level, message, ...rest) {
     try {
-      this.#logger?.[level]?.(message, ...rest);
+      if (typeof member(this.#logger, level) === 'function') {
+        this.#logger[level](message, ...rest);
+      }
     } catch {
       // It is the host's, and says nothing about the sandbox.
     }
@@ -93,13 +96,16 @@ class Log {
  * @param {unknown[]} args clones
  * @param {number} [length] characters of a text, or bytes of anything else
  */
-const bearable = (args, length = MOST.length) => args.slice(0, MOST.values).map((each) => {
-  if (typeof each === 'string') {
-    return each.length > length ? `${each.slice(0, length)}...` : each;
-  }
-  const isLong = (typeof each === 'bigint' || (typeof each === 'object' && each !== null)) && sizeOf(each, length) > length;
-  return isLong ? `[${typeof each} of more than ${length} bytes]` : each;
-});
+function bearable(args, length = MOST.length) {
+  const shown = args.slice(0, MOST.values).map((each) => {
+    if (typeof each === 'string') {
+      return each.length > length ? `${each.slice(0, length)}...` : each;
+    }
+    const isLong = (typeof each === 'bigint' || (typeof each === 'object' && each !== null)) && sizeOf(each, length) > length;
+    return isLong ? `[${typeof each} of more than ${length} bytes]` : each;
+  });
+  return args.length > MOST.values ? [...shown, `[${args.length - MOST.values} more]`] : shown;
+}
 
 /** @typedef {Log} PluginLog */
 

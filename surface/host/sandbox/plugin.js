@@ -7,11 +7,14 @@ const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
 const { Permissions } = require('./gate.js');
 const { MOST_TIME, readManifest } = require('./manifest.js');
-const { checkOptions, readBoolean, readListener, readNumber, readSignal, wrong } = require('./options.js');
+const { checkOptions, member, own, readBoolean, readListener, readNumber, readSignal, SIGNAL, wrong } = require('./options.js');
 const { NotFoundError, PluginError, SandboxViolationError } = require('./plugin-errors.js');
 const { PluginIsolate } = require('./plugin-isolate.js');
 const { Log } = require('./plugin-log.js');
 const { Account } = require('./storage.js');
+
+/** Options of an execution. */
+const OPTIONS = Object.freeze(['fresh', 'deadline', 'onUsage', ...SIGNAL]);
 
 const MEGABYTE = 2 ** 20;
 /** Part of the memory limit beyond which the logger hears of it. */
@@ -42,7 +45,7 @@ const HIGH = 0.9;
  * @param {unknown} error
  * @returns {string | undefined}
  */
-const codeOf = (error) => (error instanceof Error ? /** @type {any} */ (error).code : undefined);
+const codeOf = (error) => (error instanceof Error ? own(error, 'code') : undefined);
 
 /** @param {unknown} thrown */
 const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
@@ -80,7 +83,7 @@ function createPluginSandbox(core, classes, readEquipment) {
       if (logger !== undefined && logger !== null && typeof logger !== 'object' && typeof logger !== 'function') {
         throw wrong('logger', 'an object');
       }
-      this.#log = new Log(typeof logger?.child === 'function' ? logger.child({ component: 'IsolatedVmSandbox' }) : logger);
+      this.#log = new Log(typeof member(logger, 'child') === 'function' ? logger.child({ component: 'IsolatedVmSandbox' }) : logger);
       this.#equipment = readEquipment(options);
     }
 
@@ -154,12 +157,12 @@ function createPluginSandbox(core, classes, readEquipment) {
       if (typeof context !== 'object' || context === null) {
         throw wrong('context', 'an object');
       }
-      const settings = checkOptions(options);
+      const settings = checkOptions(options, OPTIONS);
       const deadline = readNumber(settings, 'deadline', entry.own.deadline, 1);
       if (deadline > MOST_TIME) {
         throw wrong('deadline', `at most ${MOST_TIME}`);
       }
-      const ending = { deadline: Math.ceil(deadline), signal: readSignal(options), onUsage: readListener(settings, 'onUsage') };
+      const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage') };
       this.#checkMemory(entry);
       const start = performance.now();
       const value = readBoolean(settings, 'fresh')

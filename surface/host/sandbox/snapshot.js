@@ -1,12 +1,12 @@
 'use strict';
 // The option `snapshot`: what executions find in their heaps before their code runs.
 
-const { bare, checkOptions, own } = require('./options.js');
+const { bare, own } = require('./options.js');
 const { TRANSFER } = require('../../protocol.js');
 const { readSnapshot } = require('../../snapshot.js');
 
 /**
- * @typedef {(options: unknown, memoryLimit: number) => object | undefined} ReadSnapshot gives an ExternalCopy of its own, which stays
+ * @typedef {(options: Record<string, any>, memoryLimit: number) => object | undefined} ReadSnapshot gives an ExternalCopy of its own, which stays
  *   whatever becomes of the one in the options; undefined where there is none
  */
 
@@ -17,7 +17,7 @@ const { readSnapshot } = require('../../snapshot.js');
  */
 function createReadSnapshot({ binding }, environment) {
   return function readOwnSnapshot(options, memoryLimit) {
-    const snapshot = readSnapshot(bare({ snapshot: own(checkOptions(options), 'snapshot') }));
+    const snapshot = readSnapshot(bare({ snapshot: own(options, 'snapshot') }));
     if (snapshot === undefined) {
       return undefined;
     }

@@ -8,12 +8,15 @@ const { CODE, coded } = require('../../error.js');
 const { createApart } = require('./apart.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
-const { checkOptions, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWeb, wrong } = require('./options.js');
+const {
+  bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWeb, SIGNAL, wrong,
+} = require('./options.js');
 const { bounded, callCounter } = require('./quota.js');
 const { bodyAfter, readingOf } = require('./reading.js');
-const { checkTools, identifier, placeOf, toolCallback } = require('./tools.js');
+const { identifier, placeOf, readTools, toolCallback } = require('./tools.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128, poolSize: 1 });
+const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'minimalEnv', 'poolSize', 'confinement', ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
 const MOST_POOLED = 64;
 const bodyOf = bodyAfter('"use strict"; return (async () => { ');
@@ -108,7 +111,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       if (!SYSTEMS.includes(process.platform)) {
         throw coded(Error, 'Sandboxes in processes of their own exist on Linux and macOS only', CODE.UNSUPPORTED);
       }
-      const settings = checkOptions(config);
+      const settings = checkOptions(config, OPTIONS);
       const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
       const memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
       const pool = Math.min(Math.trunc(readNumber(settings, 'poolSize', DEFAULT.poolSize, 0)), MOST_POOLED);
@@ -137,11 +140,11 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
-      checkTools(tools);
+      const names = readTools(tools);
       if (typeof toolExecutor !== 'function') {
         throw wrong('toolExecutor', 'a function');
       }
-      const outcome = await this.#follow(this.#run(code, tools, toolExecutor, readSignal(options)));
+      const outcome = bare({ ...await this.#follow(this.#run(code, names, toolExecutor, readSignal(checkOptions(options, SIGNAL)))) });
       const { ok, value, logs, lost, usage, signal } = outcome;
       const duration = Math.round(performance.now() - start);
       const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
@@ -155,12 +158,12 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
+     * @param {string[]} names of the tools
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} signal
      * @returns {Promise<import('./apart.js').Outcome>}
      */
-    async #run(code, tools, toolExecutor, signal) {
+    async #run(code, names, toolExecutor, signal) {
       /** @type {{ terminate(): void } | undefined} */
       let running;
       const start = performance.now();
@@ -185,7 +188,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
           modules: reading.modules,
           maxOutputSize: this.#quota.output,
           console: this.#console,
-          tools: tools.map(({ name }) => ({ places: placesOf(name), callback: toolCallback(toolExecutor, name, count, JSON.parse) })),
+          tools: names.map((name) => ({ places: placesOf(name), callback: toolCallback(toolExecutor, name, count, JSON.parse) })),
           signal,
           onStart: (started) => {
             running = started;

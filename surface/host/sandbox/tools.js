@@ -4,7 +4,7 @@
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
-const { wrong } = require('./options.js');
+const { member, wrong } = require('./options.js');
 const { plain } = require('./plain.js');
 
 /** @typedef {{ name: string, description: string, inputSchema?: Record<string, unknown> }} Tool */
@@ -38,12 +38,16 @@ function toolCallback(toolExecutor, name, count, read = (params) => params) {
   return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
 }
 
-/** @param {unknown} tools */
-function checkTools(tools) {
-  if (!Array.isArray(tools) || !tools.every((tool) => typeof tool?.name === 'string' && tool.name !== '')) {
+/**
+ * @param {unknown} tools
+ * @returns {string[]} their names
+ */
+function readTools(tools) {
+  const names = Array.isArray(tools) ? tools.map((tool) => member(tool, 'name')) : [''];
+  if (!names.every((name) => typeof name === 'string' && name !== '')) {
     throw wrong('tools', 'an array of objects with a `name`');
   }
-  return /** @type {Tool[]} */ (tools);
+  return names;
 }
 
-module.exports = { checkTools, identifier, placeOf, toolCallback };
+module.exports = { identifier, placeOf, readTools, toolCallback };

@@ -4,7 +4,7 @@
 // taken and makes its own.
 
 const { Buffer } = require('node:buffer');
-const { uncurryThis } = require('../../primordials.js');
+const { cutOff, uncurryThis } = require('../../primordials.js');
 const { tooLarge } = require('./refusal.js');
 const { TAG, VERSION } = require('./tags.js');
 
@@ -242,5 +242,7 @@ class Sink {
     this.position += source.length;
   }
 }
+
+cutOff(Sink);
 
 module.exports = { Sink };

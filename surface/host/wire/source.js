@@ -3,7 +3,7 @@
 // allocated for a length that the bytes left cannot fill.
 
 const { Buffer } = require('node:buffer');
-const { uncurryThis } = require('../../primordials.js');
+const { cutOff, uncurryThis } = require('../../primordials.js');
 const { malformed, unreadable } = require('./refusal.js');
 const { TAG, VERSION } = require('./tags.js');
 
@@ -225,5 +225,7 @@ class Source {
     return name;
   }
 }
+
+cutOff(Source);
 
 module.exports = { Source };

@@ -1,0 +1,85 @@
+//! Executions of a plugin run beside each other in one realm. Each is an actor: a value of the realm's own that everything acts for which
+//! the execution brings about, at once or later. Only the library's code in the realm gets to see actors.
+
+use std::sync::Arc;
+
+use crate::convert;
+use crate::isolate::{Held, Limits, Remote, behalf};
+use crate::ops::{self, Prepared, Transfer};
+use crate::value::{ContextHandle, Fault, Reference, Text, Value};
+
+/// Functions for the library's code: one gives the actor for whom it is called, the other calls a function for an actor.
+pub fn functions<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<[v8::Local<'s, v8::Function>; 2]> {
+    let present = v8::Function::builder(present).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)?;
+    let act = v8::Function::builder(act).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)?;
+    Some([present, act])
+}
+
+fn present<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    _args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    if let Some(actor) = behalf::actor(scope) {
+        result.set(actor);
+    }
+}
+
+fn act<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    let Ok(function) = v8::Local::<v8::Function>::try_from(args.get(1)) else { return };
+    let value = behalf::within_actor(scope, args.get(0), |scope| {
+        let receiver = v8::undefined(scope).into();
+        function.call(scope, receiver, &[])
+    });
+    if let Some(value) = value {
+        result.set(value);
+    }
+}
+
+/// A script that is run for an actor of its own.
+pub struct Enactment {
+    /// A function of the library's that makes the actor.
+    pub begin: Arc<Reference>,
+    pub arguments: Vec<Value>,
+    pub code: Text,
+    /// What it is called in stacks.
+    pub file: Text,
+    pub limits: Limits,
+}
+
+/// Runs a script in the context. What comes out is a promise of a clone of its last value, or of what that promises.
+pub fn enact(context: &ContextHandle, enactment: Enactment) -> Prepared {
+    let Some(remote) = Remote::from_owner(context.slot.owner()) else {
+        return Prepared::from(ops::malformed());
+    };
+    let Enactment { begin, arguments, code, file, limits } = enactment;
+    let work = ops::work_in_realm(Arc::clone(&context.slot), move |scope, place| {
+        if !place.guest.owns(&begin.slot) {
+            return Err(ops::malformed());
+        }
+        let begin = place.guest.held(&begin.slot, |held| match held {
+            Held::Value(_, value) => Some(v8::Local::new(scope, value)),
+            _ => None,
+        });
+        let begin = begin.and_then(|begin| v8::Local::<v8::Function>::try_from(begin).ok());
+        let begin = begin.ok_or_else(ops::malformed)?;
+        let script = ops::compile(scope, &code, &ops::Origin { filename: file, line: 0, column: 0 })?;
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            values.push(convert::to_v8(scope, place, argument)?);
+        }
+        v8::tc_scope!(let scope, scope);
+        let receiver = v8::undefined(scope).into();
+        let Some(actor) = begin.call(scope, receiver, &values) else {
+            return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
+        };
+        // Until the job is over.
+        behalf::act_for(scope, actor);
+        ops::run_unbound(scope, place, script, Transfer(Transfer::COPY | Transfer::PROMISE))
+    });
+    Prepared::Enter { remote, limits, work }
+}

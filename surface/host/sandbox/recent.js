@@ -1,0 +1,61 @@
+'use strict';
+// What a plugin may still know by number: contexts, and who acts in it. What is over is kept for a while, for what of the plugin refers
+// to it only its garbage collector could tell.
+
+/** @typedef {{ readonly isInUse: boolean }} Kept */
+
+/** @template {Kept} T */
+class Recent {
+  /** @type {Map<number, T>} what was used last is the last */ #all = new Map();
+  #last = 0;
+  #mostIdle;
+
+  /** @param {number} mostIdle of those that are not in use */
+  constructor(mostIdle) {
+    this.#mostIdle = mostIdle;
+  }
+
+  /**
+   * @param {T} value
+   * @returns {number} from 1
+   */
+  add(value) {
+    this.#last += 1;
+    this.#all.set(this.#last, value);
+    this.#forgetIdle();
+    return this.#last;
+  }
+
+  /**
+   * @param {any} number
+   * @returns {T | undefined} undefined for what was over long ago
+   */
+  use(number) {
+    const value = this.#all.get(number);
+    if (value !== undefined) {
+      this.#all.delete(number);
+      this.#all.set(number, value);
+    }
+    return value;
+  }
+
+  #forgetIdle() {
+    let excess = this.#all.size - this.#mostIdle;
+    for (const [number, value] of this.#all) {
+      if (excess <= 0) {
+        return;
+      }
+      if (!value.isInUse) {
+        this.#all.delete(number);
+        excess -= 1;
+      }
+    }
+  }
+}
+
+/**
+ * @template {Kept} T
+ * @typedef {Recent<T>} RecentOnes
+ */
+
+module.exports = { Recent };
