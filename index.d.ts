@@ -10,8 +10,8 @@
  * options reject where there is a promise.
  *
  * Errors of this library have a stable `code`: `ERR_INVALID_ARG` or one that starts with `ERR_ISOLATE_`. What a guest throws
- * has none, except where it has not caught that a value cannot cross (`ERR_ISOLATE_TRANSFER`); of an error only class, message,
- * stack and name survive.
+ * has none, but for `ERR_ISOLATE_TRANSFER` where it has called a function of the host with what cannot cross, and not caught that; of an error
+ * only class, message, stack and name survive.
  *
  * Members name what can go wrong with them in particular. Whatever needs an isolate can fail with `ERR_ISOLATE_DISPOSED` where that
  * has ended or ends meanwhile, with `ERR_ISOLATE_MEMORY` where it runs out of memory, with `ERR_ISOLATE_UNRESPONSIVE` where it was
