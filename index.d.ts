@@ -10,7 +10,14 @@
  * options reject where there is a promise.
  *
  * Errors of this library have a stable `code`: `ERR_INVALID_ARG` or one that starts with `ERR_ISOLATE_`. What a guest throws
- * has none; of an error only class, message, stack and name survive.
+ * has none, but for `ERR_ISOLATE_TRANSFER` where it has called a function of the host with what cannot cross, and not caught that; of an error
+ * only class, message, stack and name survive.
+ *
+ * Members name what can go wrong with them in particular. Whatever needs an isolate can fail with `ERR_ISOLATE_DISPOSED` where that
+ * has ended or ends meanwhile, with `ERR_ISOLATE_MEMORY` where it runs out of memory, with `ERR_ISOLATE_UNRESPONSIVE` where it was
+ * given up, and with `ERR_ISOLATE_ENVIRONMENT` where the thread that owns something has ended; what was released fails with
+ * `ERR_ISOLATE_RELEASED`, and wrong arguments and options with `ERR_INVALID_ARG`. A `…Sync` method throws what its promise would
+ * reject with.
  *
  * The classes are those of isolated-vm 7, with its names, defaults and messages. Beside them are ready-made sandboxes:
  * `createSandbox`, `IsolatedVMSandbox`, `IsolatedVmSandbox` and `SubprocessSandbox`.
@@ -141,8 +148,9 @@ declare namespace ivm {
      * @throws {Error} `Isolate is already disposed` the second time
      */
     dispose(): void;
-    /** As `dispose()`, for `using` and `await using`. Repeating it does nothing. */
+    /** As `dispose()`, for `using`. Repeating it does nothing. */
     [Symbol.dispose](): void;
+    /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
     /** Figures of the isolate's heap, in bytes. */
@@ -212,13 +220,21 @@ declare namespace ivm {
 
   /** Bytes, unless the name says otherwise. */
   type HeapStatistics = {
+    /** Heap that V8 has from the system. */
     total_heap_size: number;
+    /** Of that, for machine code. */
     total_heap_size_executable: number;
+    /** Of that, what the system has given memory for. */
     total_physical_size: number;
+    /** What V8 could still take, at most `heap_size_limit`. */
     total_available_size: number;
+    /** What objects take, those included that nothing refers to and no collection has found yet. */
     used_heap_size: number;
+    /** The most that the heap may take: `memoryLimit`, or less. */
     heap_size_limit: number;
+    /** What V8 has beside the heap at the moment, such as for compiling. */
     malloced_memory: number;
+    /** The most of that so far. */
     peak_malloced_memory: number;
     /** 0 or 1. */
     does_zap_garbage: number;
@@ -228,7 +244,9 @@ declare namespace ivm {
 
   /** Figures that isolated-vm does not give. */
   type HeapDetails = {
+    /** Bytes that V8 has for handles on objects of the heap. */
     total_global_handles_size: number;
+    /** Of those bytes, what handles take that exist. */
     used_global_handles_size: number;
     /** A number of contexts. */
     number_of_native_contexts: number;
@@ -278,8 +296,9 @@ declare namespace ivm {
      * Repeating it does nothing.
      */
     release(): void;
-    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    /** As `release()`, for `using`. Repeating it does nothing. */
     [Symbol.dispose](): void;
+    /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
@@ -299,8 +318,9 @@ declare namespace ivm {
 
     /** Lets go of the compiled code. Repeating it does nothing. */
     release(): void;
-    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    /** As `release()`, for `using`. Repeating it does nothing. */
     [Symbol.dispose](): void;
+    /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
@@ -374,8 +394,9 @@ declare namespace ivm {
 
     /** Lets go of the module. What imports it keeps it. Repeating it does nothing. */
     release(): void;
-    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    /** As `release()`, for `using`. Repeating it does nothing. */
     [Symbol.dispose](): void;
+    /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
@@ -410,8 +431,9 @@ declare namespace ivm {
     dispatchProtocolMessage(message: string): void;
     /** Ends the session, and a pause with it. */
     dispose(): void;
-    /** As `dispose()`, for `using` and `await using`. Repeating it does nothing. */
+    /** As `dispose()`, for `using`. Repeating it does nothing. */
     [Symbol.dispose](): void;
+    /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
     /** Gets what the inspector says of itself. What it throws is ignored. */
     onNotification: (message: string) => void;
@@ -423,30 +445,41 @@ declare namespace ivm {
   type ThreadCpuProfile = {
     /** The number that the system gives the thread. */
     threadId: number;
+    /** What ran there. */
     profile: CpuProfile;
   };
 
   /** Times are in microseconds, of a clock that starts anywhere. */
   type CpuProfile = {
+    /** When the run began. */
     startTime: number;
+    /** When it ended. */
     endTime: number;
     /** Ids of nodes. */
     samples: number[];
     /** When each sample was taken, from `startTime` on, as isolated-vm has it. In `.cpuprofile` files: since the one before. */
     timeDeltas: number[];
+    /** A node for each function and each way in which it came to be called, as a tree; the root is the first. */
     nodes: {
+      /** What `samples` and `children` name it by. */
       id: number;
+      /** Samples in which it was on top of the stack. */
       hitCount: number;
       /** Why V8 does not optimize the function. */
       bailoutReason?: string;
       /** Ids of nodes. */
       children: number[];
+      /** The function. */
       callFrame: {
+        /** Empty where it has none; in parentheses for what is no function, such as `(garbage collector)`. */
         functionName: string;
+        /** The name of its script. */
         url: string;
+        /** The number of its script in the isolate; 0 for what is in none. */
         scriptId: number;
         /** From 1; 0 for what is in no script. */
         lineNumber: number;
+        /** From 1; 0 for what is in no script. */
         columnNumber: number;
         /** Declared by isolated-vm; the node has it. */
         bailoutReason?: string;
@@ -486,8 +519,9 @@ declare namespace ivm {
     release(): void;
     /** The name `release` had in older versions. */
     dispose(): void;
-    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    /** As `release()`, for `using`. Repeating it does nothing. */
     [Symbol.dispose](): void;
+    /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
@@ -599,8 +633,9 @@ declare namespace ivm {
     release(): void;
     /** The name `release` had in older versions. */
     dispose(): void;
-    /** As `release()`, for `using` and `await using`. Repeating it does nothing. */
+    /** As `release()`, for `using`. Repeating it does nothing. */
     [Symbol.dispose](): void;
+    /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
@@ -629,6 +664,7 @@ declare namespace ivm {
    * passed as they are become synchronous callbacks.
    */
   class Callback<T extends (...args: any[]) => any = any> {
+    /** @throws {TypeError} `ERR_INVALID_ARG` where `value` is no function, or an option is of a wrong type */
     constructor(value: T, options?: CallbackOptions);
     private readonly called: T;
   }
@@ -652,8 +688,11 @@ declare namespace ivm {
    * `ERR_ISOLATE_UNSUPPORTED`. Give the isolate a `Callback`, or a `Reference` to a function, that does the work.
    */
   class NativeModule {
+    /** @throws {Error} `ERR_ISOLATE_UNSUPPORTED`, always */
     constructor(filename: string);
+    /** Declared for programs that name it; there is never an instance. */
     create(context: Context): Promise<Reference<any>>;
+    /** As `create`. */
     createSync(context: Context): Reference<any>;
   }
 
@@ -748,7 +787,9 @@ declare namespace ivm {
 
   /** A console call of a guest, as `onLog` hears of it. */
   interface SandboxLogEntry {
+    /** The method of `console` that was called. */
     level: 'log' | 'info' | 'warn' | 'error' | 'debug';
+    /** Its arguments as `logs` has them, cut to `maxLogLength` characters. */
     message: string;
   }
 
@@ -778,6 +819,7 @@ declare namespace ivm {
     module?: string;
     /** Where it arose in the code as it was passed, or in that module, from 1; absent where that is not known. */
     line?: number;
+    /** The column of it, from 1; present where `line` is. */
     column?: number;
     /** The lines around, the place marked, for people. */
     frame?: string;
@@ -847,7 +889,9 @@ declare namespace ivm {
      * `name.call(params)`. Characters that are not of `[A-Za-z0-9_$]` become `_`.
      */
     name: string;
+    /** For the model. Not read here. */
     description: string;
+    /** JSON Schema of the params, for the model. Not read here: what the code passes is not checked against it. */
     inputSchema?: Record<string, unknown>;
   }
 
@@ -928,6 +972,7 @@ declare namespace ivm {
 
     /** Ends what runs. Its executions resolve with the error `Sandbox has been disposed`, and so do later ones. */
     dispose(): void;
+    /** The same as `dispose()`, for `using`. */
     [Symbol.dispose](): void;
     /** As `dispose()`, and waits until the executions have resolved. */
     [Symbol.asyncDispose](): Promise<void>;
@@ -962,6 +1007,7 @@ declare namespace ivm {
 
   /** What confines the processes of a `SubprocessSandbox`, one layer of it. */
   interface ConfinementLayer {
+    /** Which one. */
     name: ConfinementLayerName;
     /** Whether it holds. What holds depends on the system, and on the rights that this process has there. */
     active: boolean;
@@ -1014,6 +1060,7 @@ declare namespace ivm {
     snapshot?: ExternalCopy<ArrayBuffer>;
   }
 
+  /** Why an execution in a process failed. */
   interface SubprocessFailure extends SandboxFailure {
     /**
      * Of a limit or of the process itself: `ERR_ISOLATE_DEADLINE`; `ERR_ISOLATE_MEMORY`; `ERR_ISOLATE_DISPOSED` after
@@ -1083,6 +1130,7 @@ declare namespace ivm {
     /** Kills the processes of what runs. Its executions resolve with an error. Later ones are not affected. */
     terminate(): void;
 
+    /** Whether an execution has not ended yet. */
     isRunning(): boolean;
 
     /**
@@ -1103,7 +1151,9 @@ declare namespace ivm {
 
   /** A plugin, as its author describes it. The sandbox reads `id`, `permissions` and `limits`, once. */
   interface IPluginManifest {
+    /** Its name towards the sandbox: the prefix of its keys in the cache, and what its isolates share their storage by. */
     id: string;
+    /** For people, like all that follows up to `dependencies`. Not read here. */
     name: string;
     version: string;
     description: string;
@@ -1202,7 +1252,9 @@ declare namespace ivm {
 
   /** An isolate of a plugin. It ends with its scope by `using` and `await using`. */
   interface SandboxIsolate {
+    /** Unique in its sandbox. */
     readonly id: string;
+    /** The manifest's `id`. */
     readonly pluginId: string;
     /** MB. */
     readonly memoryLimit: number;
@@ -1210,9 +1262,11 @@ declare namespace ivm {
     readonly cpuLimit: number;
     /** As `dispose(isolate)`. */
     [Symbol.dispose](): void;
+    /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
+  /** What `IsolatedVmSandbox.executeInSandbox` takes beside code and context. */
   interface PluginExecutionOptions extends SignalOptions {
     /** Runs the code in an isolate of its own, which is disposed afterwards. Default false. */
     fresh?: boolean;
@@ -1225,8 +1279,11 @@ declare namespace ivm {
     onUsage?: (usage: SandboxUsage) => void;
   }
 
+  /** A console call of a plugin, as `onLog` hears of it. */
   interface PluginLogEntry extends SandboxLogEntry {
+    /** The manifest's `id`. */
     pluginId: string;
+    /** The `id` of the isolate. */
     isolateId: string;
   }
 
@@ -1314,6 +1371,7 @@ declare namespace ivm {
     disposeAll(): void;
     /** As `disposeAll()`. */
     [Symbol.dispose](): void;
+    /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
@@ -1327,7 +1385,9 @@ declare namespace ivm {
      */
     updateMemoryUsage(isolateId: string, memoryMB: number): void;
 
+    /** How many isolates have been made and not ended. */
     getActiveIsolateCount(): number;
+    /** Those, as a fresh array. */
     getActiveIsolates(): readonly SandboxIsolate[];
   }
 
@@ -1335,7 +1395,9 @@ declare namespace ivm {
   class NotFoundError extends Error {
     constructor(resourceType: string, resourceId: string);
     readonly code: ErrorCode;
+    /** What there is none of; `Isolate` where a sandbox raises it. */
     readonly resourceType: string;
+    /** Which one was asked for. */
     readonly resourceId: string;
   }
 
@@ -1343,6 +1405,7 @@ declare namespace ivm {
   class PluginError extends Error {
     constructor(pluginId: string, operation: string, message: string, cause?: unknown);
     readonly code: ErrorCode;
+    /** The manifest's `id`. */
     readonly pluginId: string;
     /** `EXECUTE` where a sandbox raises it. */
     readonly operation: string;
@@ -1361,7 +1424,9 @@ declare namespace ivm {
   class SandboxViolationError extends Error {
     constructor(pluginId: string, violationType: SandboxViolationType, message: string, cause?: unknown);
     readonly code: ErrorCode;
+    /** The manifest's `id`. */
     readonly pluginId: string;
+    /** Which limit or permission. */
     readonly violationType: SandboxViolationType;
     /** The same as `violationType`. */
     readonly kind: SandboxViolationType;
@@ -1494,7 +1559,9 @@ declare namespace ivm {
 
   /** An `AbortSignal` of any realm or package. */
   interface AbortSignalLike {
+    /** Whether it has happened already. */
     readonly aborted: boolean;
+    /** What the call rejects with. */
     readonly reason?: unknown;
     addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
     removeEventListener(type: 'abort', listener: () => void): void;
@@ -1512,14 +1579,19 @@ declare namespace ivm {
 
   /** What produced or consumed a compilation cache. */
   type CachedDataResult = {
+    /** The cache, where one was asked for and made. */
     cachedData?: ExternalCopy<ArrayBuffer>;
+    /** Declared by isolated-vm; scripts do not have it. */
     producedCacheData?: boolean;
   };
 
   /** What `Isolate.compileScript` takes. */
   type ScriptInfo = CachedDataOptions & ScriptOrigin;
   /** A script of a snapshot. */
-  type SnapshotScriptInfo = ScriptOrigin & { code: string };
+  type SnapshotScriptInfo = ScriptOrigin & {
+    /** Its source. */
+    code: string;
+  };
 
   /** Limits of the scripts that `Isolate.createSnapshot` runs. */
   interface SnapshotOptions {

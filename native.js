@@ -61,6 +61,8 @@ const binaries = {
 };
 
 const PREFIX = 'isolated-v8-';
+/** The oldest glibc that the binaries for Linux run on. */
+const GLIBC = '2.28';
 const MUSL_LOADER = 'ld-musl-';
 const ELF_HEAD_BYTES = 4096;
 
@@ -96,6 +98,24 @@ function unsupported(message, cause) {
   return Object.assign(error, { code: 'ERR_ISOLATE_UNSUPPORTED' });
 }
 
+/** The version of this system's glibc, for the message; undefined where the host does not tell. Deno's report is made up. */
+function ownGlibc() {
+  try {
+    if ('Deno' in globalThis) return undefined;
+    /** @type {any} */
+    const { header } = process.report.getReport();
+    return header.glibcVersionRuntime;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {string} a
+ * @param {string} b
+ */
+const newer = (a, b) => (a.localeCompare(b, 'en', { numeric: true }) > 0 ? a : b);
+
 /**
  * Tells in the user's terms why a file that exists did not load.
  * @param {string} what
@@ -108,7 +128,17 @@ function notLoadable(what, cause) {
   }
   const glibc = /version [`']GLIBC_([\d.]+)' not found/.exec(detail);
   if (glibc) {
-    return unsupported(`${what} needs glibc ${glibc[1]} or newer, and this system has an older one.`, cause);
+    const own = ownGlibc();
+    const has = own === undefined ? 'an older one' : own;
+    // One that was built elsewhere may need more.
+    const needed = newer(GLIBC, /** @type {string} */ (glibc[1]));
+    return unsupported(`${what} needs glibc ${needed} or newer, and this system has ${has}. Use a newer system or image, such as node:24-slim.`, cause);
+  }
+  if (/file too short|invalid ELF header|wrong ELF class/.test(detail)) {
+    return unsupported(`${what} is damaged, or was made for another platform (${detail}): delete node_modules and install again, here.`, cause);
+  }
+  if (/failed to map segment/.test(detail)) {
+    return unsupported(`${what} lies where nothing may be executed (${detail}): is its file system mounted with noexec?`, cause);
   }
   if (/addons? (are |is )?disabled|ERR_DLOPEN_DISABLED/i.test(`${cause?.code} ${detail}`)) {
     return unsupported('native addons are disabled here (--no-addons, or --permission without --allow-addons).', cause);
@@ -143,8 +173,9 @@ function published() {
 function notThere(triple) {
   const known = published();
   const builds = known.length > 0 ? known.join(', ') : 'linux-x64-gnu';
-  const musl = triple.endsWith('-musl') ? ' On Alpine, use an image with glibc (such as node:24-slim).' : '';
-  return unsupported(`there is no build for ${triple} yet (there is one for: ${builds}).${musl}`);
+  const hint = triple.endsWith('-musl') ? 'On Alpine, use an image with glibc (such as node:24-slim).'
+    : 'Run it on one of those, in a container for example, or build it from its repository.';
+  return unsupported(`there is no build for ${triple} yet (there is one for: ${builds}). ${hint}`);
 }
 
 function load() {
@@ -167,7 +198,9 @@ function load() {
     if (isBeside('Cargo.toml')) throw unsupported(`${binary.file} is not built yet: run 'npm run build'.`, cause);
     if (!published().includes(triple)) throw notThere(triple);
     throw unsupported(
-      `the package ${name} is missing. It is an optional dependency: install again on this platform, without leaving those out.`,
+      `the package ${name} is missing. It is an optional dependency, which package managers leave out when they are told to (--omit=optional, ` +
+        "--no-optional), and npm also where node_modules or package-lock.json come from another platform (npm's issue 4828): " +
+        'delete both and install again, here.',
       cause,
     );
   }

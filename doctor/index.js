@@ -19,6 +19,15 @@ const { describeBinary, describeHost, describeSystem } = require('./system.js');
 /** The package, and the version of its V8; it throws where the native part cannot be loaded. */
 const loadPackage = () => ({ ivm: require('../index.js'), v8: require('../native.js').v8 });
 
+/** Unknown where Deno may not read. */
+function versionOfPackage() {
+  try {
+    return require('../package.json').version;
+  } catch {
+    return undefined;
+  }
+}
+
 /** @param {number} ms */
 const time = (ms) => (ms === 0 ? 'none' : `${ms} ms`);
 
@@ -27,7 +36,7 @@ const time = (ms) => (ms === 0 ? 'none' : `${ms} ms`);
  * @returns {Promise<Report>}
  */
 async function diagnose(load = loadPackage) {
-  const { version } = require('../package.json');
+  const version = versionOfPackage();
   const report = { host: describeHost(), system: describeSystem() };
   let loaded;
   try {

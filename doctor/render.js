@@ -25,7 +25,7 @@ function render({ ok, host, system, library, limits, confinement, checks }) {
     : confinement.map(({ name, active, detail }) => `  ${name.padEnd(WIDTH)} ${active ? 'holds' : '-    '}  ${detail}`);
   const failed = checks.filter(({ failure }) => failure !== undefined).length;
   return [
-    `isolated-v8 ${library.version}`,
+    `isolated-v8 ${library.version ?? ''}`.trimEnd(),
     ...list({ ...library, version: undefined }),
     '', 'Host', ...list(host),
     '', 'System', ...list(system),

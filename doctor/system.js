@@ -29,7 +29,7 @@ function describeHost() {
     name,
     'engine of its own': deno?.v8 ?? (bun === undefined ? process.versions.v8 : 'JavaScriptCore'),
     electron: process.versions.electron,
-    executable: process.execPath,
+    executable: attempt(() => process.execPath),
   };
 }
 
@@ -53,13 +53,17 @@ function bound(name) {
 }
 
 function describeSystem() {
+  // Deno lets nobody ask for these without --allow-sys.
+  const kernel = attempt(() => os.release());
+  const total = attempt(() => os.totalmem());
+  const processors = attempt(() => os.availableParallelism()) ?? attempt(() => os.cpus().length);
   const constrained = attempt(() => process.constrainedMemory());
   return {
-    platform: `${process.platform} ${process.arch}, kernel ${os.release()}`,
+    platform: `${process.platform} ${process.arch}${kernel === undefined ? '' : `, kernel ${kernel}`}`,
     glibc: attempt(glibc),
-    processors: String(attempt(() => os.availableParallelism()) ?? os.cpus().length),
-    memory: inMB(os.totalmem()),
-    'memory for this process': constrained && constrained < os.totalmem() ? inMB(constrained) : undefined,
+    processors: processors?.toString(),
+    memory: inMB(total),
+    'memory for this process': constrained && constrained < (total ?? Infinity) ? inMB(constrained) : undefined,
     'address space': attempt(() => bound('Max address space')),
     'processes and threads': attempt(() => bound('Max processes')),
     mappings: attempt(() => readFileSync('/proc/sys/vm/max_map_count', 'utf8').trim()),

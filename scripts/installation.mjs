@@ -1,5 +1,5 @@
-// Installs the packages as npm publishes them into empty projects outside of the repository, from a registry of ours, and runs a program
-// there on every host that `--host` names, or on five. Each package manager installs all three ways in which users ask for it: by its own
+// Publishes the packages as a release does, to a registry of ours, installs them from it into empty projects outside of the repository, and runs
+// a program there on every host that `--host` names, or on five. Each package manager installs all three ways in which users ask for it: by its own
 // name, as an alias of isolated-vm, and beneath a package that asks for isolated-vm, by overrides.
 
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,9 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { selectHosts } from './hosts.mjs';
-import { npm, packMain, packPlatform, readPackage } from './pack.mjs';
+import { npm, ownTriple, readPackage } from './pack.mjs';
 import { capture, root } from './process.mjs';
 import { serve } from './registry.mjs';
+import { publishAll } from './release.mjs';
 
 const HOSTS = 'node20,node25,node26,bun,deno';
 const LIMIT_MS = 180_000;
@@ -41,28 +42,21 @@ const ways = (version) => ({
   overrides: { dependencies: { [LIBRARY]: '1.0.0' }, overrides: { [ORIGINAL]: `npm:${OURS}@${version}` }, imports: LIBRARY },
 });
 
-/** A library whose users get isolated-vm through it. */
-async function packLibrary(folder) {
+/** Publishes a library whose users get isolated-vm through it. */
+async function publishLibrary(folder, args) {
   const source = join(folder, LIBRARY);
   mkdirSync(source);
   const manifest = { name: LIBRARY, version: '1.0.0', main: 'index.js', dependencies: { [ORIGINAL]: '^7.0.0' } };
   writeFileSync(join(source, 'package.json'), JSON.stringify(manifest));
   writeFileSync(join(source, 'index.js'), `module.exports = require('${ORIGINAL}');\n`);
-  await npm(source, 'pack', `--pack-destination=${folder}`);
-  return { manifest, file: `${LIBRARY}-1.0.0.tgz` };
+  await npm(source, 'publish', ...args);
 }
 
-/** The packages as they will be published: the main one names those of the platforms. */
-async function packAll(folder) {
-  const [main, platform] = [await packMain(folder), await packPlatform(folder)];
-  const manifest = { ...readPackage(root), optionalDependencies: { [platform.name]: platform.version } };
-  delete manifest.devDependencies;
-  const triple = platform.name.slice(OURS.length + 1);
-  return [
-    { manifest, file: main.file },
-    { manifest: readPackage(join(root, 'npm', triple)), file: platform.file },
-    await packLibrary(folder),
-  ];
+/** Publishes the packages as a release does, for this machine's platform; once more, to see that nothing goes out twice. */
+async function publishOwn(registry) {
+  const names = [`${OURS}-${ownTriple}`, OURS];
+  for (let times = 0; times < 2; times += 1) await publishAll([ownTriple], root, registry.args);
+  if (registry.published().join() !== names.join()) throw new Error(`published: ${registry.published().join(', ')}`);
 }
 
 async function install(folder, name, manager, way, url) {
@@ -111,13 +105,14 @@ let registry;
 try {
   const { values } = parseArgs({ options: { host: { type: 'string', default: HOSTS } } });
   const hosts = selectHosts(values.host);
-  const packages = await packAll(folder);
-  registry = await serve(packages, folder, (await npm(folder, 'config', 'get', 'registry')).trim());
+  registry = await serve([OURS, `${OURS}-${ownTriple}`, LIBRARY], (await npm(folder, 'config', 'get', 'registry')).trim());
+  await publishOwn(registry);
+  await publishLibrary(folder, registry.args);
   const tools = join(folder, 'tools');
   mkdirSync(tools);
   await npm(tools, 'install', `pnpm@${PNPM}`, '--ignore-scripts');
   for (const [name, manager] of Object.entries(managersIn(tools))) {
-    for (const [title, way] of Object.entries(ways(packages[0].manifest.version))) {
+    for (const [title, way] of Object.entries(ways(readPackage(root).version))) {
       const project = join(folder, name, way.imports);
       await install(project, name, manager, way, registry.url);
       let works = 0;

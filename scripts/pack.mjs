@@ -1,13 +1,18 @@
-// The package as npm publishes it: tarballs in a folder. Symbolic links to a checkout would hide what a tarball lacks.
+// The packages as npm publishes them: folders with what belongs into them, and tarballs. Symbolic links to a checkout would hide what a
+// tarball lacks.
 
-import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { NOTICES } from './notices.mjs';
 import { capture, root } from './process.mjs';
-import { addonFile, launcherFile } from './setup.mjs';
+import { addonFile } from './setup.mjs';
 
 const NPM_LIMIT_MS = 180_000;
 const isWindows = process.platform === 'win32';
+
+/** The triple of this machine, as the names of packages have it. */
+export const ownTriple = addonFile.split('.')[1];
 
 /** Runs npm in a folder; resolves with what it writes. */
 export async function npm(folder, ...args) {
@@ -31,12 +36,26 @@ async function pack(folder, destination) {
 
 export const packMain = (destination) => pack(root, destination);
 
+/** The files of a platform's package that are built for it. */
+export const binariesOf = (triple) => readPackage(join(root, 'npm', triple)).files.filter((name) => name !== NOTICES);
+
+/** Makes `folder` the package of a platform, with the binaries that lie in `binaries`, and what their licences ask for. */
+export function stagePlatform(folder, triple, binaries) {
+  cpSync(join(root, 'npm', triple), folder, { recursive: true });
+  for (const file of ['LICENSE', NOTICES]) copyFileSync(join(root, file), join(folder, file));
+  for (const file of binariesOf(triple)) {
+    const from = join(binaries, file);
+    if (!existsSync(from)) throw new Error(`${from} is missing`);
+    copyFileSync(from, join(folder, file));
+    chmodSync(join(folder, file), 0o755);
+  }
+}
+
 /** The package with the binary of this machine, which the main package names as an optional dependency once published. */
 export async function packPlatform(destination) {
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-platform-'));
   try {
-    cpSync(join(root, 'npm', addonFile.split('.')[1]), folder, { recursive: true });
-    for (const file of [addonFile, launcherFile].filter((name) => name !== undefined)) copyFileSync(join(root, file), join(folder, file));
+    stagePlatform(folder, ownTriple, root);
     return await pack(folder, destination);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -1,25 +1,33 @@
-// Checks the packed packages with publint (do the names in package.json lead to files that are packed, in the right format?) and
-// with Are The Types Wrong (does TypeScript find the right declarations, however it resolves modules?). What publint only
-// suggests is a failure as well.
+// Checks that the packed packages have what they must have, THIRD-PARTY-NOTICES as Cargo.lock asks for among it. Then asks publint (do the
+// names in package.json lead to files that are packed, in the right format?) and Are The Types Wrong (does TypeScript find the right
+// declarations, however it resolves modules?). What publint only suggests is a failure as well.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
+import { NOTICES, areNoticesCurrent } from './notices.mjs';
 import { packMain, packPlatform } from './pack.mjs';
 import { capture, root, show } from './process.mjs';
 import { addonFile, launcherFile } from './setup.mjs';
 
-/** Resolves with whether a tarball has the files that the platform's package is for, those that are executed as such. */
-async function checkFiles(folder, { name, file }) {
+/** Resolves with whether a tarball has these files, those that are executed as such. */
+async function checkFiles(folder, { name, file }, files) {
   const { output } = await capture('tar', ['-tvzf', join(folder, file)]);
-  const wrong = [addonFile, launcherFile].filter((wanted) => wanted !== undefined).filter((wanted) => {
+  const wrong = files.filter((wanted) => wanted !== undefined).filter((wanted) => {
     const line = output.split('\n').find((entry) => entry.endsWith(` package/${wanted}`));
     return line === undefined || (wanted === launcherFile && !line.startsWith('-rwxr-xr-x'));
   });
   console.log(`files: ${name}: ${wrong.length === 0 ? 'all there' : `missing or not executable: ${wrong.join(', ')}`}`);
   return wrong.length === 0;
+}
+
+/** Resolves with whether the notices are those of what is linked now. */
+async function checkNotices() {
+  const current = await areNoticesCurrent();
+  console.log(`notices: ${current ? 'as Cargo.lock has it' : `not as Cargo.lock and vendor/NOTICES have it: node scripts/notices.mjs`}`);
+  return current;
 }
 
 /** Resolves with whether publint has nothing to say. */
@@ -38,7 +46,11 @@ async function checkTypes(folder, { file }) {
 const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-packaging-'));
 try {
   const [main, platform] = [await packMain(folder), await packPlatform(folder)];
-  const results = [await lint(folder, main), await lint(folder, platform), await checkFiles(folder, platform), await checkTypes(folder, main)];
+  const results = [
+    await checkNotices(), await lint(folder, main), await lint(folder, platform), await checkTypes(folder, main),
+    await checkFiles(folder, main, ['LICENSE', 'README.md', 'CHANGELOG.md', 'native.js']),
+    await checkFiles(folder, platform, [addonFile, launcherFile, 'LICENSE', NOTICES]),
+  ];
   if (results.includes(false)) process.exitCode = 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -10,17 +10,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { capture, root } from './process.mjs';
 import { locked } from './setup.mjs';
-
-/** Those that the sources are written for. */
-const TARGETS = [
-  'x86_64-unknown-linux-gnu',
-  'aarch64-unknown-linux-gnu',
-  'x86_64-unknown-linux-musl',
-  'aarch64-unknown-linux-musl',
-  'x86_64-apple-darwin',
-  'aarch64-apple-darwin',
-  'x86_64-pc-windows-msvc',
-];
+import { TARGETS } from './targets.mjs';
 
 const output = async (command, ...args) => {
   const result = await capture(command, args).catch((error) => ({ code: 1, output: error.message }));

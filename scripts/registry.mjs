@@ -1,10 +1,9 @@
-// A package registry on this machine for packages that are not published yet. It answers for those alone, and sends everybody on to the
-// registry that npm is set to for everything else.
+// A package registry on this machine for packages that are not published yet. It takes and gives those that it was told the names of, and sends
+// everybody on to the registry that npm is set to for everything else.
 
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 
 /** What npm's registries tell of a package ("package metadata" in npm's documentation). */
 function describe({ manifest, bytes }, url) {
@@ -18,28 +17,35 @@ function describe({ manifest, bytes }, url) {
 }
 
 /**
- * @param {{ manifest: { name: string, version: string }, file: string }[]} packages their `package.json` as published, and their tarballs
- * @param {string} folder where those are
+ * @param {string[]} names of the packages that are kept here
  * @param {string} upstream the registry for all others
  */
-export async function serve(packages, folder, upstream) {
-  const known = new Map(packages.map(({ manifest, file }) => [manifest.name, { manifest, bytes: readFileSync(join(folder, file)) }]));
-  const asked = [];
-  const server = createServer((request, response) => {
-    const path = decodeURIComponent(request.url.slice(1));
-    const [name, ...rest] = path.split('/');
+export async function serve(names, upstream) {
+  const known = new Map();
+  const server = createServer(async (request, response) => {
+    const [name, ...rest] = decodeURIComponent(request.url.slice(1)).split('/');
+    if (!names.includes(name)) return response.writeHead(307, { location: new URL(request.url.slice(1), upstream).href }).end();
+    const answer = (status, value) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+    if (request.method === 'PUT') {
+      const { versions, _attachments: files } = await json(request);
+      const [manifest] = Object.values(versions);
+      if (known.has(name)) return answer(403, { error: 'there is one already' });
+      known.set(name, { manifest, bytes: Buffer.from(Object.values(files)[0].data, 'base64') });
+      return answer(201, { ok: true });
+    }
     const own = known.get(name);
-    if (own === undefined) return response.writeHead(307, { location: new URL(request.url.slice(1), upstream).href }).end();
-    asked.push(path);
+    if (own === undefined) return answer(404, { error: 'Not found' });
     if (rest.length > 0) return response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(own.bytes);
-    const about = JSON.stringify(describe(own, `http://localhost:${server.address().port}`));
-    return response.writeHead(200, { 'content-type': 'application/json' }).end(about);
+    return answer(200, describe(own, `http://localhost:${server.address().port}`));
   });
   await new Promise((resolve) => { server.listen(0, 'localhost', resolve); });
+  const host = `localhost:${server.address().port}`;
   return {
-    url: `http://localhost:${server.address().port}/`,
-    /** What has been asked for of the packages here. */
-    asked,
+    url: `http://${host}/`,
+    /** What npm must be told to publish here. */
+    args: [`--registry=http://${host}/`, `--//${host}/:_authToken=anybody`, '--provenance=false'],
+    /** The names of those that were published. */
+    published: () => [...known.keys()],
     close: () => {
       server.closeAllConnections();
       return new Promise((resolve) => { server.close(resolve); });

@@ -6,8 +6,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { readPackage } from './pack.mjs';
 import { root } from './process.mjs';
-import { tripleOf } from './release.mjs';
 import { setup, toolsFolder } from './setup.mjs';
+import { tripleOf } from './targets.mjs';
 
 const FOLDER = '.github/workflows';
 

@@ -189,3 +189,25 @@ test('every refusal has a code', ours, () => withContext(async ({ isolate, conte
   other.dispose();
   isolate.dispose();
 }));
+
+test('that a value cannot be passed to a function has its code also where the guest has not caught it', ours, () => withContext(async ({ context }) => {
+  const refused = (error) => error.name === 'TypeError' && error.message === 'f() {} could not be cloned.' && error.code === 'ERR_ISOLATE_TRANSFER';
+  context.global.setSync('call', new ivm.Callback(() => {}));
+  context.global.setSync('give', new ivm.Callback(() => ({ f() {} })));
+  context.global.setSync('ignored', new ivm.Callback(() => {}, { ignored: true }));
+  for (const code of ['call({ f() {} })', 'ignored({ f() {} })', 'give()']) {
+    assert.throws(() => context.evalSync(code), refused, code);
+    await assert.rejects(context.eval(code), refused, code);
+    await assert.rejects(context.eval(`(async () => { await 1; ${code} })()`, { promise: true }), refused, code);
+    assert.equal(context.evalSync(`try { ${code} } catch (error) { error.code }`), 'ERR_ISOLATE_TRANSFER');
+  }
+  // A guest's own errors have none, also where they look the same.
+  for (const code of [
+    'throw Object.assign(new TypeError("f() {} could not be cloned."), { code: "ERR_ISOLATE_TRANSFER" })',
+    'try { call({ f() {} }) } catch (error) { throw Object.create(error) }',
+    'try { call({ f() {} }) } catch (error) { throw new Proxy(error, {}) }',
+    'try { call({ f() {} }) } catch (error) { throw Object.assign(new TypeError(error.message), error) }',
+  ]) {
+    assert.throws(() => context.evalSync(code), (error) => !('code' in error), code);
+  }
+}));

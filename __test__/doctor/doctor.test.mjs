@@ -85,6 +85,28 @@ test('a package without its native part', async () => {
   }
 });
 
+describe('Deno with few permissions', { skip: host !== 'deno' }, () => {
+  const ask = (...permissions) => runFile(join(root, 'doctor/cli.js'), {
+    hostArgs: ['run', '--quiet', '--no-prompt', '--no-check', '--no-lock', '--node-modules-dir=manual', ...permissions],
+    args: ['doctor'],
+    timeout: LIMIT_MS,
+  });
+
+  test('those that the package needs are enough', async () => {
+    const { code, stdout, stderr } = await ask('--allow-ffi', '--allow-read');
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, stdout);
+    assert.match(stdout, /^ {2}platform +linux \w+$/m);
+    assert.doesNotMatch(stdout, /^ {2}(memory|glibc) /m);
+    assert.ok(stdout.endsWith('\n\nAll of it works.\n'), stdout);
+  });
+
+  test('without --allow-ffi it says which', async () => {
+    const { code, stdout, stderr } = await ask('--allow-read');
+    assert.deepEqual({ code, stderr }, { code: 1, stderr: '' }, stdout);
+    assert.match(stdout, /^ {2}FAIL loads, 0 ms: isolated-v8: Deno needs the permissions --allow-ffi and --allow-read to load it \(or -A\)\.$/m);
+  });
+});
+
 test('something that does not work', async () => {
   // It gives wrong results, and has no processes of its own here.
   const unsupported = () => {

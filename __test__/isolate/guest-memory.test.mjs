@@ -1,8 +1,9 @@
 // A SharedArrayBuffer that a guest has made, on its host: shared where the host can wrap memory of others, refused elsewhere.
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { host } from '../harness.mjs';
+import { host, root, run } from '../harness.mjs';
 import { coded, passes } from './helper.mjs';
 import ivm from '../../index.mjs';
 
@@ -44,7 +45,8 @@ const HELP = `
 `;
 const program = (code, settings) => passes(`${HELP}${code}`, { timeout: 60_000, collects: true, ...settings });
 
-const refusal = coded('UNSUPPORTED', 'A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks `node_api_create_external_sharedarraybuffer`');
+const WHAT_TO_DO = 'make it in the host and pass it in, or copy what is in it';
+const refusal = coded('UNSUPPORTED', `A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks \`node_api_create_external_sharedarraybuffer\`: ${WHAT_TO_DO}`);
 
 describe('a SharedArrayBuffer of a guest, on any host', () => {
   const isolate = new ivm.Isolate();
@@ -88,6 +90,21 @@ describe('a SharedArrayBuffer of a guest, on any host', () => {
     assert.match(context.evalSync('try { call(own); } catch (error) { error.message }'), /cannot be shared with this host/);
     assert.equal(context.evalSync('own.length'), 4);
   });
+});
+
+// Electron has the function, and refuses what it is for; a host without it comes to the same.
+test('in Electron the refusal names its rule', { skip: (shares || host === 'deno') && 'a host without the function stands for Electron' }, async () => {
+  const { code, stdout, stderr } = await run(`
+    Object.defineProperty(process, 'versions', { value: { ...process.versions, electron: '40.0.0' } });
+    const ivm = require(${JSON.stringify(join(root, 'index.js'))});
+    const context = new ivm.Isolate().createContextSync();
+    try { context.evalSync('new SharedArrayBuffer(8)', { copy: true }); } catch (error) { console.log(error.code, error.message); }
+    const bytes = context.evalSync('new Uint8Array(8).fill(7)', { copy: true });
+    console.log(bytes.join());
+  `, { bare: true, commonjs: true });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  assert.equal(stdout, 'ERR_ISOLATE_UNSUPPORTED A SharedArrayBuffer made inside an isolate cannot be shared with this host, '
+    + `for Electron forbids external buffers: ${WHAT_TO_DO}\n7,7,7,7,7,7,7,7\n`);
 });
 
 describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {

@@ -262,10 +262,8 @@ export const operations = {
     Object.assign(plan.order, { do: 'promised', what, how, mode: 'later' });
     plan.needs(item);
     plan.stages.push((stages, rooted) => addEntering(stages, '! ', { from: body, to: home, rooted, waits: how === 'applySync' }));
-    // Refused by whoever hands it over: what a host refuses has no code in a guest.
-    const code = body.isHost && !home.isHost ? '' : ' ERR_ISOLATE_TRANSFER';
     if (what === 'rejected') plan.gives('= refused RangeError: rejected');
-    else plan.gives(what.endsWith('empty') ? `= refused TypeError${code}: A non-transferable value was passed` : '= got 5');
+    else plan.gives(what.endsWith('empty') ? '= refused TypeError ERR_ISOLATE_TRANSFER: A non-transferable value was passed' : '= got 5');
     return true;
   },
 

@@ -13,7 +13,7 @@ export const RELEASED = {
 
 /** Hosts that can wrap memory which a guest has made. */
 const SHARES = ['node22', 'node24', 'node26', 'bun'].includes(host);
-const NOT_SHARED = /^\S+ Error( ERR_ISOLATE_UNSUPPORTED)?: A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks `node_api_create_external_sharedarraybuffer`$/;
+const NOT_SHARED = /^\S+ Error( ERR_ISOLATE_UNSUPPORTED)?: A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks `node_api_create_external_sharedarraybuffer`: make it in the host and pass it in, or copy what is in it$/;
 
 const MOVED = 'Error ERR_ISOLATE_RELEASED: Array buffer is invalid';
 
@@ -80,7 +80,7 @@ export class Plan {
     this.stages.push((stages) => stages.add(certainly, is));
   }
 
-  /** It is refused where the value lives. What a host throws has no code in a guest. */
+  /** It is refused where the value lives. What a host throws has few codes in a guest. */
   isRefused(home, text) {
     this.gives(home.isHost && !this.realm.body.isHost ? passedOn(text) : text);
   }

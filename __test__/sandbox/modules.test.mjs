@@ -310,7 +310,10 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
     });
 
     test('nothing of them without the option', async () => {
-      assert.match((await make({}).execute('return import("x")')).error, /^Not supported$/);
+      const { error, failure } = await make({}).execute('return import("x")');
+      assert.match(error, /^Not supported$/);
+      // V8 finds it in what is put around the code: at its beginning.
+      assert.deepEqual([failure.line, failure.column, failure.frame], [1, 1, '> 1 | return import("x")\n    | ^'], failure.stack);
       assert.match((await make({ modules: null }).execute('return import("x")')).error, /^Not supported$/);
     });
   });

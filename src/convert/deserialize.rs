@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::{Exchange, fault_from_caught};
-use crate::value::{Budget, Entry, Fault, Payload, SharedMemory, Value};
+use crate::value::{Budget, Code, Entry, ErrorClass, Fault, Payload, SharedMemory, Value};
 
 /// Builds the payload's value in the current realm.
 pub fn payload_to_v8<'s>(
@@ -27,10 +27,11 @@ pub fn payload_to_v8<'s>(
         }
     }
     v8::tc_scope!(let scope, scope);
-    let delegate = Delegate { exchange, entries: RefCell::new(others) };
+    let raised = RefCell::default();
+    let delegate = Delegate { exchange, entries: RefCell::new(others), raised: &raised };
     let deserializer = v8::ValueDeserializer::new(scope, Box::new(delegate), &bytes);
     for (index, buffer) in buffers {
-        let id = u32::try_from(index).map_err(|_| Fault::range_error("Too many buffers"))?;
+        let id = u32::try_from(index).map_err(|_| Fault::beyond("Too many buffers"))?;
         v8::ValueDeserializerHelper::transfer_array_buffer(&deserializer, id, buffer);
     }
     let value = (v8::ValueDeserializerHelper::read_header(&deserializer, context) == Some(true))
@@ -38,7 +39,11 @@ pub fn payload_to_v8<'s>(
         .flatten();
     match value {
         Some(value) => Ok(value),
-        None => Err(fault_from_caught(scope).unwrap_or_else(|| Fault::error("Unable to deserialize cloned data."))),
+        None => Err(match (raised.take(), fault_from_caught(scope)) {
+            (_, Some(Fault::Stopped)) => Fault::Stopped,
+            (Some(fault), _) => fault,
+            (None, caught) => caught.unwrap_or_else(unreadable),
+        }),
     }
 }
 
@@ -53,7 +58,7 @@ fn adopt_buffer<'s>(
         return Ok(v8::ArrayBuffer::new(scope, 0));
     }
     if !super::take_or_collect(scope, &budget, length) {
-        return Err(Fault::range_error("Array buffer allocation failed"));
+        return Err(Fault::beyond("Array buffer allocation failed"));
     }
     // Moved when this is the last that needs them, else copied: the guest may write to its own.
     let mut bytes = Arc::unwrap_or_clone(bytes);
@@ -92,19 +97,27 @@ unsafe extern "C" fn free_shared(_data: *mut c_void, _length: usize, owner: *mut
 struct Delegate<'a> {
     exchange: &'a dyn Exchange,
     entries: RefCell<Vec<Option<Entry>>>,
+    /// What ended the reading, where that was not V8.
+    raised: &'a RefCell<Option<Fault>>,
 }
 
 impl Delegate<'_> {
     fn entry(&self, index: u32) -> Option<Entry> {
         self.entries.borrow().get(index as usize).cloned().flatten()
     }
+
+    /// V8 is told by an exception; the caller gets the fault.
+    fn refuse(&self, scope: &mut v8::PinScope<'_, '_>, fault: Fault) {
+        if let Some(message) = v8::String::new(scope, &fault.message()) {
+            let error = v8::Exception::error(scope, message);
+            scope.throw_exception(error);
+        }
+        self.raised.replace(Some(fault));
+    }
 }
 
-fn throw(scope: &mut v8::PinScope<'_, '_>, message: &str) {
-    if let Some(message) = v8::String::new(scope, message) {
-        let error = v8::Exception::error(scope, message);
-        scope.throw_exception(error);
-    }
+fn unreadable() -> Fault {
+    Fault::coded(ErrorClass::Error, "Unable to deserialize cloned data.", Code::Transfer)
 }
 
 impl v8::ValueDeserializerImpl for Delegate<'_> {
@@ -116,7 +129,7 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
         let mut index = 0;
         let entry = deserializer.read_uint32(&mut index).then(|| self.entry(index)).flatten();
         let Some(Entry::Value(value)) = entry else {
-            throw(scope, "Unable to deserialize cloned data.");
+            self.refuse(scope, unreadable());
             return None;
         };
         // V8 forbids running JavaScript while it reads; making a handle's object takes some.
@@ -124,18 +137,18 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
             v8::allow_javascript_execution_scope!(let scope, scope);
             match value {
                 // Cannot happen for what our own codecs write: only handles are host objects.
-                Value::Payload(_) => Err(Fault::error("Unable to deserialize cloned data.")),
+                Value::Payload(_) => Err(unreadable()),
                 value => self.exchange.adopt(scope, value),
             }
         };
         match adopted.map(v8::Local::<v8::Object>::try_from) {
             Ok(Ok(object)) => Some(object),
             Ok(Err(_)) => {
-                throw(scope, "Unable to deserialize cloned data.");
+                self.refuse(scope, unreadable());
                 None
             }
             Err(fault) => {
-                throw(scope, &fault.message());
+                self.refuse(scope, fault);
                 None
             }
         }
@@ -147,11 +160,11 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
         id: u32,
     ) -> Option<v8::Local<'s, v8::SharedArrayBuffer>> {
         let Some(Entry::Shared(memory)) = self.entry(id) else {
-            throw(scope, "Unable to deserialize cloned data.");
+            self.refuse(scope, unreadable());
             return None;
         };
         if !self.exchange.remember(&memory) {
-            throw(scope, "The shared memory is gone.");
+            self.refuse(scope, Fault::coded(ErrorClass::Error, "The shared memory is gone.", Code::Environment));
             return None;
         }
         Some(adopt_shared(scope, memory, self.exchange.budget()))

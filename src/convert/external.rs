@@ -45,7 +45,7 @@ pub fn external_text_to_v8<'s>(
             unsafe { v8::String::new_external_twobyte_raw(scope, units.cast(), text.len(), free_two_byte) }
         }
     };
-    string.ok_or_else(|| Fault::range_error("Invalid string length"))
+    string.ok_or_else(|| Fault::beyond("Invalid string length"))
 }
 
 /// A copy of the characters behind a header. The budget has been charged.

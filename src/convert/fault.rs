@@ -2,7 +2,7 @@
 //! the guest's limits hold.
 
 use super::{beginning, primitive_from_v8, text_to_v8};
-use crate::value::{ErrorClass, ErrorFault, Fault, Text, Value};
+use crate::value::{Code, ErrorClass, ErrorFault, Fault, Text, Value};
 
 /// Between the frames of two engines in a joined stack.
 const BOUNDARY: &str = "\n    at (<isolated-vm boundary>)";
@@ -88,7 +88,7 @@ fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>)
         name: name.filter(|name| name.to_string() != class.name()),
         message: message.unwrap_or_else(|| Text::from("")),
         stack: stack.map_or_else(|| Text::from(""), |stack| frames_of(&stack)),
-        code: None,
+        code: is_refusal(scope, object).then_some(Code::Transfer),
     })))
 }
 
@@ -98,6 +98,18 @@ fn has_own(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, 
     let key = v8::String::new(scope, key)?;
     let has = object.has_own_property(scope, key.into());
     if scope.has_terminated() { None } else { Some(has.unwrap_or(false)) }
+}
+
+/// On the errors by which values of a guest were refused. A guest that does not catch one is told of as its caller would be; of what it
+/// throws itself nothing has a code.
+fn refusal_mark<'s>(scope: &v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Private> {
+    let name = v8::String::new(scope, "isolated-v8 refusal");
+    v8::Private::for_api(scope, name)
+}
+
+fn is_refusal(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool {
+    let mark = refusal_mark(scope);
+    object.get_private(scope, mark).is_some_and(|found| found.is_true())
 }
 
 /// A property as text, as far as reading it succeeds; `None` when the guest is being stopped.
@@ -152,6 +164,10 @@ pub fn exception_from_fault<'s>(
     if let Some(code) = error.code {
         define(scope, object, "code", code.name())?;
     }
+    if error.code == Some(Code::Transfer) {
+        let (mark, yes) = (refusal_mark(scope), v8::Boolean::new(scope, true));
+        object.set_private(scope, mark, yes.into())?;
+    }
     Some(exception)
 }
 
@@ -178,7 +194,9 @@ pub fn current_frames(scope: &v8::PinScope<'_, '_>) -> Text {
         let file = frame
             .get_script_name_or_source_url(scope)
             .map_or_else(|| Text::from("<anonymous>"), |name| beginning(scope, name, MOST_NAME));
-        let position = format!("{file}:{}:{}", frame.get_line_number(), frame.get_column());
+        // Below 1 in what is put around a text, as in V8's own stacks.
+        let column = frame.get_column().cast_signed();
+        let position = format!("{file}:{}:{column}", frame.get_line_number());
         match frame.get_function_name(scope).map(|name| beginning(scope, name, MOST_NAME)) {
             Some(name) if !name.is_empty() => text.push_str(&format!("\n    at {name} ({position})")),
             _ => text.push_str(&format!("\n    at {position}")),

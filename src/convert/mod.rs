@@ -46,7 +46,7 @@ pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v
         Text::Latin1(bytes) => v8::String::new_from_one_byte(scope, bytes, v8::NewStringType::Normal),
         Text::Utf16(units) => v8::String::new_from_two_byte(scope, units, v8::NewStringType::Normal),
     };
-    string.ok_or_else(|| Fault::range_error("Invalid string length"))
+    string.ok_or_else(|| Fault::beyond("Invalid string length"))
 }
 
 /// At most `limit` bytes: a string may be much longer than what it takes in a guest's heap.
@@ -133,7 +133,7 @@ pub fn to_v8<'s>(
         Value::Boolean(boolean) => v8::Boolean::new(scope, boolean).into(),
         Value::Number(number) => v8::Number::new(scope, number).into(),
         Value::BigInt(bigint) => v8::BigInt::new_from_words(scope, bigint.negative, &bigint.words)
-            .ok_or_else(|| Fault::range_error("Maximum BigInt size exceeded"))?
+            .ok_or_else(|| Fault::beyond("Maximum BigInt size exceeded"))?
             .into(),
         Value::String(text) => text_to_v8(scope, &text)?.into(),
         Value::Payload(payload) => payload_to_v8(scope, exchange, *payload)?,

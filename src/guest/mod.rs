@@ -146,7 +146,7 @@ fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local
     if let Some(Ok(surface)) = found {
         return Ok(surface);
     }
-    let failed = || Fault::error("The isolate's side of the API could not be made");
+    let failed = || Fault::coded(ErrorClass::Error, "The isolate's side of the API could not be made", Code::Limit);
     v8::tc_scope!(let scope, scope);
     let native = invoke::native_object(scope, &at.guest).ok_or_else(failed)?;
     let made = bootstrap(scope, "createGuest", native.into());

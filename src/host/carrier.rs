@@ -9,12 +9,12 @@ use super::memory;
 use crate::ops::Transfer;
 use crate::ops::protocol::{callback_mode, callback_number, kind, tag};
 use crate::value::{
-    Answer, Callable, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload, Reference,
+    Answer, Callable, Code, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload, Reference,
     Settlement, Text, TypeOf, Value,
 };
 
 fn malformed() -> Fault {
-    Fault::type_error("Malformed carrier")
+    Fault::invalid("Malformed carrier")
 }
 
 /// Reads a carrier. The outer result is the host's refusal, the inner one the fault that the carrier stands for.
@@ -155,8 +155,8 @@ fn read_fault(js: Js<'_>, array: JsValue) -> JsResult<Fault> {
         name: text(2)?,
         message: text(3)?.unwrap_or_else(empty),
         stack: text(4)?.unwrap_or_else(empty),
-        // A host's errors carry no code of ours into a guest.
-        code: None,
+        // Of the codes of a host's errors, guests are told that something cannot cross, and no other.
+        code: text(5)?.and_then(|code| Code::named(&code.to_string())).filter(|code| *code == Code::Transfer),
     })))
 }
 
@@ -172,7 +172,7 @@ pub fn write(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
 pub fn write_or_refuse(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
     write(js, local, outcome).or_else(|_| {
         js.clear_exception();
-        write_fault(js, local, Fault::range_error("The value could not be brought into the host"))
+        write_fault(js, local, Fault::beyond("The value could not be brought into the host"))
     })
 }
 

@@ -90,7 +90,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
 }
 
 fn failed() -> Fault {
-    Fault::error("Failure creating snapshot")
+    Fault::coded(ErrorClass::Error, "Failure creating snapshot", Code::Unsupported)
 }
 
 /// What a job has left for the snapshot.

@@ -197,7 +197,7 @@ impl Guest {
         }
         let index = self.slots.borrow_mut().insert(held);
         // A table of four billion slots does not fit any heap limit.
-        let index = u32::try_from(index).map_err(|_| Fault::range_error("Too many handles"))?;
+        let index = u32::try_from(index).map_err(|_| Fault::beyond("Too many handles"))?;
         remote.handles.fetch_add(1, Ordering::Relaxed);
         Ok(Slot::new(remote, index))
     }

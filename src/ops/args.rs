@@ -80,7 +80,7 @@ pub fn milliseconds(number: f64) -> Option<Duration> {
 
 /// The surface passed something the table does not foresee.
 pub fn malformed() -> Fault {
-    Fault::type_error("Malformed operation")
+    Fault::invalid("Malformed operation")
 }
 
 /// The reference an operation is about.

@@ -96,6 +96,6 @@ fn params<'s>(
     let data = json.and_then(|json| if text { Some(json.into()) } else { v8::json::parse(scope, json) });
     match data {
         Some(data) => ops::transfer_out(scope, at, data, Transfer(Transfer::COPY)),
-        None => Err(convert::fault_from_caught(scope).unwrap_or_else(|| Fault::type_error("Invalid tool parameters"))),
+        None => Err(convert::fault_from_caught(scope).unwrap_or_else(|| Fault::refused("Invalid tool parameters"))),
     }
 }

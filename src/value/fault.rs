@@ -149,10 +149,7 @@ impl Fault {
         Self::new(ErrorClass::Error, message, None)
     }
 
-    pub fn type_error(message: &str) -> Self {
-        Self::new(ErrorClass::TypeError, message, None)
-    }
-
+    /// As V8 words a `RangeError` of its own, which has no code.
     pub fn range_error(message: &str) -> Self {
         Self::new(ErrorClass::RangeError, message, None)
     }
@@ -171,9 +168,14 @@ impl Fault {
         Self::coded(ErrorClass::TypeError, message, Code::Transfer)
     }
 
+    /// More than a value, or an isolate, may have.
+    pub fn beyond(message: &str) -> Self {
+        Self::coded(ErrorClass::RangeError, message, Code::Limit)
+    }
+
     /// A promise could not be awaited: its isolate is being stopped, or calling its `then` has failed.
     pub fn not_awaited(stopped: bool) -> Self {
-        if stopped { Fault::Stopped } else { Fault::range_error("The promise could not be awaited") }
+        if stopped { Fault::Stopped } else { Fault::beyond("The promise could not be awaited") }
     }
 
     /// More is on its way between a guest and others than its memory limit allows.

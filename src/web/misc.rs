@@ -4,7 +4,7 @@ use super::buffer::Bytes;
 use super::{Shared, ascii, string};
 use crate::isolate::Place;
 use crate::ops;
-use crate::value::Fault;
+use crate::value::{Code, ErrorClass, Fault};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
@@ -13,7 +13,8 @@ type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 const MOST_BYTES: usize = 65_536;
 
 fn random(bytes: &mut [u8]) -> Result<(), Fault> {
-    getrandom::fill(bytes).map_err(|_| Fault::error("The system has no random bytes"))
+    getrandom::fill(bytes)
+        .map_err(|_| Fault::coded(ErrorClass::Error, "The system has no random bytes", Code::Unsupported))
 }
 
 /// `fillRandom(view)`

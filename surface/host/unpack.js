@@ -1,6 +1,7 @@
 'use strict';
 // Carriers that arrive at this host, as values. A fault is thrown as a fresh error whose stack joins both sides.
 
+const { versions } = require('node:process');
 const { CODE, callSite, coded, errorOf } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
@@ -8,8 +9,10 @@ const { checkArgument } = require('./pack.js');
 const { bufferOf } = require('./shared.js');
 const { deserialize } = require('./wire/index.js');
 
-const NO_GUEST_MEMORY = 'A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks '
-  + '`node_api_create_external_sharedarraybuffer`';
+/** Electron lets no buffer lie around memory that it has not allocated. */
+const lack = versions.electron === undefined ? 'which lacks `node_api_create_external_sharedarraybuffer`' : 'for Electron forbids external buffers';
+const NO_GUEST_MEMORY = `A SharedArrayBuffer made inside an isolate cannot be shared with this host, ${lack}: `
+  + 'make it in the host and pass it in, or copy what is in it';
 
 /** In a list, in the place of a value that this host cannot have. */
 class Unreadable {

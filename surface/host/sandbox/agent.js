@@ -88,10 +88,12 @@ function createAgentSandbox(execute, strip, readSnapshot) {
         return { result: value, logs, ...more };
       }
       const error = this.#describe(outcome);
-      if (outcome.code === undefined) {
+      const failure = failureOf(outcome, code, error, this.#modules?.texts);
+      // What the code threw, or did not catch: then it has a place in it.
+      if (outcome.code === undefined || (outcome.code === CODE.TRANSFER && failure.line !== undefined)) {
         logs.push(`[ERROR] Execution error: ${error}`);
       }
-      return { result: null, logs, error, failure: failureOf(outcome, code, error, this.#modules?.texts), ...more };
+      return { result: null, logs, error, failure, ...more };
     }
 
     /**

@@ -1,0 +1,39 @@
+// What a file for Linux asks of the C library there.
+
+import { readFileSync } from 'node:fs';
+
+// Of elf.h.
+const SHT_GNU_VERNEED = 0x6ffffffe;
+const NEED_BYTES = 16;
+
+/** The versions of symbols that a 64-bit little-endian ELF file needs of others. */
+function neededVersions(path) {
+  const bytes = readFileSync(path);
+  if (bytes.readUInt32BE(0) !== 0x7f454c46 || bytes[4] !== 2) throw new Error(`not a 64-bit ELF file: ${path}`);
+  const word = (at) => Number(bytes.readBigUInt64LE(at));
+  const [start, size, count] = [word(40), bytes.readUInt16LE(58), bytes.readUInt16LE(60)];
+  const section = (index) => {
+    const at = start + size * index;
+    return { type: bytes.readUInt32LE(at + 4), link: bytes.readUInt32LE(at + 40), offset: word(at + 24), info: bytes.readUInt32LE(at + 44) };
+  };
+  const sections = Array.from({ length: count }, (_, index) => section(index));
+  const versions = [];
+  for (const { offset, link, info } of sections.filter(({ type }) => type === SHT_GNU_VERNEED)) {
+    const names = sections[link].offset;
+    const name = (at) => bytes.toString('latin1', names + at, bytes.indexOf(0, names + at));
+    for (let need = offset, left = info; left > 0; left -= 1) {
+      let entry = need + bytes.readUInt32LE(need + 8);
+      for (let more = bytes.readUInt16LE(need + 2); more > 0; more -= 1) {
+        versions.push(name(bytes.readUInt32LE(entry + 8)));
+        entry += bytes.readUInt32LE(entry + 12) || NEED_BYTES;
+      }
+      need += bytes.readUInt32LE(need + 12);
+    }
+  }
+  return versions;
+}
+
+export const compareVersions = (a, b) => a.localeCompare(b, 'en', { numeric: true });
+
+/** The oldest glibc that has all that a file needs. */
+export const floorOf = (path) => neededVersions(path).flatMap((version) => /^GLIBC_([\d.]+)$/.exec(version)?.[1] ?? []).toSorted(compareVersions).at(-1);

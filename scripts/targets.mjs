@@ -1,0 +1,25 @@
+// The targets that the sources are written for, as Rust calls them and as packages do.
+
+export const TARGETS = [
+  'x86_64-unknown-linux-gnu',
+  'aarch64-unknown-linux-gnu',
+  'x86_64-unknown-linux-musl',
+  'aarch64-unknown-linux-musl',
+  'x86_64-apple-darwin',
+  'aarch64-apple-darwin',
+  'x86_64-pc-windows-msvc',
+];
+
+const ABI = { gnu: '-gnu', musl: '-musl', msvc: '-msvc', darwin: '' };
+const ARCHITECTURES = { x86_64: 'x64', aarch64: 'arm64' };
+
+/** The name that packages have for a target of Rust's. */
+export function tripleOf(target) {
+  const [cpu, , system, abi = system] = target.split('-');
+  const platform = system === 'windows' ? 'win32' : system;
+  if (ARCHITECTURES[cpu] === undefined || ABI[abi] === undefined) throw new Error(`no package has a name for ${target}`);
+  return `${platform}-${ARCHITECTURES[cpu]}${ABI[abi]}`;
+}
+
+/** The oldest glibc that the Linux binaries run on; native.js and the packages in npm/ name it, too. */
+export const GLIBC = '2.28';
