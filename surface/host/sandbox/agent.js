@@ -5,7 +5,7 @@ const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
-const { DISPOSED: GONE, FLAG, gone } = require('./execution.js');
+const { DISPOSED: GONE, FLAG, follow, gone } = require('./execution.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const { checkOptions, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, wrong } = require('./options.js');
@@ -79,7 +79,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       /** @type {import('./execution.js').Outcome} */
       const outcome = this.#disposed
         ? gone()
-        : await this.#follow(this.#run(code, tools, toolExecutor, signal));
+        : await follow(this.#outcomes, this.#run(code, tools, toolExecutor, signal));
       const { ok, value, logs, lost, usage } = outcome;
       const duration = Math.round(performance.now() - start);
       const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
@@ -142,19 +142,6 @@ function createAgentSandbox(execute, strip, readSnapshot) {
         if (running !== undefined) {
           this.#running.delete(running);
         }
-      }
-    }
-
-    /**
-     * @template T
-     * @param {Promise<T>} outcome
-     */
-    async #follow(outcome) {
-      this.#outcomes.add(outcome);
-      try {
-        return await outcome;
-      } finally {
-        this.#outcomes.delete(outcome);
       }
     }
 

@@ -6,6 +6,7 @@ const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, coded } = require('../../error.js');
 const { createApart } = require('./apart.js');
+const { follow } = require('./execution.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const { checkOptions, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWeb, wrong } = require('./options.js');
@@ -141,7 +142,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       if (typeof toolExecutor !== 'function') {
         throw wrong('toolExecutor', 'a function');
       }
-      const outcome = await this.#follow(this.#run(code, tools, toolExecutor, readSignal(options)));
+      const outcome = await follow(this.#outcomes, this.#run(code, tools, toolExecutor, readSignal(options)));
       const { ok, value, logs, lost, usage, signal } = outcome;
       const duration = Math.round(performance.now() - start);
       const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
@@ -197,19 +198,6 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
         if (running !== undefined) {
           this.#running.delete(running);
         }
-      }
-    }
-
-    /**
-     * @template T
-     * @param {Promise<T>} outcome
-     */
-    async #follow(outcome) {
-      this.#outcomes.add(outcome);
-      try {
-        return await outcome;
-      } finally {
-        this.#outcomes.delete(outcome);
       }
     }
 
