@@ -97,7 +97,6 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
     /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
     /** how often what ran was terminated */ #terminations = 0;
     #minimal;
-    #web;
     #typescript;
     #modules;
     #quota;
@@ -116,10 +115,10 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       this.#quota = readQuota(settings);
       this.#console = readConsole(settings, CONSOLE);
       this.#minimal = readBoolean(settings, 'minimalEnv', true);
-      this.#web = readWeb(settings);
       this.#typescript = readBoolean(settings, 'typescript');
       this.#modules = readModules(settings, this.#typescript);
-      this.#sort = { timeout, memoryLimit, pool, off: readOff(settings), snapshot: readSnapshot(settings, memoryLimit) };
+      const web = readWeb(settings);
+      this.#sort = { timeout, memoryLimit, pool, web, off: readOff(settings), snapshot: readSnapshot(settings, memoryLimit) };
     }
 
     /** @returns {import('./apart.js').Sort} */
@@ -181,7 +180,6 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
         const outcome = await execute({
           sort: this.#current,
           spent: performance.now() - start,
-          web: this.#web,
           code: reading.body,
           modules: reading.modules,
           maxOutputSize: this.#quota.output,
