@@ -1036,7 +1036,8 @@ declare namespace ivm {
     minimalEnv: boolean;
     /**
      * Processes that wait for the next execution, at most 64. They are started once an execution or `confinement()` has asked for one,
-     * are shared by sandboxes of the same settings, whatever their timeouts up to a minute, and end after a minute of waiting. Default 1.
+     * are shared by sandboxes of the same settings, whatever their timeouts up to a minute, and end after a minute of waiting. 64 wait at
+     * the most for all sandboxes together: then those that have more of them make room, the oldest first. Default 1.
      */
     poolSize?: number;
     /** Layers that are not wanted, as `false`, for debugging; all are by default, and unknown ones an error. Not for code of others. */

@@ -8,7 +8,7 @@ import { hosts } from '../scripts/hosts.mjs';
 import { root, show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
 import { fetchLibrary, PEER, QUICKJS } from './libraries.mjs';
-import { footprint, others, scale } from './parts.mjs';
+import { footprint, others, scale, subprocess } from './parts.mjs';
 import { choose } from './scenarios.mjs';
 
 /** isolated-vm 7.0.1 has binaries for these. */
@@ -25,6 +25,7 @@ const parts = {
   footprint: { needs: [PEER], run: footprint },
   scale: { needs: [PEER], run: scale },
   others: { needs: [QUICKJS], run: others },
+  subprocess: { needs: [], run: subprocess },
 };
 
 const options = {

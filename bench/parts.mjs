@@ -94,3 +94,14 @@ export async function others(host) {
   publish(`others-${host.name}`, results, table);
   return true;
 }
+
+export async function subprocess(host) {
+  const results = await ask(host, [], 'subprocess.mjs', []);
+  if (!isOk(results)) return false;
+  const rows = Object.entries(results).map(([title, { median, within90, fastest, cpu }]) => [title, ...[median, within90, fastest, cpu].map(time)]);
+  const head = ['', 'median', '90 % within', 'fastest', 'processor time inside'];
+  const table = tableOf(`One execution of \`SubprocessSandbox\` after a pause of 5 ms, on ${host.name}:`, head, rows);
+  console.log(table);
+  publish(`subprocess-${host.name}`, results, table);
+  return true;
+}

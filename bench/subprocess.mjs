@@ -1,39 +1,55 @@
-// How long an execution in a process of its own takes, from the call to its outcome: with a process that is started for it, and with
-// one that waits. `node bench/subprocess.mjs [executions]`; any host runs it.
+// How long an execution in a process of its own takes, from the call to its outcome, and how much of a processor it has there. Prints JSON:
+// for each kind of process and sandbox, milliseconds. `node bench/subprocess.mjs [executions]`; any host runs it.
 
 import ivm from '../index.mjs';
 
-const count = Number(process.argv[2] ?? 50);
+const count = Number(process.argv[2] ?? 100);
 const CODE = 'return 1 + 1';
-/** Milliseconds in which a process has become one that waits. */
-const SETTLING = 100;
+/** Between an execution and the next. */
+const PAUSE_MS = 5;
+/** Some megabytes of heap. */
+const LIBRARY = 'var data = Array.from({ length: 100000 }, (_, i) => ({ i }));';
+const PERCENT_90 = 0.9;
 
 const noTools = async () => {};
 const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
+const snapshot = ivm.Isolate.createSnapshot([{ code: LIBRARY }]);
 
-async function measure(sandbox, prepare) {
-  const times = [];
+/** Settings of sandboxes, whose processes serve no others. */
+const sandboxes = {
+  '': {},
+  ', with `web`': { web: true },
+  ', with a snapshot': { snapshot },
+  ', with both': { snapshot, web: true },
+};
+
+const kinds = {
+  'a process that is started for it': { poolSize: 0, ready: async () => {} },
+  // What it says of its confinement it says once it is ready.
+  'one that waits': { poolSize: 1, ready: (sandbox) => sandbox.confinement() },
+  'one of four that wait, whether or not they are ready': { poolSize: 4, ready: async () => {} },
+};
+
+const at = (values, share) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
+
+async function measure(options, { poolSize, ready }) {
+  const sandbox = new ivm.SubprocessSandbox({ ...options, poolSize });
+  const [wall, cpu] = [[], []];
   for (let i = 0; i < count; i += 1) {
-    await prepare();
+    await ready(sandbox);
+    await sleep(PAUSE_MS);
     const start = performance.now();
-    const { result, error } = await sandbox.execute(CODE, [], noTools);
-    times.push(performance.now() - start);
+    const { result, error, usage } = await sandbox.execute(CODE, [], noTools);
+    wall.push(performance.now() - start);
+    cpu.push(usage.cpuMs);
     if (result !== 2) throw new Error(error);
   }
-  return times.toSorted((a, b) => a - b);
+  return { median: at(wall, 1 / 2), within90: at(wall, PERCENT_90), fastest: at(wall, 0), cpu: at(cpu, 1 / 2) };
 }
 
-function report(name, times) {
-  const at = (share) => times[Math.min(times.length - 1, Math.floor(times.length * share))].toFixed(1);
-  console.log(`${name}: median ${at(0.5)} ms, fastest ${at(0)} ms, 90 % within ${at(0.9)} ms`);
+const results = {};
+for (const [kind, how] of Object.entries(kinds)) {
+  for (const [what, options] of Object.entries(sandboxes)) results[kind + what] = await measure(options, how);
 }
-
-const cold = new ivm.SubprocessSandbox({ poolSize: 0 });
-report('a new process', await measure(cold, () => sleep(SETTLING)));
-
-const warm = new ivm.SubprocessSandbox({ poolSize: 1 });
-// A report comes from a process that is ready.
-report('one that waits', await measure(warm, async () => {
-  await warm.confinement();
-  await sleep(SETTLING);
-}));
+console.log(JSON.stringify(results));
+process.exit(0);

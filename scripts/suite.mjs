@@ -28,6 +28,7 @@ const FILE = /\.(mjs|ts)$/;
 const CHOSEN = [
   { start: '__test__/hostile/', hosts: ['node24', 'node26', 'bun', 'deno'], why: 'four hosts stand for all there' },
   { start: '__test__/sandbox/confined-corpus.', hosts: ['node24'], why: 'no host sees what runs in another process' },
+  { start: '__test__/sandbox/subprocess-many.', hosts: ['node24'], why: 'the native side starts and buries processes; subprocess-processes has a hundred on every host' },
   ...['exhaustion', 'native-memory', 'race', 'stopping'].map((name) => (
     { start: `__test__/isolate/${name}.`, hosts: ['node24', 'bun'], why: 'what it is about knows nothing of hosts' }
   )),

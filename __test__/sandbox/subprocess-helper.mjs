@@ -36,6 +36,16 @@ export const childrenOf = (parent = process.pid) =>
 /** Those of them in which V8 runs: they go on under the ids that they have. */
 export const startedChildren = () => childrenOf().filter(({ state, threads }) => state !== 'Z' && threads > 2);
 
+/** Megabytes that the guest of a process may have, as its command line says; of no child of ours NaN. */
+export function memoryOf(pid) {
+  try {
+    return Number(/;memory=(\d+);/.exec(readFileSync(`/proc/${pid}/cmdline`, 'latin1'))?.[1]) / 2 ** 20;
+  } catch {
+    // It has ended.
+    return NaN;
+  }
+}
+
 export const isAlive = (pid) => ![undefined, 'Z', 'X'].includes(processOf(pid)?.state);
 
 /** Waits until something holds; what does not within the time fails. */

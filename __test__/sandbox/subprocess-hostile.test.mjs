@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run } from '../harness.mjs';
-import { TERMINATED, call, childrenOf, end, executeBy, fakeLauncher, frame, hostWith, log, noTools, openDescriptors, ready, residentBytes, text, tool, until, value } from './subprocess-helper.mjs';
+import { TERMINATED, call, childrenOf, end, executeBy, fakeLauncher, frame, hostWith, isAlive, log, noTools, openDescriptors, ready, residentBytes, text, tool, until, value } from './subprocess-helper.mjs';
 
 /** Says the bytes, and stays. */
 const SAY = 'cat bytes >&0; exec sleep 60';
@@ -73,6 +73,9 @@ describe('what no child says', () => {
     'a result and more in its frame': bytes(ready(), frame(19, end(true, value.undefined).subarray(5), [0])),
     'a result with a code': bytes(ready(), end(true, value.number(1), { code: text('ERR_ISOLATE_MEMORY') })),
     'a failure without a message': bytes(ready(), end(false, value.number(1))),
+    ...Object.fromEntries(['ABORTED', 'CRASH', 'PROTOCOL', 'SYSTEM_CALL'].map((code) => [
+      `a failure with the code ${code}, which is not its own to tell`, bytes(ready(), end(false, value.string('x'), { code: text(`ERR_ISOLATE_${code}`) })),
+    ])),
     'a failure with a code that is none': bytes(ready(), end(false, value.string('x'), { code: text('ERR_OTHER') })),
     'a result of no kind': bytes(ready(), end(true, Buffer.from([200]))),
     'a handle': bytes(ready(), end(true, Buffer.from([8, 0, 0]))),
@@ -89,6 +92,28 @@ describe('what no child says', () => {
       assert.match(failure.message, /^Execution terminated \(protocol violation: /);
     });
   }
+
+  test('a result that is larger than any that may be given out', async () => {
+    // 40 MB of it, of which nothing has to come.
+    const sent = bytes(ready(), [0, 0, 128, 2, 19]);
+    const { code } = await failureBy(SAY, { bytes: sent, config: { memoryLimit: 512, maxOutputSize: 1_000 } });
+    assert.equal(code, 'ERR_ISOLATE_PROTOCOL');
+    const unlimited = await failureBy(SAY, { bytes: sent, config: { memoryLimit: 512, timeout: 500 } });
+    assert.equal(unlimited.code, 'ERR_ISOLATE_DEADLINE');
+  });
+
+  test('half of a message, and no more', async () => {
+    const whole = bytes(ready(), end(true, value.string('x'.repeat(200_000))));
+    for (const length of [3, 5, whole.length - 1]) {
+      const { code, message } = await failureBy(SAY, { bytes: whole.subarray(0, length), config: { timeout: 500 } });
+      assert.deepEqual([code, message], ['ERR_ISOLATE_DEADLINE', TERMINATED]);
+    }
+  });
+
+  test('a message byte by byte is one all the same', async () => {
+    const { result } = await executeBy('i=0; while [ $i -lt 200 ]; do i=$((i+1)); dd if=bytes bs=1 count=1 skip=$((i-1)) 2>/dev/null >&0; done; exec sleep 60', { bytes: bytes(ready(), log(0, 'x'), end(true, value.string('in pieces'))) });
+    assert.equal(result, 'in pieces');
+  });
 
   const clones = { 'nonsense': [1, 2, 3], 'nothing': [], 'a version of its own': [255, 99, 48], 'a buffer that is not there': [255, 15, 116, 5], 'an endless array': [255, 15, 65, 255, 255, 255, 255, 15], 'a host object': [255, 15, 92, 0] };
   for (const [what, contents] of Object.entries(clones)) {
@@ -231,6 +256,24 @@ describe('children that end', () => {
     assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
     assert.ok(duration < 3_000, `${duration}`);
   });
+
+  for (const [what, left] of [['is silent', 'sleep 77'], ['sends on and on', 'sh -c "while cat more >&3; do :; done"']]) {
+    test(`but leave one that has their connection, is none of their group and ${what}`, { timeout: 60_000 }, async () => {
+      const { file, folder } = fakeLauncher(`cat bytes >&0; exec 3<&0; setsid ${left} & echo $! > left; sleep 0.3; exit 3`);
+      writeFileSync(join(folder, 'bytes'), ready());
+      writeFileSync(join(folder, 'more'), Buffer.concat(Array(2_000).fill(log(0, 'x'))));
+      const { SubprocessSandbox } = hostWith(file);
+      const { failure, duration } = await new SubprocessSandbox({ poolSize: 0, timeout: 50_000, maxLogEntries: 5 }).execute('', [], noTools);
+      assert.deepEqual([failure.code, failure.message], ['ERR_ISOLATE_CRASH', 'Process exited with code 3']);
+      assert.ok(duration < 30_000, `${duration}`);
+      // Others are served as ever.
+      assert.equal((await executeBy(SAY, { bytes: bytes(ready(), end(true, value.number(1))) })).result, 1);
+      const pid = Number(readFileSync(join(folder, 'left'), 'utf8'));
+      if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+      await until('it is gone', () => !isAlive(pid));
+      rmSync(folder, { recursive: true, force: true });
+    });
+  }
 
   test('but leave another one of their group behind', async () => {
     const { logs } = await executeBy('sleep 77 & echo $!; cat bytes >&0; exec sleep 60', { bytes: bytes(ready(), end(true, value.undefined)) });

@@ -16,8 +16,10 @@ use super::probe;
 use super::time::now;
 use crate::engine::{self, Engine, Recipe, Snapshot};
 use crate::guest;
-use crate::isolate::{self, Settings, clock};
-use crate::sandbox::{self, BUILTINS, Body, LogStyle, Logging, Modules, Names, Outfit, RealmOutfit, Spec, Tool};
+use crate::isolate::{self, Remote, Settings, clock};
+use crate::sandbox::{
+    self, BUILTINS, Body, LogStyle, Logging, Modules, Names, Outfit, RealmOutfit, Spec, Supply, Tool,
+};
 use crate::value::{Answer, Host, Nobody, Outcome, Text, Value};
 
 /// Exit codes; see `launcher/src/main.rs` for the others.
@@ -89,8 +91,11 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
         }
         orders.frames.shrink();
     }
+    let outfit = outfit_of(terms, snapshot);
+    let mut spare = None;
     if !orders.are_there() {
-        warm_up(&settings);
+        warm_up(&outfit, &settings);
+        spare = Some(prepare(&outfit, &settings));
     }
     link.send(&Message::Ready(report));
     let mut running = None;
@@ -98,7 +103,8 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
         match orders.next() {
             Next::Order(Order::Run(task)) if running.is_none() => {
                 link.send(&Message::Begun);
-                running = Some(sandbox::start(spec_of(task, snapshot.take(), &link), &settings, None));
+                let supply = spare.take().map_or(Supply::New, Supply::Spare);
+                running = Some(sandbox::start(spec_of(task, &outfit, &link), &settings, supply));
             }
             Next::Order(Order::Answer(call, outcome)) => link.answered(call, outcome),
             // The parent is gone, or has no use for this process any more.
@@ -163,14 +169,37 @@ fn is_readable(socket: &UnixStream) -> bool {
     unsafe { libc::poll(&raw mut descriptor, 1, 0) > 0 }
 }
 
-/// Does what an execution does, in an isolate of nobody's, so that all of it has been in memory once.
-fn warm_up(settings: &Settings) {
+/// What the isolates of this process have, whatever they run.
+fn outfit_of(terms: &Terms, snapshot: Option<Snapshot>) -> Outfit {
+    let web = Names::from_bits(terms.web);
+    Outfit {
+        memory_limit: usize::try_from(terms.memory).unwrap_or(usize::MAX),
+        snapshot,
+        realm: RealmOutfit::Sandbox { shadow_global: false, timers: true, web },
+    }
+}
+
+/// Does what an execution does, in an isolate of nobody's, so that all of it has been in memory once. Nothing of a snapshot's runs.
+fn warm_up(outfit: &Outfit, settings: &Settings) {
     let (send, receive) = mpsc::sync_channel(1);
-    let spec = Spec { answer: Arc::new(Warmed(send)), ..blank(LIGHT, DELAY, Names::default(), None) };
-    let isolate = sandbox::start(spec, settings, None);
+    let outfit = Outfit { memory_limit: LIGHT, snapshot: None, ..outfit.clone() };
+    let spec = Spec { answer: Arc::new(Warmed(send)), ..blank(outfit, DELAY) };
+    let isolate = sandbox::start(spec, settings, Supply::New);
     // Whatever comes of it.
     let _ = receive.recv_timeout(DELAY);
     drop(isolate);
+}
+
+/// The isolate of the execution that will come.
+fn prepare(outfit: &Outfit, settings: &Settings) -> Arc<Remote> {
+    let (send, receive) = mpsc::sync_channel(1);
+    let spare = outfit.spare(settings, move || {
+        // Nobody waits any more where it has taken too long.
+        let _ = send.try_send(());
+    });
+    // Where it fails the execution will tell.
+    let _ = receive.recv_timeout(DELAY);
+    spare
 }
 
 struct Warmed(mpsc::SyncSender<()>);
@@ -181,11 +210,10 @@ impl Answer for Warmed {
     }
 }
 
-fn spec_of(task: Task, snapshot: Option<Snapshot>, link: &Arc<Link>) -> Spec {
-    let Task { code, line, column, memory_limit, deadline, max_output, most_lines, most_length, web, modules, tools } =
-        task;
+fn spec_of(task: Task, outfit: &Outfit, link: &Arc<Link>) -> Spec {
+    let Task { code, line, column, deadline, max_output, most_lines, most_length, modules, tools } = task;
     let tools = tools.into_iter();
-    link.limit(memory_limit as usize);
+    link.limit(outfit.memory_limit);
     Spec {
         code: Body { text: code, line, column },
         modules: modules.map(|(sources, main)| Modules { sources, main }),
@@ -198,26 +226,17 @@ fn spec_of(task: Task, snapshot: Option<Snapshot>, link: &Arc<Link>) -> Spec {
         },
         tools: tools.map(|(namespace, method, index)| Tool { namespace, method, function: link.tool(index) }).collect(),
         answer: Arc::new(Last(Arc::clone(link))),
-        ..blank(
-            memory_limit as usize,
-            Duration::from_micros(deadline as u64).saturating_sub(now()),
-            Names::from_bits(web),
-            snapshot,
-        )
+        ..blank(outfit.clone(), Duration::from_micros(deadline as u64).saturating_sub(now()))
     }
 }
 
 /// An execution of nothing, of which nobody hears.
-fn blank(memory_limit: usize, timeout: Duration, web: Names, snapshot: Option<Snapshot>) -> Spec {
+fn blank(outfit: Outfit, timeout: Duration) -> Spec {
     Spec {
         code: Body { text: Text::from("'use strict'; return (async () => {})()"), line: 0, column: 0 },
         function: None,
         modules: None,
-        outfit: Outfit {
-            memory_limit,
-            snapshot,
-            realm: RealmOutfit::Sandbox { shadow_global: false, timers: true, web },
-        },
+        outfit,
         freeze_builtins: true,
         timeout,
         max_output: 0,

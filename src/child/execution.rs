@@ -20,6 +20,8 @@ pub struct Sort {
     /// What a child may be used for at the most, in [`Sort::bound`]'s steps.
     pub timeout: Duration,
     pub memory: u64,
+    /// What there is of the web, as bits.
+    pub web: u32,
     /// Layers of the confinement that are not wanted.
     pub off: Vec<String>,
     /// What executions start from, which a child is given at once: it serves no others.
@@ -89,6 +91,7 @@ mod tests {
             environment: Vec::new(),
             timeout: Sort::bound(Duration::from_secs(seconds)),
             memory: 1,
+            web: 0,
             off: Vec::new(),
             snapshot: None,
         };

@@ -28,15 +28,11 @@ pub struct Task {
     /// Where the code begins, as its author counts.
     pub line: i32,
     pub column: i32,
-    /// Bytes of heap, and again as many of buffers.
-    pub memory_limit: f64,
     /// When it is over, in microseconds of the machine's monotonic clock.
     pub deadline: f64,
     pub max_output: f64,
     pub most_lines: u32,
     pub most_length: u32,
-    /// What there is of the web, as bits.
-    pub web: u32,
     /// What can be imported, and the code as a module.
     pub modules: Option<(Sources, Body)>,
     /// Where tools are found inside, and which ones they are.
@@ -98,12 +94,10 @@ impl Task {
         for number in [self.line, self.column] {
             writer.number(f64::from(number));
         }
-        writer.number(self.memory_limit);
         writer.number(self.deadline);
         writer.number(self.max_output);
         writer.count(self.most_lines as usize);
         writer.count(self.most_length as usize);
-        writer.count(self.web as usize);
         writer.optional_text(self.modules.as_ref().map(|(sources, _)| &sources.index));
         if let Some((sources, main)) = &self.modules {
             writer.text(&sources.text);
@@ -121,8 +115,8 @@ impl Task {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let code = reader.text()?;
         let (line, column) = (reader.number()? as i32, reader.number()? as i32);
-        let (memory_limit, deadline, max_output) = (reader.number()?, reader.number()?, reader.number()?);
-        let (most_lines, most_length, web) = (reader.count()?, reader.count()?, reader.count()?);
+        let (deadline, max_output) = (reader.number()?, reader.number()?);
+        let (most_lines, most_length) = (reader.count()?, reader.count()?);
         let modules = match reader.optional_text()? {
             Some(index) => {
                 let (text, main) = (reader.text()?, reader.text()?);
@@ -135,31 +129,24 @@ impl Task {
         for _ in 0..reader.count()? {
             tools.push((reader.text()?, reader.text()?, reader.count()?));
         }
-        Some(Self {
-            code,
-            line,
-            column,
-            memory_limit,
-            deadline,
-            max_output,
-            most_lines,
-            most_length,
-            web,
-            modules,
-            tools,
-        })
+        Some(Self { code, line, column, deadline, max_output, most_lines, most_length, modules, tools })
     }
 }
 
-/// An [`Order::Snapshot`].
-pub fn snapshot_frame(sealed: &[u8]) -> Vec<u8> {
-    framed(kind::SNAPSHOT, |writer| writer.bytes(sealed))
+/// What an [`Order::Snapshot`] has before so many bytes, with which it ends.
+pub fn snapshot_head(length: usize) -> Vec<u8> {
+    const KIND_AND_COUNT: usize = 5;
+    let mut writer = Writer::default();
+    writer.count(length.saturating_add(KIND_AND_COUNT));
+    writer.byte(kind::SNAPSHOT);
+    writer.count(length);
+    writer.0
 }
 
 impl Order {
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Order::Snapshot(sealed) => snapshot_frame(sealed),
+            Order::Snapshot(sealed) => [snapshot_head(sealed.len()).as_slice(), sealed].concat(),
             Order::Run(task) => framed(kind::RUN, |writer| task.write(writer)),
             Order::Answer(call, outcome) => framed(kind::ANSWER, |writer| {
                 writer.count(*call as usize);
@@ -241,6 +228,11 @@ impl End {
             writer.optional_text(self.stack.as_ref());
         }
         self.figures.iter().for_each(|figure| writer.number(*figure));
+    }
+
+    /// Only the host tells such ends of processes, which have no say in them.
+    pub fn is_of_host(&self) -> bool {
+        matches!(self.code, Some(Code::Aborted | Code::Crash | Code::Protocol | Code::SystemCall))
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {

@@ -22,6 +22,8 @@ mod entry;
 #[cfg(unix)]
 mod link;
 #[cfg(unix)]
+mod outbox;
+#[cfg(unix)]
 mod output;
 #[cfg(unix)]
 mod pool;

@@ -9,6 +9,8 @@ const MOST_WAITING: usize = 64 << 10;
 #[derive(Default)]
 pub struct Output {
     waiting: Vec<u8>,
+    /// Where the next line begins.
+    start: usize,
 }
 
 impl Output {
@@ -18,6 +20,8 @@ impl Output {
         match pipe.read(&mut piece) {
             Ok(0) => false,
             Ok(count) => {
+                self.waiting.drain(..self.start);
+                self.start = 0;
                 let room = MOST_WAITING.saturating_sub(self.waiting.len());
                 self.waiting.extend_from_slice(&piece[..count.min(room)]);
                 true
@@ -29,17 +33,18 @@ impl Output {
     /// The next line that is not empty, as far as `most` characters and one more. `last`: what has no end yet counts as well.
     pub fn line(&mut self, most: usize, last: bool) -> Option<String> {
         loop {
-            let end = match self.waiting.iter().position(|byte| *byte == b'\n') {
+            let rest = &self.waiting[self.start..];
+            let length = match rest.iter().position(|byte| *byte == b'\n') {
                 Some(end) => end + 1,
-                None if last || self.waiting.len() >= MOST_WAITING => self.waiting.len(),
+                None if last || rest.len() >= MOST_WAITING => rest.len(),
                 None => return None,
             };
-            if end == 0 {
+            if length == 0 {
                 return None;
             }
-            let bytes: Vec<u8> = self.waiting.drain(..end).collect();
+            self.start += length;
             let line: String =
-                String::from_utf8_lossy(&bytes).trim_end().chars().take(most.saturating_add(1)).collect();
+                String::from_utf8_lossy(&rest[..length]).trim_end().chars().take(most.saturating_add(1)).collect();
             if !line.is_empty() {
                 return Some(line);
             }
@@ -49,11 +54,14 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::io::Write;
+
     use super::{MOST_WAITING, Output};
 
     #[test]
     fn lines_end_where_they_end() {
-        let mut output = Output { waiting: b"one\n\n  \ntwo  \r\nthree".to_vec() };
+        let mut output = Output { waiting: b"one\n\n  \ntwo  \r\nthree".to_vec(), start: 0 };
         assert_eq!(output.line(10, false).as_deref(), Some("one"));
         assert_eq!(output.line(1, false).as_deref(), Some("tw"));
         assert_eq!(output.line(10, false), None);
@@ -63,8 +71,36 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_has_one() {
-        let mut output = Output { waiting: vec![0xff; MOST_WAITING] };
+        let mut output = Output { waiting: vec![0xff; MOST_WAITING], start: 0 };
         assert_eq!(output.line(3, false).map(|line| line.chars().count()), Some(4));
-        assert!(output.waiting.is_empty());
+        assert_eq!(output.line(3, true), None);
+    }
+
+    #[test]
+    fn what_was_read_makes_room() {
+        let (read, mut write) = std::io::pipe().unwrap();
+        let mut pipe = File::from(std::os::fd::OwnedFd::from(read));
+        let mut output = Output::default();
+        let piece = "line\n".repeat(MOST_WAITING / 10) + "rest";
+        for round in 0..5 {
+            write.write_all(piece.as_bytes()).unwrap();
+            assert!(output.read(&mut pipe));
+            if round > 0 {
+                assert_eq!(output.line(100, false).as_deref(), Some("restline"));
+            }
+            let lines = std::iter::from_fn(|| output.line(100, false)).count();
+            assert_eq!(lines, MOST_WAITING / 10 - usize::from(round > 0));
+        }
+    }
+
+    #[test]
+    fn many_lines_take_no_longer_than_one() {
+        let began = std::time::Instant::now();
+        for _ in 0..200 {
+            let mut output = Output { waiting: vec![b'\n'; MOST_WAITING], start: 0 };
+            assert_eq!(output.line(10, true), None);
+        }
+        // Moving what is left after each of them takes half a minute.
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
     }
 }

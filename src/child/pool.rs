@@ -16,7 +16,7 @@ const QUIET: Duration = Duration::from_millis(5);
 /// How long a child that nobody has asked for anything is kept.
 const KEEP_WARM: Duration = Duration::from_secs(60);
 
-/// Children of all sorts that may be kept ready.
+/// Children of all sorts that may wait.
 const MOST_WARM: usize = 64;
 
 #[derive(Default)]
@@ -34,8 +34,8 @@ impl Pool {
 
     /// When something is to be done here, whatever happens.
     pub fn alarm(&self) -> Option<Instant> {
-        let warm = self.processes.iter().filter(|process| process.is_warm());
-        warm.map(|process| process.since + KEEP_WARM).chain(self.wanted.iter().map(|(_, _, time)| *time)).min()
+        let ends = self.waiting().map(|process| process.since + KEEP_WARM);
+        ends.chain(self.wanted.iter().map(|(_, _, time)| *time)).min()
     }
 
     /// Has a child do the job: one that is ready, or else a new one. What one has died of before it could begin has a new one do it: those
@@ -60,7 +60,7 @@ impl Pool {
 
     /// The place of a child that waits, rather one that is ready.
     fn warm(&self, sort: &Sort) -> Option<usize> {
-        let fits = |process: &Process| process.is_warm() && process.sort.serves(sort);
+        let fits = |process: &Process| process.is_warm() && !process.is_silent() && process.sort.serves(sort);
         let ready = self.processes.iter().position(|process| fits(process) && process.report.is_some());
         ready.or_else(|| self.processes.iter().position(fits))
     }
@@ -80,17 +80,33 @@ impl Pool {
     }
 
     fn fill(&mut self, sort: &Sort, wanted: usize) {
-        let waiting = self.processes.iter().filter(|process| process.is_warm());
-        let (all, here) =
-            waiting.fold((0, 0), |(all, here), process| (all + 1, here + usize::from(process.sort.serves(sort))));
-        let missing = wanted.saturating_sub(here).min(MOST_WARM.saturating_sub(all));
+        let here = self.waiting().filter(|process| process.sort.serves(sort)).count();
         let sort = Arc::new(sort.clone());
-        for _ in 0..missing {
+        for here in here..wanted.min(MOST_WARM) {
             // One that cannot be had now may be had when it is needed.
-            if self.start(Arc::clone(&sort)).is_err() {
+            if !self.make_room(&sort, here) || self.start(Arc::clone(&sort)).is_err() {
                 break;
             }
         }
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &Process> {
+        self.processes.iter().filter(|process| process.is_warm())
+    }
+
+    /// Whether another child may wait beside `here` of its sort. Where there are too many of all sorts, the one has to go that has waited
+    /// the longest among those of which there are more: so every sort has a part, and none takes the last of another's each time.
+    fn make_room(&mut self, sort: &Sort, here: usize) -> bool {
+        if self.waiting().count() < MOST_WARM {
+            return true;
+        }
+        let mut others: Vec<&Process> =
+            self.waiting().filter(|process| process.surveyors.is_empty() && !process.sort.serves(sort)).collect();
+        others.sort_by_key(|process| process.since);
+        let are_more = |process: &&&Process| others.iter().filter(|other| other.sort == process.sort).count() > here;
+        let displaced = others.iter().find(are_more).map(|process| process.number);
+        let displaced = displaced.and_then(|number| self.of_number(number));
+        displaced.map(|process| process.end(Cause::Terminated)).is_some()
     }
 
     /// Has another child do what one has died of before it could begin.
@@ -135,7 +151,7 @@ impl Pool {
             self.fill(&sort, wanted);
         }
         for process in &mut self.processes {
-            if process.is_warm() && process.since + KEEP_WARM <= now {
+            if process.is_useless() || (process.is_warm() && process.since + KEEP_WARM <= now) {
                 process.end(Cause::Terminated);
             }
         }

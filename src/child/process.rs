@@ -1,6 +1,5 @@
 //! One child, as its parent has it: what it may say when, and how it ends.
 
-use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +9,8 @@ use isolated_v8_launcher::Report;
 use super::calls::most_params;
 use super::cause::Cause;
 use super::execution::{Job, Sort};
-use super::frame::{Caps, End, Message, Order, Splitter, snapshot_frame};
+use super::frame::{Caps, End, Message, Order, Splitter};
+use super::outbox::Outbox;
 use super::output::Output;
 use super::running::{Retry, Running, Step};
 use super::spawn::{self, Child, Exit};
@@ -25,6 +25,9 @@ const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// How long a child may take to tell what confines it.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a child that waits is silent at the most once it was told what to do. It may be stopped, or busy with what is none of ours.
+const BEGINNING: Duration = Duration::from_secs(1);
 
 /// Bytes of a frame beside the text or value in it.
 const AROUND: usize = 1 << 10;
@@ -51,7 +54,9 @@ pub struct Process {
     /// Nobody wants more of it than that.
     pub spare: bool,
     frames: Splitter,
-    out: VecDeque<u8>,
+    out: Outbox,
+    /// When it was given what it is to do, or has shown since that it goes on.
+    stirred: Instant,
     /// It has hung up: it will end, or be ended at its deadline.
     silent: bool,
     output: [Output; 2],
@@ -70,19 +75,26 @@ impl Process {
             asked: None,
             spare: false,
             frames: Splitter::default(),
-            out: VecDeque::new(),
+            out: Outbox::default(),
+            stirred: Instant::now(),
             silent: false,
             output: Default::default(),
         };
         if let Some(snapshot) = &process.sort.snapshot {
-            let frame = snapshot_frame(snapshot.sealed());
-            process.send(&frame);
+            process.out.push_snapshot(snapshot.sealed());
+            process.flush();
         }
         Ok(process)
     }
 
+    /// It waits for an execution, or gets ready for that.
     pub fn is_warm(&self) -> bool {
         matches!(self.state, State::Warm)
+    }
+
+    /// It waits for nothing that anybody would give it.
+    pub fn is_useless(&self) -> bool {
+        self.is_warm() && self.silent && self.surveyors.is_empty()
     }
 
     pub fn running(&self) -> Option<&Running> {
@@ -108,7 +120,13 @@ impl Process {
     /// When this is to be looked at again, whatever happens.
     pub fn alarm(&self) -> Option<Instant> {
         let end = self.running().map(|running| running.deadline + LAST_WORDS);
-        end.into_iter().chain(self.silence()).min()
+        end.into_iter().chain(self.silence()).chain(self.hesitation()).min()
+    }
+
+    /// When it has not begun for so long that another child shall.
+    fn hesitation(&self) -> Option<Instant> {
+        let time = if self.report.is_some() { BEGINNING } else { PATIENCE };
+        self.running().filter(|running| running.unbegun.is_some()).map(|_| self.stirred + time)
     }
 
     /// When those who want to hear its report have waited for too long.
@@ -116,18 +134,22 @@ impl Process {
         self.asked.filter(|_| !self.surveyors.is_empty()).map(|asked| asked + PATIENCE)
     }
 
-    /// Its time is over, one way or the other.
-    pub fn expire(&mut self, now: Instant) {
+    /// Its time is over, one way or the other. What another process is to do instead comes back.
+    pub fn expire(&mut self, now: Instant) -> Option<Retry> {
         // It may have said so in this very moment.
         self.receive(false);
+        let is_over = self.running().is_some_and(|running| running.deadline <= now);
         if self.silence().is_some_and(|silence| silence <= now) {
             self.end(Cause::Silent);
+        } else if !is_over && self.hesitation().is_some_and(|hesitation| hesitation <= now) {
+            return self.retry();
         } else if self.alarm().is_some_and(|alarm| alarm <= now) {
             self.end(Cause::Deadline);
         }
+        None
     }
 
-    /// What is to be done by another child, if this one has ended before it could begin.
+    /// What is to be done by another child, if this one could not begin.
     pub fn retry(&mut self) -> Option<Retry> {
         let State::Running(running) = &mut self.state else { return None };
         let (task, pool) = running.unbegun.take()?;
@@ -146,7 +168,8 @@ impl Process {
         let (running, task) = Running::new(self.number, id, job, began, before);
         self.state = State::Running(Box::new(running));
         let order = Order::Run(task);
-        self.send(&order.encode());
+        self.stirred = Instant::now();
+        self.send(order.encode());
         if let (State::Running(running), Order::Run(task)) = (&mut self.state, order)
             && may_retry
         {
@@ -155,10 +178,10 @@ impl Process {
     }
 
     /// What came out of a call.
-    pub fn answered(&mut self, frame: &[u8]) {
+    pub fn answered(&mut self, frame: Vec<u8>) {
         let Some(running) = self.running() else { return };
         running.calls.taken(frame.len());
-        if self.out.len() > running.memory {
+        if self.out.own() > running.memory {
             // It does not read what it has asked for.
             self.end(Cause::Memory);
         } else {
@@ -167,28 +190,35 @@ impl Process {
     }
 
     /// Sends as much as the child takes now, the rest when it takes more.
-    fn send(&mut self, frame: &[u8]) {
-        self.out.extend(frame);
+    fn send(&mut self, frame: Vec<u8>) {
+        self.out.push(frame);
         self.flush();
     }
 
     pub fn flush(&mut self) {
-        while !self.out.is_empty() {
-            match spawn::send(&self.child.socket, self.out.as_slices().0) {
-                Ok(count) => drop(self.out.drain(..count)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+        let Self { child, out, stirred, .. } = self;
+        let mut send = |bytes: &[u8]| {
+            let count = spawn::send(&child.socket, bytes)?;
+            *stirred = Instant::now();
+            Ok(count)
+        };
+        while let Err(error) = out.flush(&mut send) {
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => return,
                 // Its end will be seen.
-                Err(_) => return self.out.clear(),
+                _ => return out.clear(),
             }
         }
     }
 
-    /// Takes what the child has sent. `last`: it has ended, and this is all there will be.
+    /// Takes what the child has sent. `last`: it has ended, and what is there by now is all there will be. Others that it has started may
+    /// hold the connection and send on.
     pub fn receive(&mut self, last: bool) {
+        let most = if last { spawn::waiting(&self.child.socket) } else { TURN };
         let mut piece = [0; PIECE];
         let mut taken = 0;
-        while self.handle_messages() && (last || taken < TURN) {
+        while self.handle_messages() && taken < most {
             match self.child.socket.read(&mut piece) {
                 Ok(0) => {
                     self.silent = true;
@@ -236,8 +266,7 @@ impl Process {
                 ready: READY,
                 log: running.most_length.saturating_mul(2).saturating_add(AROUND),
                 call: most_params(running.memory).saturating_add(AROUND),
-                // Heap and buffers.
-                end: running.memory.saturating_mul(2).saturating_add(AROUND),
+                end: running.most_result.saturating_add(AROUND),
             },
             State::Warm | State::Ended => Caps { ready: READY, log: 0, call: 0, end: 0 },
         }
@@ -263,6 +292,7 @@ impl Process {
                 surveyor.answer(Ok(list_of(&report)));
             }
             self.report = Some(report);
+            self.stirred = Instant::now();
             if self.spare {
                 self.end(Cause::Terminated);
             }
@@ -279,6 +309,7 @@ impl Process {
             Message::Begun => Step::Done,
             Message::Log(level, text) => running.log(level, text),
             Message::Call(call, tool, params) => running.call(call, tool, params),
+            Message::End(end) if end.is_of_host() => return self.violated("an end that is not its own to tell"),
             Message::End(end) => {
                 self.finish(*end);
                 return false;

@@ -148,16 +148,20 @@ impl Reactor {
                 }
             }
             let now = Instant::now();
+            let mut retries = Vec::new();
             for process in &mut pool.processes {
                 if process.is_stalled() {
                     process.receive(false);
                 }
                 if process.alarm().is_some_and(|alarm| alarm <= now) {
-                    process.expire(now);
+                    retries.extend(process.expire(now));
                 }
                 if process.running().is_some() && process.child.is_too_large() {
                     process.end(Cause::Memory);
                 }
+            }
+            for retry in retries {
+                pool.retry(retry);
             }
             pool.bury();
         }
@@ -169,7 +173,7 @@ fn obey(pool: &mut Pool, command: Command) {
         Command::Start(id, job, began) => pool.run(id, *job, began),
         Command::Answer(number, frame) => {
             if let Some(process) = pool.of_number(number) {
-                process.answered(&frame);
+                process.answered(frame);
             }
         }
         Command::Overflow(number) => {

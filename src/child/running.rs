@@ -8,8 +8,8 @@ use super::execution::{Job, Sort};
 use super::frame::{End, Message, Task};
 use super::time;
 use crate::ops::{self, op};
-use crate::sandbox::Logging;
 use crate::sandbox::console::{LEVELS, Logs};
+use crate::sandbox::{self, Logging};
 use crate::value::{Answer, Budget, Callable, Chain, Charge, Nobody, Request, Text, Value};
 
 /// Half of the messages that may wait for their host.
@@ -29,6 +29,8 @@ pub struct Running {
     pub most_length: usize,
     logs: Logs,
     pub memory: usize,
+    /// Bytes that the message of its end may take.
+    pub most_result: usize,
     answer: Arc<dyn Answer>,
     last_call: u32,
     pub calls: Arc<Calls>,
@@ -63,6 +65,8 @@ impl Running {
     pub fn new(process: u64, id: u64, job: Job, began: Instant, before: Duration) -> (Self, Task) {
         let Job { mut task, timeout, tools, mut logging, owner, request, answer, sort, .. } = job;
         let memory = usize::try_from(sort.memory).unwrap_or(usize::MAX);
+        // Heap and buffers; the session measures otherwise than this, by less than half.
+        let most_result = memory.min(sandbox::most_clone(task.max_output as usize)).saturating_mul(2);
         let deadline = began + timeout;
         let left = deadline.saturating_duration_since(Instant::now());
         task.deadline = (time::now() + left).as_micros() as f64;
@@ -78,6 +82,7 @@ impl Running {
             most_length: logging.most_length,
             logs: Logs::new(logging),
             memory,
+            most_result,
             answer,
             last_call: 0,
             calls: Calls::new(process, memory),

@@ -49,14 +49,16 @@ impl Sort {
         let mut settings = Settings {
             parent: std::process::id(),
             timeout: self.timeout,
-            // It has the bytes beside what they become.
-            memory: self.memory.saturating_add(snapshot),
+            memory: self.memory,
+            web: self.web,
             off: self.off.clone(),
             snapshot: self.snapshot.is_some(),
             gc: self.snapshot.is_some() && engine::exposes_gc(),
             ..Settings::default()
         };
-        let bound = if settings.wants(bound::LAYER) { Bound::new(settings.memory) } else { None };
+        // It has the bytes beside what they become.
+        let memory = self.memory.saturating_add(snapshot);
+        let bound = if settings.wants(bound::LAYER) { Bound::new(memory) } else { None };
         settings.cgroup = bound.as_ref().and_then(Bound::folder);
         let mut command = Command::new(&self.launcher);
         command
@@ -162,6 +164,14 @@ pub fn send(socket: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: the bytes are there.
     let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), QUIET) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Bytes that have come and were not read.
+pub fn waiting(socket: &UnixStream) -> usize {
+    let mut count: libc::c_int = 0;
+    // SAFETY: writes the number. Where it fails there are none.
+    unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD, &raw mut count) };
+    usize::try_from(count).unwrap_or(0)
 }
 
 /// Without it a host might get a signal where the child is gone.

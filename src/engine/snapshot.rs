@@ -107,13 +107,21 @@ mod tests {
 
     #[test]
     fn nothing_else_spans_lines() {
-        for (name, source) in RECIPE.modules.iter().chain(crate::web::RECIPE.modules) {
+        let recipes = [RECIPE, crate::web::RECIPE, crate::sandbox::BUILTINS];
+        for (name, source) in recipes.iter().flat_map(|recipe| recipe.modules) {
             for line in source.lines() {
                 assert!(line.matches('`').count().is_multiple_of(2), "{name}: {line}");
                 // A comment after code ends on its line.
                 let begins = line.rfind("/*").filter(|at| !line[..*at].trim().is_empty());
                 assert!(begins.is_none_or(|at| line[at..].contains("*/")), "{name}: {line}");
             }
+        }
+    }
+
+    #[test]
+    fn preludes_are_of_one_byte_characters() {
+        for recipe in [crate::web::RECIPE, crate::sandbox::BUILTINS] {
+            assert!(recipe.script().is_ascii(), "{}", recipe.entry);
         }
     }
 }

@@ -170,8 +170,8 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
         let answer = local.async_answer(js, request, Weak::new());
         let (mut spec, wanted) = execution(values, answer, &local.settings).map_err(|_| super::js::Refused)?;
         spec.request = request;
-        let supply = Supply { pool: Arc::clone(&local.shared.spares), wanted };
-        let remote = sandbox::start(spec, &local.settings, Some(supply));
+        let supply = Supply::Pool(Arc::clone(&local.shared.spares), wanted);
+        let remote = sandbox::start(spec, &local.settings, supply);
         let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
         js.number(id as f64)
     })

@@ -17,7 +17,7 @@ use crate::ops::{self, Args};
 use crate::sandbox::{LogStyle, Logging, Modules};
 use crate::value::{Code, ErrorClass, Fault, Owner, Text, Value};
 
-/// `executeApart(request, ...sort, spent, web, code, line, column, maxOutput, maxLogs, maxLogLength, onLog,
+/// `executeApart(request, ...sort, spent, code, line, column, maxOutput, maxLogs, maxLogLength, onLog,
 /// index, sources, main, mainLine, mainColumn, ...tools)`: an execution in a process of its own. Returns its number; the outcome settles `request`. A tool is its places inside, as namespaces and methods with NULs
 /// between, and its function.
 pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
@@ -31,9 +31,7 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
                 return js.number(0.0);
             }
         };
-        let memory = sort.memory;
-        let mut job = task_of(args).map_err(|_| Refused)?;
-        job.task.memory_limit = memory as f64;
+        let job = task_of(args).map_err(|_| Refused)?;
         let number = child::start(Job {
             sort,
             again: false,
@@ -81,15 +79,15 @@ fn read(js: Js<'_>, local: &Local, args: &[JsValue]) -> JsResult<(i64, Args)> {
     Ok((js.read_number(*request)? as i64, Args::new(values)))
 }
 
-/// `launcher, environment, off, timeout, memoryLimit, pool, snapshot`: the path of the executable where it is not the usual one, texts with NULs
-/// or commas between, milliseconds, megabytes, how many processes are to be ready, and what they start from.
+/// `launcher, environment, off, timeout, memoryLimit, pool, web, snapshot`: the path of the executable where it is not the usual one, texts with
+/// NULs or commas between, milliseconds, megabytes, how many processes are to be ready, bits of names, and what they start from.
 fn sort_of(args: &mut Args, settings: &Settings) -> Result<(Sort, usize, Duration), Fault> {
     let launcher = args.optional_text()?.map(|path| PathBuf::from(path.to_string()));
     let environment = child::environment(&args.text()?.to_string());
     let off = args.text()?.to_string();
     let timeout = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
     let memory = (args.number()? as u64).saturating_mul(1 << 20);
-    let pool = args.number()? as usize;
+    let (pool, web) = (args.number()? as usize, args.number()? as u32);
     let heap = usize::try_from(memory).unwrap_or(usize::MAX);
     let snapshot = ops::snapshot::open(args.value(), settings, heap)?;
     let addon = own_file().ok_or_else(|| unsupported("The addon's own file cannot be found"))?;
@@ -99,7 +97,7 @@ fn sort_of(args: &mut Args, settings: &Settings) -> Result<(Sort, usize, Duratio
     };
     let off = off.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let bound = Sort::bound(timeout);
-    Ok((Sort { launcher, addon, environment, timeout: bound, memory, off, snapshot }, pool, timeout))
+    Ok((Sort { launcher, addon, environment, timeout: bound, memory, web, off, snapshot }, pool, timeout))
 }
 
 struct Parts {
@@ -112,7 +110,6 @@ struct Parts {
 
 fn task_of(mut args: Args) -> Result<Parts, Fault> {
     let spent = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
-    let web = args.number()? as u32;
     let (code, line, column) = (args.text()?, args.number()? as i32, args.number()? as i32);
     let (max_output, most_lines, most_length) = (args.number()?, args.number()? as u32, args.number()? as u32);
     let logging = Logging {
@@ -137,12 +134,10 @@ fn task_of(mut args: Args) -> Result<Parts, Fault> {
         code,
         line,
         column,
-        memory_limit: 0.0,
         deadline: 0.0,
         max_output,
         most_lines,
         most_length,
-        web,
         modules: modules.map(|Modules { sources, main }| (sources, main)),
         tools: places,
     };

@@ -1,16 +1,24 @@
 //! Built-ins that cannot be changed, and that what inherits from them can have properties beside all the same
 //! (`surface/builtins/index.js`).
 
-use crate::engine::Recipe;
+use crate::engine::{Prelude, Recipe};
 
 /// What realms start with where they are to have such.
 pub const RECIPE: Recipe =
     Recipe { modules: &[("./index.js", include_str!("../../surface/builtins/index.js"))], entry: "./index.js" };
 
+/// The same for realms that have not.
+static PRELUDE: Prelude = Prelude::new(RECIPE, None);
+
+/// Spares [`prepare`] the compiler.
+pub fn compile(scope: &mut v8::PinScope<'_, '_>) {
+    // What fails now fails then.
+    let _ = PRELUDE.compile(scope);
+}
+
 /// Makes the current realm ready for [`freeze`], where it has not started from a snapshot of the recipe.
 pub fn prepare(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
-    let source = v8::String::new(scope, &RECIPE.script())?;
-    v8::Script::compile(scope, source, None)?.run(scope).map(drop)
+    PRELUDE.run(scope, |_, _| Some(()))
 }
 
 /// Those whose prototypes are frozen.

@@ -21,7 +21,7 @@ pub use builtins::RECIPE as BUILTINS;
 pub use equip::{Equipment, adopt, equip};
 pub use modules::Sources;
 pub use outfit::{Outfit, RealmOutfit};
-pub use session::{Supply, start};
+pub use session::{Supply, most_clone, start};
 pub use warm::Pool;
 
 use crate::value::{Answer, Callable, Text, Value};

@@ -4,10 +4,10 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Names, console, timers};
+use super::{Names, builtins, console, timers};
 use crate::convert;
 use crate::engine::Snapshot;
-use crate::isolate::{Guest, IsolateScope, Prepare, Realm, Settings};
+use crate::isolate::{Guest, IsolateScope, Prepare, Realm, Remote, Settings};
 use crate::value::{Code, ErrorClass, Fault, Text};
 use crate::web;
 
@@ -50,6 +50,16 @@ impl Outfit {
         Settings { memory_limit: self.memory_limit, snapshot: self.snapshot.clone(), ..settings.clone() }
     }
 
+    /// An isolate that waits for whoever needs one of this outfit. `prepared` is called when all is there.
+    pub fn spare(&self, settings: &Settings, prepared: impl FnOnce() + Send + 'static) -> Arc<Remote> {
+        let preparation = self.preparation();
+        let prepare: Prepare = Box::new(move |scope, guest| {
+            preparation(scope, guest);
+            prepared();
+        });
+        Remote::create_spare(self.settings(settings), prepare)
+    }
+
     /// Has the realm made as soon as there is the isolate. Where that fails, [`Outfit::realm`] makes another and tells why it cannot.
     pub fn preparation(&self) -> Prepare {
         let outfit = self.clone();
@@ -88,6 +98,12 @@ impl Outfit {
             furnish(scope, shadow_global, timers)?;
             if self.snapshot.is_none() {
                 web::install(scope, web)?;
+            } else {
+                web::compile(scope, web);
+                // Elsewhere nobody freezes them.
+                if !(guest.remote()?.settings.engine)().follows_recipe() {
+                    builtins::compile(scope);
+                }
             }
         }
         Ok(realm)

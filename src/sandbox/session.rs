@@ -28,18 +28,25 @@ pub struct Session {
 }
 
 /// Where isolates come from.
-pub struct Supply {
-    pub pool: Arc<Pool>,
-    /// Isolates that are to be ready for executions to come.
-    pub wanted: usize,
+#[cfg_attr(windows, allow(dead_code, reason = "children have no pool, and there are none"))]
+pub enum Supply {
+    /// It is made for the execution.
+    New,
+    /// One of this outfit that was made before, unless it has ended.
+    Spare(Arc<Remote>),
+    /// One of those that wait, and how many are to be ready for executions to come.
+    Pool(Arc<Pool>, usize),
 }
 
 /// Starts an execution. The isolate is known at once, so that it can be disposed from outside.
-pub fn start(mut spec: Spec, settings: &Settings, supply: Option<Supply>) -> Arc<Remote> {
+pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote> {
     let began = Instant::now();
     let remote = match &supply {
-        Some(Supply { pool, wanted }) => pool.take(&spec.outfit, *wanted, settings),
-        None => Remote::create_prepared(spec.outfit.settings(settings), spec.outfit.preparation()),
+        Supply::Pool(pool, wanted) => pool.take(&spec.outfit, *wanted, settings),
+        Supply::Spare(spare) if spare.enlist() => Arc::clone(spare),
+        Supply::Spare(_) | Supply::New => {
+            Remote::create_prepared(spec.outfit.settings(settings), spec.outfit.preparation())
+        }
     };
     spec.answer.comes_from(&(Arc::clone(&remote) as Arc<dyn Owner>));
     let logging = std::mem::take(&mut spec.logging);
@@ -62,7 +69,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Option<Supply>) -> Arc
     }
     remote.when_ended(Arc::new(Step(Arc::clone(&session))));
     let restocking = match &supply {
-        Some(Supply { pool, wanted: 1.. }) => Some(pool.restocking(&spec.outfit)),
+        Supply::Pool(pool, 1..) => Some(pool.restocking(&spec.outfit)),
         _ => None,
     };
     if let Some(restocking) = &restocking {
@@ -165,7 +172,7 @@ impl Session {
     /// Refuses a result that is far too large, which is not worth reading; the surface measures the rest as JSON.
     fn check_size(&self, value: Value) -> Outcome {
         let size = value.byte_size();
-        if size <= self.max_output.saturating_mul(CLONE_PER_JSON).max(WORTH_READING) {
+        if size <= most_clone(self.max_output) {
             return Ok(value);
         }
         let most = self.max_output;
@@ -197,6 +204,11 @@ fn describe(fault: Fault) -> Vec<Value> {
     let optional = |text: Option<Text>| text.map_or(Value::Undefined, Value::String);
     let code = optional(code.map(|code| Text::from(code.name())));
     vec![Value::Boolean(false), Value::String(message), code, optional(name), optional(stack)]
+}
+
+/// Bytes that a result may take as a clone where it may take so many as JSON.
+pub fn most_clone(max_output: usize) -> usize {
+    max_output.saturating_mul(CLONE_PER_JSON).max(WORTH_READING)
 }
 
 /// Bytes that a clone may take for each byte of JSON. There is no such bound: what is undefined takes none in JSON.

@@ -143,8 +143,7 @@ impl Pool {
         let missing = shelf.wanted.saturating_sub(shelf.spares.len());
         let displaced = shelves.make_room(outfit, missing);
         let Some(shelf) = shelves.find(outfit) else { return };
-        let make = |_| Remote::create_spare(outfit.settings(&shelf.settings), outfit.preparation());
-        let made: Vec<_> = (0..missing).map(make).collect();
+        let made: Vec<_> = (0..missing).map(|_| outfit.spare(&shelf.settings, || {})).collect();
         shelf.spares.extend(made.iter().map(Arc::clone));
         let (me, key) = (self.me.clone(), outfit.clone());
         shelf.alarm = Some(clock::at(Instant::now() + self.keep, move || {

@@ -10,17 +10,17 @@ mod misc;
 mod url;
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::convert::{self, Exchange};
-use crate::engine::Recipe;
+use crate::engine::{Prelude, Recipe};
 use crate::isolate::Place;
 use crate::value::{Fault, Text};
 
 /// The sources, and one script of them all.
 pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "./index.js" };
-static SCRIPT: LazyLock<String> = LazyLock::new(|| RECIPE.script());
+static PRELUDE: Prelude = Prelude::new(RECIPE, Some("<web>"));
 
 macro_rules! sources {
     ($($name:literal),* $(,)?) => {
@@ -39,9 +39,6 @@ const SOURCES: &[(&str, &str)] = sources![
     "search-params.js",
     "url.js",
 ];
-
-/// The script as V8 has compiled it, which spares later realms the work.
-static COMPILED: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// Which names a realm gets: bits that `surface/web/index.js` lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,32 +159,21 @@ pub fn install(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Result<(), Fau
     }
 }
 
-fn evaluate(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Option<()> {
-    use v8::script_compiler::{CachedData, CompileOptions, NoCacheReason, Source, compile_unbound_script};
-    let source = v8::String::new_from_one_byte(scope, SCRIPT.as_bytes(), v8::NewStringType::Normal)?;
-    let name = v8::String::new(scope, "<web>")?.into();
-    let origin = v8::ScriptOrigin::new(scope, name, 0, 0, false, -1, None, false, false, false, None);
-    let compiled = COMPILED.get();
-    let (mut source, options) = match compiled {
-        Some(bytes) => {
-            let source = Source::new_with_cached_data(source, Some(&origin), CachedData::new(bytes));
-            (source, CompileOptions::ConsumeCodeCache)
-        }
-        None => (Source::new(source, Some(&origin)), CompileOptions::NoCompileOptions),
-    };
-    let script = compile_unbound_script(scope, &mut source, options, NoCacheReason::NoReason)?;
-    let bound = script.bind_to_current_context(scope);
-    let install = v8::Local::<v8::Function>::try_from(bound.run(scope)?).ok()?;
-    let arguments = [native_object(scope)?.into(), v8::Integer::new_from_unsigned(scope, names.0).into()];
-    let receiver = v8::undefined(scope).into();
-    install.call(scope, receiver, &arguments)?;
-    if compiled.is_none()
-        && let Some(cache) = script.create_code_cache()
-    {
-        // Another may have been faster.
-        let _ = COMPILED.set(cache.to_vec());
+/// Spares [`install`] the compiler, where it has to wait for the guest's time.
+pub fn compile(scope: &mut v8::PinScope<'_, '_>, names: Names) {
+    if !names.is_empty() {
+        // What fails now fails then.
+        let _ = PRELUDE.compile(scope);
     }
-    Some(())
+}
+
+fn evaluate(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Option<()> {
+    PRELUDE.run(scope, |scope, install| {
+        let install = v8::Local::<v8::Function>::try_from(install).ok()?;
+        let arguments = [native_object(scope)?.into(), v8::Integer::new_from_unsigned(scope, names.0).into()];
+        let receiver = v8::undefined(scope).into();
+        install.call(scope, receiver, &arguments).map(drop)
+    })
 }
 
 /// The text of an argument, at most as much as may leave the isolate.

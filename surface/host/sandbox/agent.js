@@ -5,7 +5,7 @@ const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
-const { DISPOSED: GONE, FLAG, gone } = require('./execution.js');
+const { DISPOSED: GONE, FLAG, follow, gone } = require('./execution.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
@@ -80,7 +80,9 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       }
       const signal = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./execution.js').Outcome} */
-      const outcome = bare({ ...this.#disposed ? gone() : await this.#follow(this.#run(code, names, toolExecutor, signal)) });
+      const outcome = bare({
+        ...this.#disposed ? gone() : await follow(this.#outcomes, this.#run(code, names, toolExecutor, signal)),
+      });
       const { ok, value, logs, lost, usage } = outcome;
       const duration = Math.round(performance.now() - start);
       const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
@@ -145,19 +147,6 @@ function createAgentSandbox(execute, strip, readSnapshot) {
         if (running !== undefined) {
           this.#running.delete(running);
         }
-      }
-    }
-
-    /**
-     * @template T
-     * @param {Promise<T>} outcome
-     */
-    async #follow(outcome) {
-      this.#outcomes.add(outcome);
-      try {
-        return await outcome;
-      } finally {
-        this.#outcomes.delete(outcome);
       }
     }
 

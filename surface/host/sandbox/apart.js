@@ -16,6 +16,7 @@ const { partsOf } = require('./modules.js');
  * @property {number} timeout milliseconds
  * @property {number} memoryLimit megabytes
  * @property {number} pool processes that are to be ready for the next one
+ * @property {number} web bits of names, from `readWeb`
  * @property {object | undefined} snapshot an ExternalCopy that they start from
  */
 
@@ -23,7 +24,6 @@ const { partsOf } = require('./modules.js');
  * @typedef {object} Spec
  * @property {Sort} sort
  * @property {number} spent milliseconds of the timeout that have gone before
- * @property {number} web bits of names, from `readWeb`
  * @property {import('./normalize.js').Body} code
  * @property {import('./modules.js').Importable | undefined} modules what the code can import
  * @property {number} maxOutputSize bytes of JSON
@@ -66,21 +66,21 @@ function createApart(core, environment, launcher) {
   const { binding, calls } = core;
 
   /** @param {Sort} sort */
-  const parts = (sort) => [launcher, sort.environment.join('\0'), sort.off.join(','), sort.timeout, sort.memoryLimit, sort.pool,
+  const parts = (sort) => [launcher, sort.environment.join('\0'), sort.off.join(','), sort.timeout, sort.memoryLimit, sort.pool, sort.web,
     binding.pack(sort.snapshot, TRANSFER.DEFAULT)];
 
   /**
    * @param {Spec} spec
    * @returns {Promise<Outcome>}
    */
-  async function execute({ sort, spent, web, code, modules, maxOutputSize, console, tools, signal, onStart }) {
+  async function execute({ sort, spent, code, modules, maxOutputSize, console, tools, signal, onStart }) {
     if (signal?.aborted) {
       return { ok: false, ...abortedBy(signal), logs: [], lost: 0 };
     }
     const packed = tools.flatMap(({ places, callback }) => [places.join('\0'), binding.pack(callback, TRANSFER.DEFAULT)]);
     const listener = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
     const call = calls.begin(execute);
-    const number = environment.executeApart(call.request, ...parts(sort), spent, web, code.text, code.line, code.column,
+    const number = environment.executeApart(call.request, ...parts(sort), spent, code.text, code.line, code.column,
       maxOutputSize, console.entries, console.length, listener, ...partsOf(modules), ...packed);
     const running = new Running(environment, number);
     let aborted = false;

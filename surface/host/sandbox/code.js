@@ -6,7 +6,7 @@ const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
 const { failureOf } = require('./failure.js');
 const { bridgeGlobals } = require('./globals.js');
-const { DISPOSED, FLAG, gone, refusedBy } = require('./execution.js');
+const { DISPOSED, FLAG, follow, gone, refusedBy } = require('./execution.js');
 const { readModules } = require('./modules.js');
 const { endOf, functionForm, isTypeScript, mainModule, normalBody, refilled, shadowed } = require('./normalize.js');
 const { bounded, callCounter } = require('./quota.js');
@@ -200,12 +200,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      * @param {string} code
      * @param {any} [request]
      */
-    function followed(code, request) {
-      const outcome = run(code, request);
-      outcomes.add(outcome);
-      void outcome.then(() => outcomes.delete(outcome));
-      return outcome;
-    }
+    const followed = (code, request) => follow(outcomes, run(code, request));
 
     const sandbox = { execute: followed };
     defineDisposal(sandbox, () => {

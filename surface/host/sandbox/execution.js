@@ -99,6 +99,21 @@ class Running {
   }
 }
 
+/**
+ * Has an execution among those of its sandbox for as long as it runs.
+ * @template T
+ * @param {Set<Promise<unknown>>} outcomes of the sandbox
+ * @param {Promise<T>} outcome
+ */
+async function follow(outcomes, outcome) {
+  outcomes.add(outcome);
+  try {
+    return await outcome;
+  } finally {
+    outcomes.delete(outcome);
+  }
+}
+
 /** @param {any} signal */
 function abortedBy({ reason }) {
   return { value: `Execution was aborted: ${textOf(reason)}`, code: CODE.ABORTED };
@@ -176,4 +191,4 @@ function createExecute(core, environment) {
   };
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, FLAG, gone, refusedBy };
+module.exports = { abortedBy, createExecute, DISPOSED, FLAG, follow, gone, refusedBy };

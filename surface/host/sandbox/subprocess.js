@@ -6,6 +6,7 @@ const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, coded } = require('../../error.js');
 const { createApart } = require('./apart.js');
+const { follow } = require('./execution.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
@@ -99,7 +100,6 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
     /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
     /** how often what ran was terminated */ #terminations = 0;
     #minimal;
-    #web;
     #typescript;
     #modules;
     #quota;
@@ -118,10 +118,10 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       this.#quota = readQuota(settings);
       this.#console = readConsole(settings, CONSOLE);
       this.#minimal = readBoolean(settings, 'minimalEnv', true);
-      this.#web = readWeb(settings);
       this.#typescript = readBoolean(settings, 'typescript');
       this.#modules = readModules(settings, this.#typescript);
-      this.#sort = { timeout, memoryLimit, pool, off: readOff(settings), snapshot: readSnapshot(settings, memoryLimit) };
+      const web = readWeb(settings);
+      this.#sort = { timeout, memoryLimit, pool, web, off: readOff(settings), snapshot: readSnapshot(settings, memoryLimit) };
     }
 
     /** @returns {import('./apart.js').Sort} */
@@ -144,7 +144,8 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       if (typeof toolExecutor !== 'function') {
         throw wrong('toolExecutor', 'a function');
       }
-      const outcome = bare({ ...await this.#follow(this.#run(code, names, toolExecutor, readSignal(checkOptions(options, SIGNAL)))) });
+      const signalled = readSignal(checkOptions(options, SIGNAL));
+      const outcome = bare({ ...await follow(this.#outcomes, this.#run(code, names, toolExecutor, signalled)) });
       const { ok, value, logs, lost, usage, signal } = outcome;
       const duration = Math.round(performance.now() - start);
       const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
@@ -183,7 +184,6 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
         const outcome = await execute({
           sort: this.#current,
           spent: performance.now() - start,
-          web: this.#web,
           code: reading.body,
           modules: reading.modules,
           maxOutputSize: this.#quota.output,
@@ -200,19 +200,6 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
         if (running !== undefined) {
           this.#running.delete(running);
         }
-      }
-    }
-
-    /**
-     * @template T
-     * @param {Promise<T>} outcome
-     */
-    async #follow(outcome) {
-      this.#outcomes.add(outcome);
-      try {
-        return await outcome;
-      } finally {
-        this.#outcomes.delete(outcome);
       }
     }
 

@@ -1,0 +1,69 @@
+//! Scripts of ours that run in realms which have not started with them. V8 compiles them once.
+
+use std::sync::OnceLock;
+
+use v8::script_compiler::{CachedData, CompileOptions, NoCacheReason, Source, compile_unbound_script};
+
+use super::Recipe;
+
+pub struct Prelude {
+    recipe: Recipe,
+    /// Its file, as frames have it.
+    name: Option<&'static str>,
+    text: OnceLock<String>,
+    /// As V8 has compiled it, with the functions that have run by then.
+    compiled: OnceLock<Vec<u8>>,
+}
+
+impl Prelude {
+    pub const fn new(recipe: Recipe, name: Option<&'static str>) -> Self {
+        Self { recipe, name, text: OnceLock::new(), compiled: OnceLock::new() }
+    }
+
+    /// Has the current isolate know it by the time that it runs, all functions of it. Nothing runs.
+    pub fn compile(&self, scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
+        let (source, origin) = self.source(scope)?;
+        let mut source = Source::new(source, Some(&origin));
+        compile_unbound_script(scope, &mut source, CompileOptions::EagerCompile, NoCacheReason::NoReason).map(drop)
+    }
+
+    /// Runs it in the current realm, and `rest` with what comes of it. `None` where something has been thrown.
+    pub fn run<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        rest: impl FnOnce(&mut v8::PinScope<'s, '_>, v8::Local<'s, v8::Value>) -> Option<()>,
+    ) -> Option<()> {
+        let (source, origin) = self.source(scope)?;
+        let compiled = self.compiled.get();
+        let (mut source, options) = match compiled {
+            Some(bytes) => {
+                let source = Source::new_with_cached_data(source, Some(&origin), CachedData::new(bytes));
+                (source, CompileOptions::ConsumeCodeCache)
+            }
+            None => (Source::new(source, Some(&origin)), CompileOptions::NoCompileOptions),
+        };
+        let script = compile_unbound_script(scope, &mut source, options, NoCacheReason::NoReason)?;
+        let result = script.bind_to_current_context(scope).run(scope)?;
+        rest(scope, result)?;
+        if compiled.is_none()
+            && let Some(cache) = script.create_code_cache()
+        {
+            // Another may have been faster.
+            let _ = self.compiled.set(cache.to_vec());
+        }
+        Some(())
+    }
+
+    fn source<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+    ) -> Option<(v8::Local<'s, v8::String>, v8::ScriptOrigin<'s>)> {
+        let text = self.text.get_or_init(|| self.recipe.script());
+        let source = v8::String::new_from_one_byte(scope, text.as_bytes(), v8::NewStringType::Normal)?;
+        let name: v8::Local<v8::Value> = match self.name {
+            Some(name) => v8::String::new(scope, name)?.into(),
+            None => v8::undefined(scope).into(),
+        };
+        Some((source, v8::ScriptOrigin::new(scope, name, 0, 0, false, -1, None, false, false, false, None)))
+    }
+}
