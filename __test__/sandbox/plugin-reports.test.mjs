@@ -160,7 +160,7 @@ describe('plugins: failure', () => {
     const { sandbox, execute } = await plugin({ maxOutputSize: 100 });
     const failures = [
       ['"x".repeat(200)', 'RangeError', 'ERR_ISOLATE_LIMIT'], ['(() => {})', 'TypeError', 'ERR_ISOLATE_TRANSFER'], ['new Promise(() => {})', 'Error', 'ERR_ISOLATE_DEADLINE', { deadline: 300 }],
-      ['context.logger.info(() => {})', 'TypeError', undefined],
+      ['context.logger.info(() => {})', 'TypeError', 'ERR_ISOLATE_TRANSFER'],
     ];
     for (const [code, name, own, options] of failures) {
       const { failure } = await errorOf(execute(code, options));

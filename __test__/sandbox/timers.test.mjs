@@ -53,12 +53,12 @@ describe('timers: what they do', () => {
   test('in order of their times, with their arguments', async () => {
     assert.deepEqual(await resultOf(`
       const seen = [];
-      setTimeout((...args) => seen.push(args), 40, 'last', { a: 1 });
-      setTimeout((...args) => seen.push(args), 5, 'second');
+      setTimeout((...args) => seen.push(args), 300, 'last', { a: 1 });
+      setTimeout((...args) => seen.push(args), 100, 'second');
       setImmediate((...args) => seen.push(args), 'first', 1, 2);
       queueMicrotask((...args) => seen.push(['microtask', ...args]));
       seen.push('sync');
-      await new Promise((done) => setTimeout(done, 80));
+      await new Promise((done) => setTimeout(done, 600));
       return seen;
     `), ['sync', ['microtask'], ['first', 1, 2], ['second'], ['last', { a: 1 }]]);
   });
