@@ -13,8 +13,8 @@ const MOST_GROWTH = 16e6;
 
 /** Each grows in another way. */
 const CODES = [
-  'const all = []; for (;;) all.push([all.length, 1.5])',
-  'let all = "x"; for (const kept = [];;) kept.push(all += all.length)',
+  'const all = []; for (;;) all.push(new Array(1000).fill(1.5))',
+  'const all = []; for (;;) all.push("xy".repeat(50_000).split(""))',
   'const all = new Map(); for (;;) all.set({}, new Array(1000).fill(all.size))',
 ];
 
