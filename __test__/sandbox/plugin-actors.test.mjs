@@ -5,6 +5,7 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../index.mjs';
+import { Recent } from '../../surface/host/sandbox/recent.js';
 import { errorOf, gate, hostContext, IsolatedVmSandbox, manifest, until } from './plugin-helper.mjs';
 
 /** A sandbox with one isolate in which executions have names. */
@@ -255,4 +256,54 @@ describe('plugins: calls count for whoever makes them', () => {
       sandbox.disposeAll();
     }
   });
+});
+
+describe('plugins: what an execution leaves', () => {
+  const spin = (time) => { for (const end = performance.now() + time; performance.now() < end;); };
+
+  test('is no context that its host keeps for a promise nobody will ask for', async () => {
+    const { sandbox, run } = await stage();
+    const slow = () => { spin(600); return Promise.resolve(1); };
+    await errorOf(run('A', 'globalThis.kept = context; context.slow()', { deadline: 300 }, { slow }));
+    assert.equal(await run('B', 'kept.whoAmI()'), 'A');
+    for (let i = 0; i < 260; i += 1) await run('B', '0');
+    assert.match((await errorOf(run('B', 'kept.whoAmI()'))).message, /ended/);
+    sandbox.disposeAll();
+  });
+
+  test('is no processor time for others', async () => {
+    const sandbox = new IsolatedVmSandbox(null);
+    const isolate = await sandbox.createIsolate({ ...manifest(), limits: { cpuMs: 200 } });
+    const end = gate();
+    const context = hostContext({ wait: () => end.promise, ping: async () => 1 });
+    const waiting = sandbox.executeInSandbox(isolate, 'context.wait()', context);
+    for (let i = 0; i < 30; i += 1) await sandbox.executeInSandbox(isolate, '0', context);
+    let used;
+    const busy = sandbox.executeInSandbox(isolate, '(async () => { for (;;) { for (const end = Date.now() + 20; Date.now() < end;); await context.ping() } })()', context, { onUsage: ({ cpuMs }) => { used = cpuMs; } });
+    assert.equal((await errorOf(busy)).kind, 'CPU');
+    // What was there for the two of them, and some for what was begun.
+    assert.ok(used < 1_500, `${used} ms`);
+    end.open();
+    await waiting.catch(() => {});
+    sandbox.disposeAll();
+  });
+
+  test('may be a global object that cannot be changed', async () => {
+    const { sandbox, run } = await stage();
+    await run('A', 'Object.freeze(globalThis); 0');
+    assert.equal(await run('B', SELF), B);
+    assert.equal(await run('B', 'pluginId'), manifest().id);
+    sandbox.disposeAll();
+  });
+});
+
+test('the newest of what is known by number is never forgotten for those before it', () => {
+  const recent = new Recent(2);
+  const used = [1, 2, 3].map(() => recent.add({ isInUse: true }));
+  const [fourth, fifth] = [{ isInUse: false }, { isInUse: false }];
+  const number = recent.add(fourth);
+  assert.equal(recent.use(number), fourth);
+  const last = recent.add(fifth);
+  assert.deepEqual([recent.use(number), recent.use(last)], [undefined, fifth]);
+  assert.ok(used.every((each) => recent.use(each) !== undefined));
 });

@@ -59,9 +59,13 @@ class Budget {
     return isNew;
   }
 
-  /** It has ended, as far as its host knows. */
+  /** It has ended, as far as its host knows: what it has not used is not for others. */
   finish() {
     this.#underWay -= 1;
+    const most = this.#now + this.#size * BigInt(Math.max(this.#underWay, 1));
+    if (this.#end > most) {
+      this.#end = most;
+    }
   }
 
   /** The plugin gets no more from its host. */

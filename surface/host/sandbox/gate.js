@@ -154,14 +154,14 @@ class Gate {
     this.#addOthers(context);
   }
 
-  /** Whether the plugin will come back for certain. */
+  /** Whether the plugin will come back for certain. Promises are asked for at once, if ever. */
   get isInUse() {
     for (const id of this.#listening) {
       if (!this.#listeners.has(id)) {
         this.#listening.delete(id);
       }
     }
-    return this.isRunning || this.#listening.size > 0 || this.#promises.size > 0;
+    return this.isRunning || this.#listening.size > 0;
   }
 
   /** Where the plugin finds the methods, in the order of their numbers. */

@@ -137,6 +137,8 @@ const lend = () => {
 };
 const lent = lend();
 const offer = () => {
+  // The plugin may have made its global object one that does not change.
+  if (getOwnPropertyDescriptor(globalThis, 'context')?.get === lent.get) return;
   if (!define(globalThis, 'context', lent)) defineProperty(globalThis, 'context', { __proto__: null, value: stand });
 };
 

@@ -42,7 +42,8 @@ class Recent {
   #forgetIdle() {
     let excess = this.#all.size - this.#mostIdle;
     for (const [number, value] of this.#all) {
-      if (excess <= 0) {
+      // The newest is not in use yet.
+      if (excess <= 0 || number === this.#last) {
         return;
       }
       if (!value.isInUse) {
