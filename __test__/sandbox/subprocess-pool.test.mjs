@@ -129,6 +129,35 @@ describe('processes that wait, and are none of ours', () => {
   }
 });
 
+test('SubprocessSandbox: who asks what confines a process hears it of the next, where an execution has found that it does not begin', async () => {
+  const { file, folder } = fakeLauncher('if mkdir first 2>/dev/null; then exec sleep 60; fi; cat ready >&0; head -c 1 >/dev/null; cat end >&0; exec sleep 60');
+  writeFileSync(join(folder, 'ready'), ready());
+  writeFileSync(join(folder, 'end'), end(true, value.number(5)));
+  const { SubprocessSandbox: Sandbox } = hostWith(file);
+  const sandbox = new Sandbox({ poolSize: 1, timeout: 60_000 });
+  const told = sandbox.confinement();
+  const { result } = await sandbox.execute('', [], noTools);
+  assert.deepEqual([result, Array.isArray(await told)], [5, true]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('SubprocessSandbox: no more than 64 processes wait after all were asked what confines them', { timeout: 180_000 }, async () => {
+  const { file, folder } = fakeLauncher('cat ready >&0; head -c 1 >/dev/null');
+  writeFileSync(join(folder, 'ready'), ready());
+  // Nobody else's processes wait there.
+  const { stdout, stderr } = await run(`
+    import { childrenOf, hostWith, until } from ${helper};
+    const { SubprocessSandbox } = hostWith(${JSON.stringify(file)});
+    const waiting = () => childrenOf().filter(({ state }) => state !== 'Z').length;
+    const all = await Promise.all(Array.from({ length: 80 }, (_, each) => new SubprocessSandbox({ memoryLimit: 8 + each }).confinement()));
+    await until('64 wait', () => waiting() === 64, 30_000);
+    console.log(all.length);
+    process.exit();
+  `, { timeout: 150_000 });
+  rmSync(folder, { recursive: true, force: true });
+  assert.equal(stdout, '80\n', stderr);
+});
+
 test('SubprocessSandbox: of sandboxes that compete the one that was not asked the longest makes room, and none takes all', { timeout: 180_000 }, async () => {
   const { file, folder } = fakeLauncher('cat ready >&0; head -c 1 >/dev/null; cat end >&0; exec sleep 60');
   writeFileSync(join(folder, 'ready'), ready());

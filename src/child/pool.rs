@@ -110,8 +110,12 @@ impl Pool {
     }
 
     /// Has another child do what one has died of before it could begin.
-    pub fn retry(&mut self, Retry { id, job, began }: Retry) {
+    pub fn retry(&mut self, Retry { id, job, began, surveyors }: Retry) {
+        let (sort, wanted) = (job.sort.clone(), job.pool);
         self.run(id, job, began);
+        for surveyor in surveyors {
+            self.survey(sort.clone(), wanted, surveyor);
+        }
     }
 
     pub fn terminate(&mut self, which: impl Fn(&Running) -> bool) {
@@ -150,8 +154,25 @@ impl Pool {
         for (sort, wanted, _) in self.wanted.extract_if(.., due).collect::<Vec<_>>() {
             self.fill(&sort, wanted);
         }
+        self.trim();
         for process in &mut self.processes {
             if process.is_useless() || (process.is_warm() && process.since + KEEP_WARM <= now) {
+                process.end(Cause::Terminated);
+            }
+        }
+    }
+
+    /// Ends those that have waited the longest where too many wait: children that were started to be asked wait afterwards.
+    fn trim(&mut self) {
+        let excess = self.waiting().count().saturating_sub(MOST_WARM);
+        if excess == 0 {
+            return;
+        }
+        let unasked = self.waiting().filter(|process| process.surveyors.is_empty());
+        let mut oldest: Vec<_> = unasked.map(|process| (process.since, process.number)).collect();
+        oldest.sort_unstable();
+        for (_, number) in oldest.into_iter().take(excess) {
+            if let Some(process) = self.of_number(number) {
                 process.end(Cause::Terminated);
             }
         }

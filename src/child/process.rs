@@ -139,10 +139,16 @@ impl Process {
         // It may have said so in this very moment.
         self.receive(false);
         let is_over = self.running().is_some_and(|running| running.deadline <= now);
-        if self.silence().is_some_and(|silence| silence <= now) {
+        let is_silent = self.silence().is_some_and(|silence| silence <= now);
+        let hesitates = is_silent || self.hesitation().is_some_and(|hesitation| hesitation <= now);
+        if !is_over
+            && hesitates
+            && let Some(retry) = self.retry()
+        {
+            return Some(retry);
+        }
+        if is_silent {
             self.end(Cause::Silent);
-        } else if !is_over && self.hesitation().is_some_and(|hesitation| hesitation <= now) {
-            return self.retry();
         } else if self.alarm().is_some_and(|alarm| alarm <= now) {
             self.end(Cause::Deadline);
         }
@@ -156,7 +162,8 @@ impl Process {
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return None };
         self.child.kill();
         self.out.clear();
-        Some(running.retry((*self.sort).clone(), task, pool))
+        let surveyors = std::mem::take(&mut self.surveyors);
+        Some(running.retry((*self.sort).clone(), task, pool, surveyors))
     }
 
     /// Gives the child its one execution. `waited`: it was not started for that.

@@ -49,6 +49,8 @@ pub struct Retry {
     pub id: u64,
     pub job: Job,
     pub began: Instant,
+    /// Who has asked what confines the child.
+    pub surveyors: Vec<Arc<dyn Answer>>,
 }
 
 /// What has become of a message.
@@ -170,13 +172,13 @@ impl Running {
     }
 
     /// The job that this was.
-    pub fn retry(self: Box<Self>, sort: Sort, task: Task, pool: usize) -> Retry {
+    pub fn retry(self: Box<Self>, sort: Sort, task: Task, pool: usize, surveyors: Vec<Arc<dyn Answer>>) -> Retry {
         self.calls.end();
         let Self { id, owner, deadline, began, request, tools, listener, logs, answer, .. } = *self;
         let logging = Logging { listener, ..logs.into_logging() };
         let timeout = deadline.saturating_duration_since(began);
         let job = Job { sort, again: true, pool, task, timeout, tools, logging, owner, request, answer };
-        Retry { id, job, began }
+        Retry { id, job, began, surveyors }
     }
 
     pub fn answer(self: Box<Self>, end: End, signal: Option<i32>) {
