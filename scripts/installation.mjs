@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { selectHosts } from './hosts.mjs';
 import { npm, ownTriple, readPackage } from './pack.mjs';
-import { capture, root } from './process.mjs';
+import { capture, environmentOfUser, root } from './process.mjs';
 import { serve } from './registry.mjs';
 import { publishAll } from './release.mjs';
 
@@ -68,7 +68,7 @@ async function install(folder, name, manager, way, url) {
   // JSON is YAML.
   if (file !== undefined) writeFileSync(join(folder, file), JSON.stringify(settings));
   const [executable, ...args] = command(url);
-  const { code, output, late } = await capture(executable, args, { cwd: folder, limit: LIMIT_MS, env: clean() });
+  const { code, output, late } = await capture(executable, args, { cwd: folder, limit: LIMIT_MS, env: environmentOfUser() });
   if (code !== 0) throw new Error(`${name} ${late ? 'did not end' : `failed (exit code ${code})`}:\n${output}`);
   const installed = join(folder, 'node_modules', way.imports);
   if (!existsSync(installed)) throw new Error(`${name} has not installed ${way.imports}:\n${output}`);
@@ -76,17 +76,8 @@ async function install(folder, name, manager, way, url) {
   copyFileSync(join(root, '__test__/installation/main.mjs'), join(folder, 'main.mjs'));
 }
 
-/** How npm and Node reach a registry on this machine. */
-const REACHING = /^(npm_config_(registry|ca|cafile|cert|key|strict_ssl|userconfig|globalconfig|(https?_?|no_?)?proxy)|NODE_EXTRA_CA_CERTS)$/i;
-
-/** Of this process's own settings for Node and npm, only these reach those that install or run. */
-function clean() {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CI$|FORCE_COLOR$)/i.test(name) || REACHING.test(name));
-  return { ...Object.fromEntries(kept), NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' };
-}
-
 async function runOn(host, folder, name) {
-  const { code, signal, output, late } = await capture(host.executable, [...host.program([], 'main.mjs'), name], { limit: LIMIT_MS, cwd: folder, env: clean() });
+  const { code, signal, output, late } = await capture(host.executable, [...host.program([], 'main.mjs'), name], { limit: LIMIT_MS, cwd: folder, env: environmentOfUser() });
   if (code === 0 && output.trimEnd().endsWith('installed and running')) return true;
   console.log(`     x ${host.name} ${late ? 'did not end' : `ended with ${signal ?? `exit code ${code}`}`}\n${output.trimEnd().replace(/^/gm, '       ')}`);
   return false;
@@ -94,7 +85,7 @@ async function runOn(host, folder, name) {
 
 /** The command that comes with the package, as `npx isolated-v8 doctor` finds it. */
 async function runDoctor(folder) {
-  const { code, output } = await capture(join(folder, 'node_modules/.bin', OURS), ['doctor'], { limit: LIMIT_MS, cwd: folder, env: clean() });
+  const { code, output } = await capture(join(folder, 'node_modules/.bin', OURS), ['doctor'], { limit: LIMIT_MS, cwd: folder, env: environmentOfUser() });
   if (code === 0) return true;
   console.log(`     x doctor ended with exit code ${code}\n${output.trimEnd().replace(/^/gm, '       ')}`);
   return false;
