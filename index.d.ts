@@ -1174,7 +1174,7 @@ declare namespace ivm {
       /** Names of events that the plugin may listen to and emit. */
       hooks?: string[];
     };
-    /** An addition. */
+    /** An addition. Unlike other members of a manifest, limits that are not known are refused. */
     limits?: {
       /** MB of heap, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
       memoryMB?: number;
@@ -1347,7 +1347,7 @@ declare namespace ivm {
 
     /**
      * Makes an isolate for a plugin. All isolates of one plugin share its storage quota, also with those that have ended.
-     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for a manifest that is none
+     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for a manifest that is none, or has a limit that there is not
      */
     createIsolate(manifest: Pick<IPluginManifest, 'id'> & Partial<IPluginManifest>): Promise<SandboxIsolate>;
 
@@ -1510,7 +1510,7 @@ declare namespace ivm {
    * it is. Calls that have begun keep their limits. The sandboxes have limits of their own. An addition to isolated-vm, for
    * hosts only.
    * @returns what holds now, in milliseconds, 0 for none
-   * @throws TypeError for a value out of range
+   * @throws TypeError `ERR_INVALID_ARG` for a value out of range, and for a setting that there is not
    */
   function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number };
 

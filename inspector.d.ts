@@ -49,7 +49,7 @@ export interface InspectorServer {
  * Requests whose `Host` is neither an IP address nor `localhost` nor `options.host` are refused, and so are those with the
  * origin of a web page: a page that the developer visits must not reach the isolate.
  *
- * @throws {TypeError} `ERR_INVALID_ARG` for wrong arguments (as a rejection, like what follows)
+ * @throws {TypeError} `ERR_INVALID_ARG` for wrong arguments and unknown options (as a rejection, like what follows)
  * @throws {Error} `Inspector is not enabled for this isolate` unless it was made with `inspector: true`; what the host says
  *   of an address that cannot be listened at
  */
