@@ -37,6 +37,9 @@ export const publishedManifest = (manifest, triples) => ({
   optionalDependencies: Object.fromEntries(triples.map((triple) => [`${manifest.name}-${triple}`, manifest.version])),
 });
 
+/** What users and examples ask for: this version, and what is compatible with it. */
+const ASKING = ['README.md', 'docs/migrating-from-isolated-vm.md', 'examples/drop-in/package.json', 'examples/job-queue/package.json'];
+
 /** The files that have the version in them, and how it stands there. */
 function versioned(folder) {
   const json = /("version": ")([^"]+)(?=")/;
@@ -44,11 +47,12 @@ function versioned(folder) {
   const platforms = readdirSync(join(folder, 'npm')).map((triple) => [`npm/${triple}/package.json`, json]);
   // The lockfile of npm has it twice: of the project, and of the project as a package.
   const lockfile = [/(^  "version": ")([^"]+)(?=")/m, /(^      "version": ")([^"]+)(?=")/m];
+  const asked = /("isolated-v8": "\^|\bisolated-v8@\^)([^"]+)(?=")/;
   const crates = ['isolated-v8', 'isolated-v8-launcher'].map((name) => ['Cargo.lock', new RegExp(`(^name = "${name}"\nversion = ")([^"]+)(?=")`, 'm')]);
   return [
     ['package.json', json], ...platforms, ...lockfile.map((pattern) => ['package-lock.json', pattern]),
     ['Cargo.toml', /(^\[package\]\nname = "isolated-v8"\nversion = ")([^"]+)(?=")/m], ['launcher/Cargo.toml', toml], ...crates,
-    ...crates.map(([, pattern]) => ['fuzz/Cargo.lock', pattern]),
+    ...crates.map(([, pattern]) => ['fuzz/Cargo.lock', pattern]), ...ASKING.map((file) => [file, asked]),
   ];
 }
 
