@@ -20,7 +20,9 @@ export interface ServeOptions {
 
 /** An isolate that is being served. */
 export interface InspectorServer {
+  /** The address that it listens at, as `ServeOptions.host` says. */
   readonly host: string;
+  /** The port that it listens at, also where `ServeOptions.port` was 0. */
   readonly port: number;
   /** The WebSocket's URL; its path is random. */
   readonly url: string;
@@ -35,6 +37,7 @@ export interface InspectorServer {
  * `chrome://inspect` finds the server by itself at the default port.
  *
  * ```js
+ * import ivm from 'isolated-v8';
  * import { serve } from 'isolated-v8/inspector';
  *
  * const isolate = new ivm.Isolate({ inspector: true });

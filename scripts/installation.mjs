@@ -11,6 +11,7 @@ import { npm, ownTriple, readPackage } from './pack.mjs';
 import { capture, environmentOfUser, root } from './process.mjs';
 import { serve } from './registry.mjs';
 import { publishAll } from './release.mjs';
+import { setup } from './setup.mjs';
 
 const HOSTS = 'node20,node25,node26,bun,deno';
 const LIMIT_MS = 180_000;
@@ -22,8 +23,6 @@ const OURS = 'isolated-v8';
 /** Not a dependency of the project: it is large, and nothing else needs it. */
 const PNPM = '12.21.0';
 
-const bun = selectHosts('bun')[0].executable;
-
 /** How a manager installs from this registry, and where it reads that one package is to be another. */
 const managersIn = (folder) => ({
   npm: { install: (url) => ['npm', 'install', `--registry=${url}`, '--no-fund', '--no-audit', '--cache=cache'], overrides: (map) => ({ overrides: map }) },
@@ -32,7 +31,7 @@ const managersIn = (folder) => ({
     overrides: (map) => ({ overrides: map }),
     file: 'pnpm-workspace.yaml',
   },
-  bun: { install: (url) => [bun, 'install', `--registry=${url}`, '--cache-dir=cache'], overrides: (map) => ({ overrides: map }) },
+  bun: { install: (url) => [selectHosts('bun')[0].executable, 'install', `--registry=${url}`, '--cache-dir=cache'], overrides: (map) => ({ overrides: map }) },
 });
 
 /** What a user writes into `package.json`, and which name the program imports. */
@@ -95,6 +94,7 @@ const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-installation-'));
 let registry;
 try {
   const { values } = parseArgs({ options: { host: { type: 'string', default: HOSTS } } });
+  await setup('addon', 'hosts');
   const hosts = selectHosts(values.host);
   registry = await serve([OURS, `${OURS}-${ownTriple}`, LIBRARY], (await npm(folder, 'config', 'get', 'registry')).trim());
   await publishOwn(registry);
