@@ -984,7 +984,10 @@ declare namespace ivm {
   /** The same as `new IsolatedVMSandbox(config)`. */
   function createIsolatedVMSandbox(config?: Partial<IsolatedVMSandboxConfig> | null): IsolatedVMSandbox;
 
-  /** Layers of what confines the processes of a `SubprocessSandbox`; docs/confinement.md says what each refuses. */
+  /**
+   * Layers of what confines the processes of a `SubprocessSandbox`;
+   * [confinement](https://github.com/isolated-v8/isolated-v8/blob/main/docs/confinement.md) says what each refuses.
+   */
   type ConfinementLayerName =
     | 'cgroup'
     | 'userNamespace'
@@ -1174,7 +1177,7 @@ declare namespace ivm {
       /** Names of events that the plugin may listen to and emit. */
       hooks?: string[];
     };
-    /** An addition. */
+    /** An addition. Unlike other members of a manifest, limits that are not known are refused. */
     limits?: {
       /** MB of heap, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
       memoryMB?: number;
@@ -1185,39 +1188,62 @@ declare namespace ivm {
 
   /** A logger. The sandbox calls what is there of it; what it throws is ignored. */
   interface ILogger {
+    /** Details. The sandbox itself says here that code was executed; what it says is a message and an object of fields. */
     debug(message: string, ...rest: any[]): void;
+    /** The sandbox: an isolate was made or disposed. */
     info(message: string, ...rest: any[]): void;
+    /** The sandbox: a plugin was refused something, uses much memory, or brings about too many entries. */
     warn(message: string, ...rest: any[]): void;
+    /** The sandbox: a handler, a timer or an isolate of a plugin has failed; the error comes before the fields. */
     error(message: string, ...rest: any[]): void;
+    /** A logger that adds these fields to what it is told. */
     child?(fields: Record<string, unknown>): ILogger;
   }
 
   /** A cache, synchronous or not. Plugins see those of its methods that are named here. */
   interface ICacheProvider {
+    /** What is kept under the key. */
     get(key: string): any;
     /**
+     * Keeps a value, as far as the manifest's `maxSize` allows.
      * @param ttl seconds; any other form counts as for ever. Bytes of what has expired are given back where there is need of
      *   them and the cache says (`exists`, `has` or `get`) that it is gone
      */
     set(key: string, value: any, ttl?: any): any;
+    /** Whether there is something under the key. */
     has?(key: string): any;
+    /** The same, as other caches call it; numbers count as well. */
     exists?(key: string): any;
+    /** Forgets what is kept under the key, whose bytes the plugin has back. */
     delete?(key: string): any;
+    /** The same, as other caches call it. */
     del?(key: string): any;
-    /** @param seconds see `set` */
+    /**
+     * Gives what is kept a time to live from now on.
+     * @param seconds see `set`
+     */
     expire?(key: string, seconds: number): any;
+    /** How long it has left to live, as the cache counts that. */
     ttl?(key: string): any;
   }
 
   /** An event bus such as an `EventEmitter`. Plugins see those of its methods that are named here. */
   interface IPluginEventBus {
+    /** Has the handler called for each such event. */
     on(event: string, handler: (...args: any[]) => any): any;
+    /** The same for the next one only. Plugins have it also where the bus has not. */
     once?(event: string, handler: (...args: any[]) => any): any;
+    /** Takes a handler back, of a plugin its own. Where it is missing, `removeListener` is called when an isolate ends. */
     off?(event: string, handler: (...args: any[]) => any): any;
+    /** Calls the handlers of an event. */
     emit?(event: string, ...args: any[]): any;
+    /** The same; resolves when the handlers have. */
     emitAsync?(event: string, ...args: any[]): Promise<any>;
+    /** How many handlers an event has, those of the host and of other plugins included. */
     listenerCount?(event: string): number;
+    /** Events that have handlers; plugins see those that their manifest names. */
     eventNames?(): Iterable<string | symbol>;
+    /** Takes all handlers back, of a plugin its own, one by one. */
     removeAllListeners?(event?: string): any;
   }
 
@@ -1347,7 +1373,7 @@ declare namespace ivm {
 
     /**
      * Makes an isolate for a plugin. All isolates of one plugin share its storage quota, also with those that have ended.
-     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for a manifest that is none
+     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for a manifest that is none, or has a limit that there is not
      */
     createIsolate(manifest: Pick<IPluginManifest, 'id'> & Partial<IPluginManifest>): Promise<SandboxIsolate>;
 
@@ -1510,7 +1536,7 @@ declare namespace ivm {
    * it is. Calls that have begun keep their limits. The sandboxes have limits of their own. An addition to isolated-vm, for
    * hosts only.
    * @returns what holds now, in milliseconds, 0 for none
-   * @throws TypeError for a value out of range
+   * @throws TypeError `ERR_INVALID_ARG` for a value out of range, and for a setting that there is not
    */
   function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number };
 

@@ -20,7 +20,9 @@ export interface ServeOptions {
 
 /** An isolate that is being served. */
 export interface InspectorServer {
+  /** The address that it listens at, as `ServeOptions.host` says. */
   readonly host: string;
+  /** The port that it listens at, also where `ServeOptions.port` was 0. */
   readonly port: number;
   /** The WebSocket's URL; its path is random. */
   readonly url: string;
@@ -35,6 +37,7 @@ export interface InspectorServer {
  * `chrome://inspect` finds the server by itself at the default port.
  *
  * ```js
+ * import ivm from 'isolated-v8';
  * import { serve } from 'isolated-v8/inspector';
  *
  * const isolate = new ivm.Isolate({ inspector: true });
@@ -49,7 +52,7 @@ export interface InspectorServer {
  * Requests whose `Host` is neither an IP address nor `localhost` nor `options.host` are refused, and so are those with the
  * origin of a web page: a page that the developer visits must not reach the isolate.
  *
- * @throws {TypeError} `ERR_INVALID_ARG` for wrong arguments (as a rejection, like what follows)
+ * @throws {TypeError} `ERR_INVALID_ARG` for wrong arguments and unknown options (as a rejection, like what follows)
  * @throws {Error} `Inspector is not enabled for this isolate` unless it was made with `inspector: true`; what the host says
  *   of an address that cannot be listened at
  */

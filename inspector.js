@@ -13,6 +13,7 @@ const { version } = require('./package.json');
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 9229;
 const DEFAULT_TITLE = 'isolated-v8';
+const OPTIONS = ['port', 'host', 'title', 'origins'];
 /** Clients that are programs send no origin, and DevTools these. */
 const DEVTOOLS = /^(?:chrome-)?devtools:\/\//;
 /** What may wait for a client that does not read. */
@@ -30,6 +31,9 @@ const invalid = (message, code = 'ERR_INVALID_ARG') => Object.assign(new TypeErr
 /** @param {any} options */
 function checkOptions(options) {
   const { host = DEFAULT_HOST, port = DEFAULT_PORT, title = DEFAULT_TITLE, origins = [] } = options ?? {};
+  for (const [name, value] of Object.entries(options ?? {})) {
+    if (!OPTIONS.includes(name) && value != null) throw invalid(`There is no option \`${name}\`, but ${OPTIONS.map((each) => `\`${each}\``).join(', ')}`);
+  }
   if (!Number.isInteger(port) || port < 0 || port > 0xffff) throw invalid('`port` must be a port number');
   if (typeof host !== 'string' || host === '') throw invalid('`host` must be a string');
   if (typeof title !== 'string') throw invalid('`title` must be a string');

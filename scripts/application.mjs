@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { selectHosts } from './hosts.mjs';
 import { npm, packMain, packPlatform, readPackage } from './pack.mjs';
 import { capture, root } from './process.mjs';
+import { setup } from './setup.mjs';
 
 const APPLICATION = '@utcp/code-mode';
 const PACKAGES = { [APPLICATION]: '1.2.12', '@utcp/sdk': '1.1.2', '@utcp/direct-call': '1.0.12' };
@@ -58,7 +59,7 @@ async function runOn(host, folder, name) {
 const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-application-'));
 try {
   const { values } = parseArgs({ options: { host: { type: 'string' }, original: { type: 'boolean' } } });
-  // Installs no hosts: one that is missing is an error.
+  await setup('addon', 'hosts');
   const hosts = selectHosts(values.host);
   const name = await install(folder, values.original);
   console.log(`${APPLICATION} ${PACKAGES[APPLICATION]}, with ${name} for ${NEEDS}`);

@@ -8,9 +8,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { selectHosts } from './hosts.mjs';
 import { npm, ownTriple, readPackage } from './pack.mjs';
-import { capture, root } from './process.mjs';
+import { capture, environmentOfUser, root } from './process.mjs';
 import { serve } from './registry.mjs';
 import { publishAll } from './release.mjs';
+import { setup } from './setup.mjs';
 
 const HOSTS = 'node20,node25,node26,bun,deno';
 const LIMIT_MS = 180_000;
@@ -22,8 +23,6 @@ const OURS = 'isolated-v8';
 /** Not a dependency of the project: it is large, and nothing else needs it. */
 const PNPM = '12.21.0';
 
-const bun = selectHosts('bun')[0].executable;
-
 /** How a manager installs from this registry, and where it reads that one package is to be another. */
 const managersIn = (folder) => ({
   npm: { install: (url) => ['npm', 'install', `--registry=${url}`, '--no-fund', '--no-audit', '--cache=cache'], overrides: (map) => ({ overrides: map }) },
@@ -32,7 +31,7 @@ const managersIn = (folder) => ({
     overrides: (map) => ({ overrides: map }),
     file: 'pnpm-workspace.yaml',
   },
-  bun: { install: (url) => [bun, 'install', `--registry=${url}`, '--cache-dir=cache'], overrides: (map) => ({ overrides: map }) },
+  bun: { install: (url) => [selectHosts('bun')[0].executable, 'install', `--registry=${url}`, '--cache-dir=cache'], overrides: (map) => ({ overrides: map }) },
 });
 
 /** What a user writes into `package.json`, and which name the program imports. */
@@ -68,7 +67,7 @@ async function install(folder, name, manager, way, url) {
   // JSON is YAML.
   if (file !== undefined) writeFileSync(join(folder, file), JSON.stringify(settings));
   const [executable, ...args] = command(url);
-  const { code, output, late } = await capture(executable, args, { cwd: folder, limit: LIMIT_MS, env: clean() });
+  const { code, output, late } = await capture(executable, args, { cwd: folder, limit: LIMIT_MS, env: environmentOfUser() });
   if (code !== 0) throw new Error(`${name} ${late ? 'did not end' : `failed (exit code ${code})`}:\n${output}`);
   const installed = join(folder, 'node_modules', way.imports);
   if (!existsSync(installed)) throw new Error(`${name} has not installed ${way.imports}:\n${output}`);
@@ -76,17 +75,8 @@ async function install(folder, name, manager, way, url) {
   copyFileSync(join(root, '__test__/installation/main.mjs'), join(folder, 'main.mjs'));
 }
 
-/** How npm and Node reach a registry on this machine. */
-const REACHING = /^(npm_config_(registry|ca|cafile|cert|key|strict_ssl|userconfig|globalconfig|(https?_?|no_?)?proxy)|NODE_EXTRA_CA_CERTS)$/i;
-
-/** Of this process's own settings for Node and npm, only these reach those that install or run. */
-function clean() {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CI$|FORCE_COLOR$)/i.test(name) || REACHING.test(name));
-  return { ...Object.fromEntries(kept), NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' };
-}
-
 async function runOn(host, folder, name) {
-  const { code, signal, output, late } = await capture(host.executable, [...host.program([], 'main.mjs'), name], { limit: LIMIT_MS, cwd: folder, env: clean() });
+  const { code, signal, output, late } = await capture(host.executable, [...host.program([], 'main.mjs'), name], { limit: LIMIT_MS, cwd: folder, env: environmentOfUser() });
   if (code === 0 && output.trimEnd().endsWith('installed and running')) return true;
   console.log(`     x ${host.name} ${late ? 'did not end' : `ended with ${signal ?? `exit code ${code}`}`}\n${output.trimEnd().replace(/^/gm, '       ')}`);
   return false;
@@ -94,7 +84,7 @@ async function runOn(host, folder, name) {
 
 /** The command that comes with the package, as `npx isolated-v8 doctor` finds it. */
 async function runDoctor(folder) {
-  const { code, output } = await capture(join(folder, 'node_modules/.bin', OURS), ['doctor'], { limit: LIMIT_MS, cwd: folder, env: clean() });
+  const { code, output } = await capture(join(folder, 'node_modules/.bin', OURS), ['doctor'], { limit: LIMIT_MS, cwd: folder, env: environmentOfUser() });
   if (code === 0) return true;
   console.log(`     x doctor ended with exit code ${code}\n${output.trimEnd().replace(/^/gm, '       ')}`);
   return false;
@@ -104,6 +94,7 @@ const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-installation-'));
 let registry;
 try {
   const { values } = parseArgs({ options: { host: { type: 'string', default: HOSTS } } });
+  await setup('addon', 'hosts');
   const hosts = selectHosts(values.host);
   registry = await serve([OURS, `${OURS}-${ownTriple}`, LIBRARY], (await npm(folder, 'config', 'get', 'registry')).trim());
   await publishOwn(registry);

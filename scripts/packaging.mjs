@@ -5,12 +5,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { publint } from 'publint';
-import { formatMessage } from 'publint/utils';
 import { NOTICES, areNoticesCurrent } from './notices.mjs';
 import { packMain, packPlatform } from './pack.mjs';
 import { capture, root, show } from './process.mjs';
-import { addonFile, launcherFile } from './setup.mjs';
+import { addonFile, launcherFile, setup } from './setup.mjs';
 
 /** Resolves with whether a tarball has these files, those that are executed as such. */
 async function checkFiles(folder, { name, file }, files) {
@@ -32,6 +30,7 @@ async function checkNotices() {
 
 /** Resolves with whether publint has nothing to say. */
 async function lint(folder, { name, file }) {
+  const [{ publint }, { formatMessage }] = await Promise.all([import('publint'), import('publint/utils')]);
   const { messages, pkg } = await publint({ pack: { tarball: new Uint8Array(readFileSync(join(folder, file))).buffer } });
   for (const message of messages) console.log(`publint: ${name}: ${message.type}: ${formatMessage(message, pkg)}`);
   if (messages.length === 0) console.log(`publint: ${name}: nothing to say`);
@@ -45,6 +44,7 @@ async function checkTypes(folder, { file }) {
 
 const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-packaging-'));
 try {
+  await setup('dependencies', 'addon');
   const [main, platform] = [await packMain(folder), await packPlatform(folder)];
   const results = [
     await checkNotices(), await lint(folder, main), await lint(folder, platform), await checkTypes(folder, main),
@@ -52,6 +52,9 @@ try {
     await checkFiles(folder, platform, [addonFile, launcherFile, 'LICENSE', NOTICES]),
   ];
   if (results.includes(false)) process.exitCode = 1;
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -9,6 +9,15 @@ export const root = join(fileURLToPath(import.meta.url), '../..');
 const MAX_OUTPUT_CHARS = 256 * 1024;
 const isWindows = process.platform === 'win32';
 
+/** How npm and Node reach a registry on this machine. */
+const REACHING = /^(npm_config_(registry|ca|cafile|cert|key|strict_ssl|userconfig|globalconfig|(https?_?|no_?)?proxy)|NODE_EXTRA_CA_CERTS)$/i;
+
+/** The environment of a user: of this process's own settings for Node and npm, only these reach those that install or run. */
+export function environmentOfUser() {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CI$|FORCE_COLOR$)/i.test(name) || REACHING.test(name));
+  return { ...Object.fromEntries(kept), NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' };
+}
+
 /** The process groups that run now: ended when this process is. */
 const running = new Set();
 

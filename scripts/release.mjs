@@ -3,7 +3,8 @@
 // `node scripts/release.mjs version 1.2.3` writes that version wherever it stands, and makes what CHANGELOG.md has as unreleased its
 // section. `… notes --tag v1.2.3` writes what that section says. `… publish --tag v1.2.3 --binaries <folder>` publishes the packages of the
 // platforms in `napi.targets`, whose binaries lie in the folder, and then the main one, which names them as optional dependencies; those that
-// the registry has already are left out, so that what has failed half-way can be repeated. With `--dry-run` npm only says what it would publish.
+// the registry has already are left out, so that what has failed half-way can be repeated. With `--dry-run` npm only says what it would publish;
+// `--no-provenance` is for publishing by hand, where nobody can vouch for what was built.
 
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,6 +38,9 @@ export const publishedManifest = (manifest, triples) => ({
   optionalDependencies: Object.fromEntries(triples.map((triple) => [`${manifest.name}-${triple}`, manifest.version])),
 });
 
+/** What users and examples ask for: this version, and what is compatible with it. */
+const ASKING = ['README.md', 'docs/migrating-from-isolated-vm.md', 'examples/drop-in/package.json', 'examples/job-queue/package.json'];
+
 /** The files that have the version in them, and how it stands there. */
 function versioned(folder) {
   const json = /("version": ")([^"]+)(?=")/;
@@ -44,11 +48,12 @@ function versioned(folder) {
   const platforms = readdirSync(join(folder, 'npm')).map((triple) => [`npm/${triple}/package.json`, json]);
   // The lockfile of npm has it twice: of the project, and of the project as a package.
   const lockfile = [/(^  "version": ")([^"]+)(?=")/m, /(^      "version": ")([^"]+)(?=")/m];
+  const asked = /("isolated-v8": "\^|\bisolated-v8@\^)([^"]+)(?=")/;
   const crates = ['isolated-v8', 'isolated-v8-launcher'].map((name) => ['Cargo.lock', new RegExp(`(^name = "${name}"\nversion = ")([^"]+)(?=")`, 'm')]);
   return [
     ['package.json', json], ...platforms, ...lockfile.map((pattern) => ['package-lock.json', pattern]),
     ['Cargo.toml', /(^\[package\]\nname = "isolated-v8"\nversion = ")([^"]+)(?=")/m], ['launcher/Cargo.toml', toml], ...crates,
-    ...crates.map(([, pattern]) => ['fuzz/Cargo.lock', pattern]),
+    ...crates.map(([, pattern]) => ['fuzz/Cargo.lock', pattern]), ...ASKING.map((file) => [file, asked]),
   ];
 }
 
@@ -96,7 +101,8 @@ async function publish(folder, args) {
   }
   // Whoever asks for no version gets no preview.
   const tag = manifest.version.includes('-') ? ['--tag=next'] : [];
-  const code = await show('npm', ['publish', '--access=public', ...tag, ...args], { cwd: folder });
+  // At a terminal npm may ask for a second factor.
+  const code = await show('npm', ['publish', '--access=public', ...tag, ...args], { cwd: folder, stdio: 'inherit' });
   if (code !== 0) throw new Error(`npm publish failed in ${folder} (exit code ${code})`);
 }
 
@@ -127,7 +133,12 @@ export async function publishAll(triples, binaries, args) {
 async function main() {
   const { values, positionals: [command, argument] } = parseArgs({
     allowPositionals: true,
-    options: { tag: { type: 'string', default: '' }, binaries: { type: 'string', default: '.' }, 'dry-run': { type: 'boolean', default: false } },
+    options: {
+      tag: { type: 'string', default: '' },
+      binaries: { type: 'string', default: '.' },
+      'dry-run': { type: 'boolean', default: false },
+      'no-provenance': { type: 'boolean', default: false },
+    },
   });
   if (command === 'version') {
     setVersion(root, argument ?? '', new Date().toISOString().slice(0, 10));
@@ -141,7 +152,8 @@ async function main() {
   }
   if (command !== 'publish') throw new Error('version, notes or publish?');
   if (!values['dry-run']) notes(); // nothing is published that has none
-  await publishAll(readPackage(root).napi.targets.map(tripleOf), resolve(values.binaries), values['dry-run'] ? ['--dry-run'] : []);
+  const args = [...(values['dry-run'] ? ['--dry-run'] : []), ...(values['no-provenance'] ? ['--provenance=false'] : [])];
+  await publishAll(readPackage(root).napi.targets.map(tripleOf), resolve(values.binaries), args);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

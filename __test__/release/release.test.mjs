@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { pages } from '../docs/pages.mjs';
 import { root } from '../harness.mjs';
 import { readPackage } from '../../scripts/pack.mjs';
 import { checkVersions, notesOf, publishedManifest, released, setVersion } from '../../scripts/release.mjs';
@@ -56,7 +57,10 @@ test('what is unreleased becomes a section', () => {
 test('a version stands in all files that have one', () => {
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-version-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  const files = ['package.json', 'package-lock.json', 'Cargo.toml', 'Cargo.lock', 'fuzz/Cargo.lock', 'launcher/Cargo.toml', 'CHANGELOG.md'];
+  const files = [
+    'package.json', 'package-lock.json', 'Cargo.toml', 'Cargo.lock', 'fuzz/Cargo.lock', 'launcher/Cargo.toml',
+    'README.md', 'docs/migrating-from-isolated-vm.md', 'examples/drop-in/package.json', 'examples/job-queue/package.json', 'CHANGELOG.md',
+  ];
   for (const file of files) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     cpSync(join(root, file), join(folder, file));
@@ -69,13 +73,17 @@ test('a version stands in all files that have one', () => {
 
   setVersion(folder, '12.3.4-beta.5', '2027-03-04');
   checkVersions(folder, '12.3.4-beta.5');
-  const mentions = (text, wanted) => text.split(`"${wanted}"`).length - 1;
+  const mentions = (text, wanted) => text.split(`${wanted}"`).length - 1;
   for (const file of [...files.slice(0, -1), ...TARGETS.map((target) => `npm/${tripleOf(target)}/package.json`)]) {
     const [before, now] = [root, folder].map((place) => readFileSync(join(place, file), 'utf8'));
     const changed = before.split('\n').filter((line, index) => line !== now.split('\n')[index]);
     assert.equal(changed.length, mentions(now, '12.3.4-beta.5'), file);
-    assert.ok(changed.length > 0 && changed.every((line) => line.includes(`"${version}"`)), file);
+    assert.ok(changed.length > 0 && changed.every((line) => line.includes(`${version}"`)), file);
   }
+  // Whatever asks for the package is among them.
+  const manifests = readdirSync(join(root, 'examples'), { recursive: true }).map((name) => join('examples', String(name))).filter((name) => name.endsWith('package.json'));
+  const asking = [...pages, ...manifests].filter((file) => /isolated-v8(?:@|": ")\^/.test(readFileSync(join(root, file), 'utf8')));
+  assert.deepEqual(asking.filter((file) => !files.includes(file)), []);
   assert.throws(() => setVersion(folder, '1.2', '2027-03-04'), { message: 'not a version: 1.2' });
 
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ version: '1.0.0' }).replace(':', ': '));

@@ -8,8 +8,9 @@ const events = new QueueEvents('programs', { connection });
 await events.waitUntilReady();
 
 const PATIENCE_MS = 60_000;
+// The squares take a while, so that no worker is done with all of them before the others have asked.
 const programs = [
-  ...Array.from({ length: 12 }, (_, n) => ({ name: `square of ${n}`, code: '(n) => { let sum = 0; for (let i = 0; i < 2e6; i += 1) sum += i; return sum > 0 && n * n; }', input: n })),
+  ...Array.from({ length: 12 }, (_, n) => ({ name: `square of ${n}`, code: '(n) => { let sum = 0; for (let i = 0; i < 3e7; i += 1) sum += i; return sum > 0 && n * n; }', input: n })),
   { name: 'without end', code: '() => { for (;;); }' },
   { name: 'without measure', code: '() => { const kept = []; for (;;) kept.push(new Array(1000).fill(1.5)); }' },
   { name: 'curious', code: '() => typeof process' },

@@ -3,12 +3,15 @@
 
 const { invalid } = require('../error.js');
 const { optionsArgument } = require('../options.js');
+const { checkOptions } = require('./sandbox/options.js');
 
 /** Milliseconds: a guest that stops in less does not deserve to be given up, and nobody waits for more. */
 const LEAST_GRACE = 10;
 const MOST_GRACE = 600_000;
 
 const MOST_LIMIT = 0x7fff_ffff;
+
+const SETTINGS = Object.freeze(['terminationGrace', 'timeout', 'deadline']);
 
 /** The native side leaves a setting as it is. */
 const UNSAID = -1;
@@ -38,7 +41,7 @@ function readSetting(options, key, least, most) {
 function createEngine(environment) {
   /** @param {any} options */
   function configureEngine(options) {
-    const settings = optionsArgument(options, 1, 'configureEngine') ?? {};
+    const settings = checkOptions(optionsArgument(options, 1, 'configureEngine'), SETTINGS);
     const [terminationGrace, timeout, deadline] = environment.configure(
       readSetting(settings, 'terminationGrace', LEAST_GRACE, MOST_GRACE),
       readSetting(settings, 'timeout', 0, MOST_LIMIT),

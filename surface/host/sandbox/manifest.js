@@ -6,6 +6,8 @@ const { checkOptions, own, readNumber, wrong } = require('./options.js');
 const { readDomain } = require('./urls.js');
 
 const DEFAULT = Object.freeze({ memoryLimit: 128, cpuLimit: 5_000 });
+/** Others may be in the rest of a manifest, which is somebody else's, too. A limit that is not known would not hold. */
+const LIMITS = Object.freeze(['memoryMB', 'cpuMs']);
 const MOST_TIME = 0x7fff_ffff;
 
 /**
@@ -73,7 +75,7 @@ function readManifest(manifest) {
   });
   const hasStorage = (own(permissions, 'storage') ?? undefined) !== undefined;
   const storage = section(permissions, 'storage', 'manifest.permissions.storage');
-  const limits = checkOptions(own(manifest, 'limits'));
+  const limits = checkOptions(own(manifest, 'limits'), LIMITS);
   const cpuLimit = Math.ceil(readNumber(limits, 'cpuMs', DEFAULT.cpuLimit, 1));
   if (cpuLimit > MOST_TIME) {
     throw wrong('cpuMs', `at most ${MOST_TIME}`);

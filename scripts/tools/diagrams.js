@@ -1,0 +1,39 @@
+// Part of every page of the site: shows its Mermaid blocks as diagrams, by the copy of Mermaid that lies beside this script. Only pages that
+// have such blocks load it.
+
+(() => {
+  const blocks = [...document.querySelectorAll('pre > code.mermaid')];
+  if (blocks.length === 0) return;
+  const dark = globalThis.matchMedia('(prefers-color-scheme: dark)');
+  const diagrams = blocks.map((block) => {
+    const place = document.createElement('div');
+    place.className = 'diagram';
+    return { place, text: block.textContent, pre: block.parentElement };
+  });
+
+  async function draw() {
+    const { theme } = document.documentElement.dataset;
+    const isDark = theme === 'dark' || (theme !== 'light' && dark.matches);
+    globalThis.mermaid.initialize({ startOnLoad: false, theme: isDark ? 'dark' : 'default' });
+    for (const [index, { place, text, pre }] of diagrams.entries()) {
+      const { svg } = await globalThis.mermaid.render(`diagram-${index}`, text);
+      place.innerHTML = svg;
+      // What cannot be drawn stays what it was.
+      pre.replaceWith(place);
+    }
+  }
+
+  // One after the other: a drawing has its place in the page while it is made.
+  let drawn = Promise.resolve();
+  const again = () => {
+    drawn = drawn.then(draw).catch((error) => console.error(error));
+  };
+  const script = document.createElement('script');
+  script.src = new URL('mermaid.js', document.currentScript.src).href;
+  script.addEventListener('load', () => {
+    again();
+    dark.addEventListener('change', again);
+    new MutationObserver(again).observe(document.documentElement, { attributeFilter: ['data-theme'] });
+  });
+  document.head.append(script);
+})();
