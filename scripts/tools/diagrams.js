@@ -14,7 +14,8 @@
   async function draw() {
     const { theme } = document.documentElement.dataset;
     const isDark = theme === 'dark' || (theme !== 'light' && dark.matches);
-    globalThis.mermaid.initialize({ startOnLoad: false, suppressErrorRendering: true, theme: isDark ? 'dark' : 'default' });
+    // A narrow one keeps its letters large.
+    globalThis.mermaid.initialize({ startOnLoad: false, suppressErrorRendering: true, theme: isDark ? 'dark' : 'default', sequence: { wrap: true } });
     for (const [index, { place, text, pre }] of diagrams.entries()) {
       try {
         const { svg } = await globalThis.mermaid.render(`diagram-${index}`, text);
