@@ -14,19 +14,24 @@
   async function draw() {
     const { theme } = document.documentElement.dataset;
     const isDark = theme === 'dark' || (theme !== 'light' && dark.matches);
-    globalThis.mermaid.initialize({ startOnLoad: false, theme: isDark ? 'dark' : 'default' });
+    // A narrow one keeps its letters large.
+    globalThis.mermaid.initialize({ startOnLoad: false, suppressErrorRendering: true, theme: isDark ? 'dark' : 'default', sequence: { wrap: true } });
     for (const [index, { place, text, pre }] of diagrams.entries()) {
-      const { svg } = await globalThis.mermaid.render(`diagram-${index}`, text);
-      place.innerHTML = svg;
-      // What cannot be drawn stays what it was.
-      pre.replaceWith(place);
+      try {
+        const { svg } = await globalThis.mermaid.render(`diagram-${index}`, text);
+        place.innerHTML = svg;
+        pre.replaceWith(place);
+      } catch (error) {
+        // What cannot be drawn stays what it was.
+        console.error(error);
+      }
     }
   }
 
   // One after the other: a drawing has its place in the page while it is made.
   let drawn = Promise.resolve();
   const again = () => {
-    drawn = drawn.then(draw).catch((error) => console.error(error));
+    drawn = drawn.then(draw);
   };
   const script = document.createElement('script');
   script.src = new URL('mermaid.js', document.currentScript.src).href;
