@@ -85,12 +85,14 @@ function versionOf(tag) {
 }
 
 /** Whether the registry has this very version already. */
-async function isPublished({ name, version }, args) {
-  const { code, output } = await capture('npm', ['view', `${name}@${version}`, 'version', ...args.filter((arg) => arg.startsWith('--registry='))]);
+export async function isPublished({ name, version }, args) {
+  // As JSON npm answers even where its settings ask it to be silent, as `npm test --silent` sets them for what it starts.
+  const asked = ['view', `${name}@${version}`, 'version', '--json', '--loglevel=silent', ...args.filter((arg) => arg.startsWith('--registry='))];
+  const { code, output } = await capture('npm', asked);
   // Of a package without that version npm says nothing.
   if (code === 0) return output.trim() !== '';
-  if (/\bE404\b/.test(output)) return false;
-  throw new Error(`npm view failed (exit code ${code}):\n${output}`);
+  if (/"code": *"E404"/.test(output)) return false;
+  throw new Error(`npm view ${name}@${version} failed (exit code ${code}):\n${output}`);
 }
 
 async function publish(folder, args) {

@@ -9,7 +9,8 @@ import assert from 'node:assert/strict';
 import { pages } from '../docs/pages.mjs';
 import { root } from '../harness.mjs';
 import { readPackage } from '../../scripts/pack.mjs';
-import { checkVersions, notesOf, publishedManifest, released, setVersion } from '../../scripts/release.mjs';
+import { serve } from '../../scripts/registry.mjs';
+import { checkVersions, isPublished, notesOf, publishedManifest, released, setVersion } from '../../scripts/release.mjs';
 import { GLIBC, TARGETS, tripleOf } from '../../scripts/targets.mjs';
 
 const changelog = `# Changelog
@@ -45,6 +46,18 @@ test('the main package names those of the platforms that are released', () => {
   const { optionalDependencies, ...rest } = publishedManifest(manifest, manifest.napi.targets.map(tripleOf));
   assert.deepEqual(optionalDependencies, { 'isolated-v8-linux-x64-gnu': manifest.version });
   assert.deepEqual(rest, manifest);
+});
+
+test('a version that a registry has not is not published, however little npm is to say', async () => {
+  const registry = await serve(['isolated-v8'], 'http://localhost/');
+  const before = process.env.npm_config_loglevel;
+  process.env.npm_config_loglevel = 'silent';
+  after(() => {
+    if (before === undefined) delete process.env.npm_config_loglevel;
+    else process.env.npm_config_loglevel = before;
+    return registry.close();
+  });
+  assert.equal(await isPublished({ name: 'isolated-v8', version: '0.0.1' }, registry.args), false);
 });
 
 test('what is unreleased becomes a section', () => {
