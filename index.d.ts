@@ -647,15 +647,22 @@ declare namespace ivm {
 
   /** What `new ExternalCopy` takes. */
   type ExternalCopyOptions = {
-    /** ArrayBuffers to move into the copy: they are empty afterwards. */
+    /**
+     * ArrayBuffers to move into the copy: they are empty afterwards. From 128 KiB on their memory stays where it is, and is handed
+     * on. One that the host keeps, as Node does with the pool behind small Buffers and WebAssembly with its memory, is refused
+     * (`ERR_ISOLATE_TRANSFER`); on Node 20 and Deno the others in the list may be empty then.
+     */
     transferList?: any[];
-    /** Moves the value itself, an ArrayBuffer or a view, into the copy. Default false. */
+    /** Moves the value itself, an ArrayBuffer or the buffer of a view, into the copy, as `transferList` does. Default false. */
     transferOut?: boolean;
   };
 
   /** What `ExternalCopy.copy` takes. */
   type ExternalCopyCopyOptions = ReleaseOptions & {
-    /** Moves buffers out of the copy instead of copying them: it is of no use afterwards. Default false. */
+    /**
+     * Moves buffers out of the copy instead of copying them: it is of no use afterwards. Into an isolate they move without being
+     * copied; a host gets a copy of its own. Default false.
+     */
     transferIn?: boolean;
   };
 

@@ -95,7 +95,9 @@ impl Writer {
                 self.count(payload.table.len());
                 for entry in &payload.table {
                     match entry {
-                        Entry::Buffer(buffer) => self.bytes(buffer),
+                        Entry::Buffer(buffer) => {
+                            buffer.read(|bytes| self.bytes(bytes)).ok_or_else(Fault::environment_gone)?;
+                        }
                         Entry::Shared(_) => return Err(refused("A SharedArrayBuffer")),
                         Entry::Value(_) => return Err(refused("A handle or a function")),
                     }
@@ -236,7 +238,7 @@ impl<'a> Reader<'a> {
                 // No capacity in advance: each row takes bytes that must be there.
                 let mut table = Vec::new();
                 for _ in 0..count {
-                    table.push(Entry::Buffer(Arc::new(self.bytes()?.to_vec())));
+                    table.push(Entry::Buffer(self.bytes()?.to_vec().into()));
                 }
                 Value::Payload(Box::new(Payload { bytes, table, moved: false }))
             }
@@ -292,7 +294,7 @@ mod tests {
 
     #[test]
     fn values_come_back_as_they_went() {
-        let buffer = Entry::Buffer(Arc::new(vec![1, 2, 3]));
+        let buffer = Entry::Buffer(vec![1, 2, 3].into());
         let payload = Payload { bytes: Arc::new(vec![255, 16, 111]), table: vec![buffer], moved: false };
         let values = [
             Value::Undefined,

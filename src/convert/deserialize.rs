@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::{Exchange, fault_from_caught};
-use crate::value::{Budget, Code, Entry, ErrorClass, Fault, Payload, SharedMemory, Value};
+use crate::value::{Budget, Bytes, Code, Entry, ErrorClass, Fault, Lent, Payload, SharedMemory, Value};
 
 /// Builds the payload's value in the current realm.
 pub fn payload_to_v8<'s>(
@@ -20,7 +20,7 @@ pub fn payload_to_v8<'s>(
     for (index, entry) in table.into_iter().enumerate() {
         match entry {
             Entry::Buffer(bytes) => {
-                buffers.push((index, adopt_buffer(scope, bytes, exchange.budget())?));
+                buffers.push((index, adopt_buffer(scope, bytes, exchange)?));
                 others.push(None);
             }
             entry => others.push(Some(entry)),
@@ -50,28 +50,61 @@ pub fn payload_to_v8<'s>(
 /// A buffer of the isolate around bytes that came from elsewhere, charged to its budget.
 fn adopt_buffer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    bytes: Arc<Vec<u8>>,
-    budget: Arc<Budget>,
+    bytes: Bytes,
+    exchange: &dyn Exchange,
 ) -> Result<v8::Local<'s, v8::ArrayBuffer>, Fault> {
     let length = bytes.len();
     if length == 0 {
         return Ok(v8::ArrayBuffer::new(scope, 0));
     }
+    let budget = exchange.budget();
     if !super::take_or_collect(scope, &budget, length) {
         return Err(Fault::beyond("Array buffer allocation failed"));
     }
-    // Moved when this is the last that needs them, else copied: the guest may write to its own.
-    let mut bytes = Arc::unwrap_or_clone(bytes);
-    let data = bytes.as_mut_ptr().cast::<c_void>();
-    let owner = Box::into_raw(Box::new((bytes, budget)));
+    let Some(mut memory) = Memory::of(bytes, exchange) else {
+        budget.give_back(length);
+        return Err(Fault::environment_gone());
+    };
+    let data = memory.pointer().cast::<c_void>();
+    let owner = Box::into_raw(Box::new((memory, budget)));
     // SAFETY: `data` points to `length` bytes that live until `free_buffer` drops the box.
     let store = unsafe { v8::ArrayBuffer::new_backing_store_from_ptr(data, length, free_buffer, owner.cast()) };
     Ok(v8::ArrayBuffer::with_backing_store(scope, &store.make_shared()))
 }
 
+/// What a buffer of the isolate keeps.
+enum Memory {
+    Own(Vec<u8>),
+    Lent(Lent),
+}
+
+impl Memory {
+    /// Moved when this is the last that needs the bytes, else copied: the guest may write to its own.
+    fn of(bytes: Bytes, exchange: &dyn Exchange) -> Option<Self> {
+        match bytes {
+            Bytes::Own(bytes) => Some(Self::Own(Arc::unwrap_or_clone(bytes))),
+            Bytes::Lent(loan) => match Arc::try_unwrap(loan) {
+                Ok(loan) => {
+                    // Before it is taken: the host looks for isolates after it has revoked what nobody has taken.
+                    exchange.use_host_memory();
+                    loan.take().map(Self::Lent)
+                }
+                Err(loan) => Bytes::Lent(loan).read(|bytes| Self::Own(bytes.to_vec())),
+            },
+        }
+    }
+
+    fn pointer(&mut self) -> *mut u8 {
+        match self {
+            Self::Own(bytes) => bytes.as_mut_ptr(),
+            Self::Lent(lent) => lent.pointer,
+        }
+    }
+}
+
 unsafe extern "C" fn free_buffer(_data: *mut c_void, length: usize, owner: *mut c_void) {
     // SAFETY: `owner` is the box that `adopt_buffer` gave away; V8 calls this once.
-    let owner = unsafe { Box::from_raw(owner.cast::<(Vec<u8>, Arc<Budget>)>()) };
+    let owner = unsafe { Box::from_raw(owner.cast::<(Memory, Arc<Budget>)>()) };
     owner.1.give_back(length);
 }
 

@@ -39,6 +39,8 @@ pub trait Exchange {
     fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>>;
     /// Remembers shared memory that comes in, for [`Exchange::shared`]. False where it must not be used any more.
     fn remember(&self, memory: &Arc<SharedMemory>) -> bool;
+    /// Memory of a host is about to be used, which waits for this isolate from now on before it goes down.
+    fn use_host_memory(&self);
 }
 
 pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v8::Local<'s, v8::String>, Fault> {

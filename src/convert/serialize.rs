@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::{Exchange, bounds, cap, fault_from_caught, primitive_from_v8, room, too_large};
-use crate::value::{Entry, Fault, Payload, Value};
+use crate::value::{Bytes, Entry, Fault, Payload, Value};
 
 /// Clones a value out of its isolate, as `structuredClone` would.
 pub fn clone_from_v8<'s>(
@@ -41,7 +41,7 @@ pub fn move_from_v8<'s>(
         let id = u32::try_from(index).map_err(|_| too_large(limit))?;
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, id, *buffer);
         // Filled in when nothing of the guest runs any more.
-        table.borrow_mut().push(Entry::Buffer(Arc::default()));
+        table.borrow_mut().push(Entry::Buffer(Bytes::default()));
     }
     if moved.is_empty()
         && let Some(buffer) = whole_buffer(scope, value)
@@ -49,7 +49,7 @@ pub fn move_from_v8<'s>(
         // Its contents go into the table, which saves copying them through the serializer's growing buffer.
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, 0, buffer);
         let bytes = contents(&buffer, limit)?;
-        table.borrow_mut().push(Entry::Buffer(Arc::new(bytes)));
+        table.borrow_mut().push(Entry::Buffer(bytes.into()));
     }
     let written = cap::with_ceiling(limit, || {
         v8::ValueSerializerHelper::write_header(&serializer);
@@ -110,7 +110,7 @@ fn empty(buffers: &[v8::Local<'_, v8::ArrayBuffer>], table: &mut [Entry], limit:
         if buffer.was_detached() || !buffer.is_detachable() {
             return Err(refused());
         }
-        *row = Entry::Buffer(Arc::new(contents(buffer, limit)?));
+        *row = Entry::Buffer(contents(buffer, limit)?.into());
     }
     for buffer in buffers {
         if buffer.detach(None) != Some(true) {

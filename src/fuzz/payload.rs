@@ -37,7 +37,7 @@ fn echo(value: Value) -> Outcome {
 /// A row of the table.
 fn entry(input: &mut Input<'_>) -> Entry {
     match input.byte() % 7 {
-        0 => Entry::Buffer(Arc::new(input.some_bytes().to_vec())),
+        0 => Entry::Buffer(input.some_bytes().to_vec().into()),
         1 => {
             let mut pin = vec![0u64; 2];
             let length = input.below(size_of_val(&pin[..]) + 1);

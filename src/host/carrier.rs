@@ -9,9 +9,12 @@ use super::memory;
 use crate::ops::Transfer;
 use crate::ops::protocol::{callback_mode, callback_number, kind, tag};
 use crate::value::{
-    Answer, Callable, Code, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload, Reference,
-    Settlement, Text, TypeOf, Value,
+    Answer, Bytes, Callable, Code, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload,
+    Reference, Settlement, Text, TypeOf, Value,
 };
+
+/// From this size on memory that is moved stays where it is. Copying less takes no longer than making a reference to it.
+const LEAST_LENT: usize = 128 << 10;
 
 fn malformed() -> Fault {
     Fault::invalid("Malformed carrier")
@@ -111,6 +114,9 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
         tag::BUFFER | tag::MOVE => {
             let buffer = js.element(row, 1)?;
             let (data, total) = js.buffer_memory(buffer)?;
+            if tag == tag::MOVE && total >= LEAST_LENT {
+                return Ok(Entry::Buffer(Bytes::Lent(local.lend(js, buffer, data, total)?)));
+            }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
             } else {
@@ -122,10 +128,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
                 // runs meanwhile, and the range was checked to lie inside.
                 bytes = unsafe { std::slice::from_raw_parts(data.add(offset), length) }.to_vec();
             }
-            if tag == tag::MOVE {
-                js.detach(buffer)?;
-            }
-            Entry::Buffer(Arc::new(bytes))
+            Entry::Buffer(bytes.into())
         }
         tag::SHARED => {
             let view = js.element(row, 1)?;
@@ -231,7 +234,10 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
 fn write_entry(js: Js<'_>, local: &Local, entry: Entry) -> JsResult<JsValue> {
     match entry {
         Entry::Value(value) => write_value(js, local, value),
-        Entry::Buffer(bytes) => js.array(&[js.number(f64::from(tag::BUFFER))?, js.bytes(&bytes, false)?]),
+        Entry::Buffer(bytes) => match bytes.read(|bytes| js.bytes(bytes, false)) {
+            Some(bytes) => js.array(&[js.number(f64::from(tag::BUFFER))?, bytes?]),
+            None => write_fault(js, local, Fault::environment_gone()),
+        },
         Entry::Shared(memory) => {
             let key = local.shared_key(&memory);
             let buffer = if key == 0 { local.adopted.buffer(js, &memory)? } else { None };

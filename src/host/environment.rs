@@ -12,6 +12,7 @@ use super::abortable::Abortable;
 use super::events::Current;
 use super::js::{Js, JsResult, JsValue};
 use super::memory::Adopted;
+use super::pins::Pins;
 use super::shared::{Event, Shared};
 use super::signal::Signal;
 use super::streams::{Kept, Origin};
@@ -50,8 +51,7 @@ pub struct Local {
     pub(super) chain: RefCell<Option<Chain>>,
     /// Slots of the surface's table that have come since it asked last.
     pub(super) taken: RefCell<Vec<u32>>,
-    /// Pins of shared memory: references to views of it.
-    pub(super) pins: RefCell<Slab<sys::napi_ref>>,
+    pub(super) pins: Pins,
     pub(super) adopted: Adopted,
     pub(super) abortable: Abortable,
 }
@@ -90,7 +90,7 @@ impl Local {
             owing: RefCell::default(),
             chain: RefCell::default(),
             taken: RefCell::default(),
-            pins: RefCell::default(),
+            pins: Pins::default(),
             adopted: Adopted::default(),
             abortable: Abortable::default(),
         }));
@@ -104,6 +104,7 @@ impl Local {
 
     /// The environment goes down.
     pub fn close(&self) {
+        self.revoke_loans();
         self.shared.close();
         drop(std::mem::take(&mut *self.handles.borrow_mut()));
         let asked = std::mem::take(&mut *self.asked.borrow_mut());
@@ -294,31 +295,6 @@ impl Local {
         let ping = || js.call(js.dereference(self.settle)?, &[js.number(0.0)?, js.undefined()?]);
         // Deep in a recursion even this may throw; whoever throws is alive.
         matches!(js.scoped(ping), Ok(Ok(_))) || js.clear_exception()
-    }
-
-    /// Pins the memory of a shared buffer for as long as an isolate uses it.
-    pub fn share_memory(
-        &self,
-        js: Js<'_>,
-        view: JsValue,
-        key: u32,
-        data: *mut u8,
-        length: usize,
-    ) -> JsResult<Arc<SharedMemory>> {
-        /// Lets go of the view on the environment's thread.
-        struct Pin(Weak<Shared>, usize);
-        impl Drop for Pin {
-            fn drop(&mut self) {
-                if let Some(shared) = self.0.upgrade() {
-                    let _ = shared.send(Event::Unpin(self.1));
-                }
-            }
-        }
-        let pin = self.pins.borrow_mut().insert(js.reference(view)?);
-        let pin = Box::new(Pin(self.shared.me.clone(), pin));
-        // SAFETY: the host gave address and length of a shared buffer's memory, which does not move; the strong reference
-        // to a view keeps it until the pin is dropped. An environment that goes down stops its isolates first.
-        Ok(Arc::new(unsafe { SharedMemory::new(data, length, Some((self.shared.id, key)), pin) }))
     }
 
     /// The number under which the surface knows this memory; 0 if it is not the surface's.

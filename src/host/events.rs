@@ -106,12 +106,7 @@ impl Local {
             }
             // What follows every event is all there is to do.
             Event::Quiet => {}
-            Event::Unpin(pin) => {
-                let pin = self.pins.borrow_mut().try_remove(pin);
-                if let Some(pin) = pin {
-                    js.delete_reference(pin);
-                }
-            }
+            Event::Unpin => self.let_go_of_pins(js),
             Event::Weigh => self.weigh(js),
             Event::Remind { last } => self.remind(js, last),
         }

@@ -9,6 +9,7 @@ mod events;
 mod js;
 mod library;
 mod memory;
+mod pins;
 mod pressure;
 mod process;
 mod share;

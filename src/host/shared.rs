@@ -34,8 +34,8 @@ pub enum Event {
     Disown(u32),
     /// An isolate has digested what was sent to it; until then the event loop was kept alive.
     Digested(Weak<Remote>),
-    /// Shared memory that no isolate uses any more.
-    Unpin(usize),
+    /// There is memory that no isolate uses any more.
+    Unpin,
     /// The memory of isolates has changed.
     Weigh,
     /// Isolates may have been forgotten that the host has not looked for. `last`: there will be no other reminder soon.
@@ -88,6 +88,8 @@ pub struct Shared {
     /// The event loop stays alive for that alone, and is to hear of its end.
     listens: AtomicBool,
     isolates: Mutex<Vec<Weak<Remote>>>,
+    /// Pins of memory that no isolate uses any more.
+    unpinned: Mutex<Vec<usize>>,
     /// Isolates that wait for executions in sandboxes.
     pub(super) spares: Arc<Pool>,
     pub(super) pressure: Pressure,
@@ -109,6 +111,7 @@ impl Shared {
             under_way: AtomicUsize::new(0),
             listens: AtomicBool::new(false),
             isolates: Mutex::default(),
+            unpinned: Mutex::default(),
             spares: Pool::new(),
             pressure: Pressure::default(),
         })
@@ -148,6 +151,22 @@ impl Shared {
         for answer in crowd {
             answer.answer(Ok(Value::Undefined));
         }
+    }
+
+    /// A pin is not needed any more.
+    pub(super) fn unpin(&self, pin: usize) {
+        let mut unpinned = self.unpinned.lock().unwrap_or_else(PoisonError::into_inner);
+        unpinned.push(pin);
+        let tell = unpinned.len() == 1;
+        drop(unpinned);
+        if tell {
+            // An environment that is gone holds nothing.
+            let _ = self.send(Event::Unpin);
+        }
+    }
+
+    pub(super) fn take_unpinned(&self) -> Vec<usize> {
+        std::mem::take(&mut self.unpinned.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether something is under way among guests.

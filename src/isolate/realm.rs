@@ -180,10 +180,16 @@ impl Exchange for Place {
         }
         let Ok(remote) = self.guest.remote() else { return false };
         if memory.origin.is_some() {
-            remote.shares_memory.store(true, Ordering::SeqCst);
+            self.use_host_memory();
         }
         // An environment that ends stops its isolates first and looks then which of them share its memory.
         !remote.is_disposed()
+    }
+
+    fn use_host_memory(&self) {
+        if let Ok(remote) = self.guest.remote() {
+            remote.shares_memory.store(true, Ordering::SeqCst);
+        }
     }
 }
 

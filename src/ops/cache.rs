@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine;
-use crate::value::{Entry, Handle, Payload, Text, Value};
+use crate::value::{Bytes, Entry, Handle, Payload, Text, Value};
 
 const MAGIC: [u8; 4] = *b"iv8c";
 
@@ -68,7 +68,8 @@ pub fn buffer_of(value: Value) -> Option<Arc<Vec<u8>>> {
     };
     let Value::Payload(payload) = value else { return None };
     match payload.table.into_iter().next() {
-        Some(Entry::Buffer(bytes)) => Some(bytes),
+        Some(Entry::Buffer(Bytes::Own(bytes))) => Some(bytes),
+        Some(Entry::Buffer(lent)) => lent.read(|bytes| Arc::new(bytes.to_vec())),
         _ => None,
     }
 }

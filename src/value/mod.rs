@@ -5,6 +5,7 @@
 
 mod answer;
 mod budget;
+mod bytes;
 mod chain;
 mod fault;
 mod handle;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 pub use answer::{Answer, Nobody, Reply, Settlement, Wake};
 pub use budget::{Budget, Charge};
+pub use bytes::{Bytes, Lent, Loan};
 pub use chain::Chain;
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
@@ -76,8 +78,8 @@ pub struct Payload {
 /// One row of a [`Payload`]'s table.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// The contents of an `ArrayBuffer`; taken without copying by the last one that needs it.
-    Buffer(Arc<Vec<u8>>),
+    /// The contents of an `ArrayBuffer`.
+    Buffer(Bytes),
     /// Memory that both sides see.
     Shared(Arc<SharedMemory>),
     /// A handle or function inside the clone.
@@ -177,7 +179,8 @@ impl Payload {
 
     /// An `ArrayBuffer`.
     pub fn buffer(bytes: Arc<Vec<u8>>) -> Self {
-        Self { bytes: Arc::new(Self::ONLY_BUFFER.to_vec()), table: vec![Entry::Buffer(bytes)], moved: false }
+        let table = vec![Entry::Buffer(Bytes::Own(bytes))];
+        Self { bytes: Arc::new(Self::ONLY_BUFFER.to_vec()), table, moved: false }
     }
 
     pub fn byte_size(&self) -> usize {

@@ -189,7 +189,7 @@ mod tests {
     fn of_texts_and_buffers_is_theirs() {
         let text = [b"\"\xe8\x07".as_slice(), &[b'o'; 1000]].concat();
         assert_eq!(weight(&text, vec![]), STRING + 1000);
-        assert_eq!(weight(b"t\0", vec![Entry::Buffer(Arc::new(vec![0; 5000]))]), 2 * OBJECT + 5000);
+        assert_eq!(weight(b"t\0", vec![Entry::Buffer(vec![0; 5000].into())]), 2 * OBJECT + 5000);
         assert_eq!(weight(&[b"B\xe8\x07".as_slice(), &[b'A'; 1000]].concat(), vec![]), OBJECT + 1000);
     }
 

@@ -7,8 +7,10 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
+const { take } = require('./moving.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
+const { isDetached } = require('./wire/views.js');
 
 const NOT_AN_ERROR = faultOf({}, false);
 /** The most bytes that one value may take on its way. */
@@ -132,7 +134,8 @@ function createPack(owned, reply, leaveLater) {
       throw invalid('Non-ArrayBuffer passed in `transferList`');
     }
     if (types.isArrayBuffer(value)) {
-      return transferOut || transfer.includes(value) ? [TAG.MOVE, value] : packCopy(value, 0);
+      const moves = (transferOut || transfer.includes(value)) && !isDetached(value);
+      return moves ? [TAG.MOVE, take([value]).get(value)] : packCopy(value, 0);
     }
     if (transferOut && ArrayBuffer.isView(value) && types.isArrayBuffer(value.buffer)) {
       transfer.push(value.buffer);
@@ -142,11 +145,8 @@ function createPack(owned, reply, leaveLater) {
     }
     const { bytes, table } = serialize(value, alone({ ...hooks, transfer }));
     // What is listed is given away, also when nothing in the value refers to it.
-    const loose = transfer.filter((buffer) => !table.some((/** @type {any} */ row) => row[0] === TAG.MOVE && row[1] === buffer));
-    if (loose.length > 0) {
-      structuredClone(undefined, { transfer: [...new Set(loose)] });
-    }
-    return [TAG.WIRE, bytes, table];
+    const taken = take([...new Set(transfer)]);
+    return [TAG.WIRE, bytes, table.map((/** @type {any} */ row) => (row[0] === TAG.MOVE ? [TAG.MOVE, taken.get(row[1])] : row))];
   }
 
   /** @param {SharedArrayBuffer} buffer */

@@ -1,0 +1,91 @@
+//! Memory of an environment that isolates use: what they share with it, and what it has given away. A reference to a buffer pins
+//! its memory until the last of them has let go, on whatever thread.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Weak};
+
+use napi::sys;
+use slab::Slab;
+
+use super::environment::Local;
+use super::js::{Js, JsResult, JsValue};
+use super::shared::Shared;
+use crate::value::{Loan, SharedMemory};
+
+/// What pins memory, by number.
+#[derive(Default)]
+pub struct Pins(RefCell<Slab<Pin>>);
+
+struct Pin {
+    reference: sys::napi_ref,
+    /// Of memory that was given away: nobody here has it any more.
+    loan: Option<Weak<Loan>>,
+}
+
+/// Tells the environment's thread when it is dropped that a pin is not needed any more.
+struct Unpin(Weak<Shared>, usize);
+
+impl Drop for Unpin {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.unpin(self.1);
+        }
+    }
+}
+
+impl Local {
+    /// Pins the memory of a shared buffer for as long as an isolate uses it.
+    pub fn share_memory(
+        &self,
+        js: Js<'_>,
+        view: JsValue,
+        key: u32,
+        data: *mut u8,
+        length: usize,
+    ) -> JsResult<Arc<SharedMemory>> {
+        let (_, unpin) = self.pin(js, view)?;
+        // SAFETY: the host gave address and length of a shared buffer's memory, which does not move; the strong reference
+        // to a view keeps it until the pin is dropped. An environment that goes down stops its isolates first.
+        Ok(Arc::new(unsafe { SharedMemory::new(data, length, Some((self.shared.id, key)), unpin) }))
+    }
+
+    /// The memory of a buffer that nothing but its carrier refers to (`surface/host/moving.js`).
+    pub fn lend(&self, js: Js<'_>, buffer: JsValue, data: *mut u8, length: usize) -> JsResult<Arc<Loan>> {
+        let (number, unpin) = self.pin(js, buffer)?;
+        // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, as the reference
+        // has it do; the surface has made the buffer for this and kept none. `close` revokes the loan before the environment
+        // goes down, and waits for isolates that have taken the memory: they have said so first (`Exchange::use_host_memory`).
+        let loan = Arc::new(unsafe { Loan::new(data, length, unpin) });
+        if let Some(pin) = self.pins.0.borrow_mut().get_mut(number) {
+            pin.loan = Some(Arc::downgrade(&loan));
+        }
+        Ok(loan)
+    }
+
+    fn pin(&self, js: Js<'_>, value: JsValue) -> JsResult<(usize, Box<Unpin>)> {
+        // Who makes one after the other in one turn of the event loop holds no more than isolates do.
+        self.let_go_of_pins(js);
+        let number = self.pins.0.borrow_mut().insert(Pin { reference: js.reference(value)?, loan: None });
+        Ok((number, Box::new(Unpin(self.shared.me.clone(), number))))
+    }
+
+    /// Lets go of what no isolate uses any more.
+    pub fn let_go_of_pins(&self, js: Js<'_>) {
+        for number in self.shared.take_unpinned() {
+            let Some(Pin { reference, loan }) = self.pins.0.borrow_mut().try_remove(number) else { continue };
+            if loan.is_some() {
+                // Its memory is free now, and not when the host collects it; a host that refuses does that.
+                let _ = js.scoped(|| js.dereference(reference).and_then(|buffer| js.detach(buffer)));
+            }
+            js.delete_reference(reference);
+        }
+    }
+
+    /// The environment goes down: what was lent, and no engine has yet, nobody gets any more.
+    pub fn revoke_loans(&self) {
+        let loans: Vec<_> = self.pins.0.borrow().iter().filter_map(|(_, pin)| pin.loan.as_ref()?.upgrade()).collect();
+        for loan in loans {
+            loan.revoke();
+        }
+    }
+}
