@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { passes } from './helper.mjs';
 
 /** More of them with TERMINATIONS=1000 (and `--limit 1200`, in seconds, on the suite). */
-const TERMINATIONS = Number(process.env.TERMINATIONS ?? 150);
+const TERMINATIONS = Number(process.env.TERMINATIONS ?? 60);
 
 const SHARE = `
   const view = new Int32Array(new SharedArrayBuffer(16));
