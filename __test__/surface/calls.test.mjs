@@ -207,15 +207,23 @@ test('copyInto shares the copy and says whether to move', async () => {
   assert.deepEqual(released, [3]);
 });
 
-test('moved buffers are named as such', () => {
+test('moved buffers are named as such, and are no longer those of the caller', () => {
   const { ivm, last } = withContext();
-  const buffer = new ArrayBuffer(8);
+  const make = () => new Uint8Array([1, 2, 3, 4]).buffer;
+  const moved = ([tag, carried], buffer) => {
+    assert.equal(tag, TAG.MOVE);
+    assert.notEqual(carried, buffer);
+    assert.deepEqual([carried, buffer.byteLength], [make(), 0]);
+  };
+  const buffer = make();
   new ivm.ExternalCopy(buffer, { transferOut: true });
-  assert.deepEqual(last().args[0], [TAG.MOVE, buffer]);
-  new ivm.ExternalCopy({ buffer }, { transferList: [buffer] });
-  assert.deepEqual(last().args[0][2], [[TAG.MOVE, buffer]]);
-  new ivm.ExternalCopy(buffer);
-  assert.deepEqual(last().args[0], [TAG.BUFFER, buffer, 0, 8]);
+  moved(last().args[0], buffer);
+  const inside = make();
+  new ivm.ExternalCopy({ inside }, { transferList: [inside] });
+  moved(last().args[0][2][0], inside);
+  const copied = make();
+  new ivm.ExternalCopy(copied);
+  assert.deepEqual(last().args[0], [TAG.BUFFER, copied, 0, 4]);
 });
 
 /** Collects garbage now, where the host offers that. */
