@@ -164,7 +164,7 @@ fn answer_at(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> cl
 }
 
 /// Tasks that may wait until a thread that sleeps is told of them. With more it begins, while others are still being sent.
-const MOST_UNTOLD: usize = 8;
+const MOST_UNTOLD: usize = 16;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
