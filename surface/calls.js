@@ -62,11 +62,12 @@ function createCalls(begun) {
    * A call made by `method`, a public one, whose caller shall appear in the stacks of its errors.
    * @param {Function} method
    * @param {object} [signal] what may abort it
+   * @param {{ stack?: unknown }} [site] where the caller stands, if `method` has noted that itself
    * @returns {Call}
    */
-  function begin(method, signal) {
+  function begin(method, signal, site = callSite(method)) {
     last = last === LAST_REQUEST ? 1 : last + 1;
-    const call = new Call(last, callSite(method), signal);
+    const call = new Call(last, site, signal);
     mapSet(pending, last, call);
     if (begun !== undefined) {
       begun(last);

@@ -5,7 +5,7 @@
 const { apply, cutOff } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
-const { released } = require('./error.js');
+const { callSite, released } = require('./error.js');
 const { defineClass, privateConstructor } = require('./classes.js');
 const {
   arrayArgument, illegalInvocation, optionsArgument, Origin, readDeadline, readObject, readSignal, readTimeout, readTransfer,
@@ -73,8 +73,9 @@ module.exports = function createContext(core) {
    * @param {number} mode
    * @param {Function} method
    * @param {number} count of arguments
+   * @param {{ stack?: unknown }} [site] of an asynchronous call, see `callSite`
    */
-  function evaluate(self, code, options, mode, method, count) {
+  function evaluate(self, code, options, mode, method, count, site) {
     const record = recordOfThis(self);
     if (typeof code !== 'string') {
       throw count < 1 ? tooFew(1) : wrongParameter(1, 'a string');
@@ -101,7 +102,7 @@ module.exports = function createContext(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method, signal);
+    const call = core.begin(mode, method, signal, site);
     const request = call === undefined ? 0 : call.request;
     const carrier = origin === undefined
       ? invoke(OP.EVAL, mode, request, id, code, undefined, undefined, undefined, bits)
@@ -117,8 +118,9 @@ module.exports = function createContext(core) {
    * @param {number} mode
    * @param {Function} method
    * @param {number} count of arguments
+   * @param {{ stack?: unknown }} [site] of an asynchronous call, see `callSite`
    */
-  function evaluateClosure(self, code, list, options, mode, method, count) {
+  function evaluateClosure(self, code, list, options, mode, method, count, site) {
     const record = recordOfThis(self);
     if (typeof code !== 'string') {
       throw count < 1 ? tooFew(1) : wrongParameter(1, 'a string');
@@ -165,7 +167,7 @@ module.exports = function createContext(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method, signal);
+    const call = core.begin(mode, method, signal, site);
     const request = call === undefined ? 0 : call.request;
     let filename;
     let line = 0;
@@ -231,7 +233,7 @@ module.exports = function createContext(core) {
      * @param {any} [options]
      */
     eval(code, options) {
-      return evaluate(this, code, options, MODE.ASYNC, methods.eval, arguments.length);
+      return evaluate(this, code, options, MODE.ASYNC, methods.eval, arguments.length, callSite(methods.eval));
     },
     /**
      * @param {string} code
@@ -258,7 +260,7 @@ module.exports = function createContext(core) {
      * @param {any} [options]
      */
     evalClosure(code, list, options) {
-      return evaluateClosure(this, code, list, options, MODE.ASYNC, methods.evalClosure, arguments.length);
+      return evaluateClosure(this, code, list, options, MODE.ASYNC, methods.evalClosure, arguments.length, callSite(methods.evalClosure));
     },
     /**
      * @param {string} code

@@ -110,7 +110,8 @@ function findTailCalls() {
 const surfacePlace = findTailCalls();
 
 /**
- * Where the caller of `method` stands. Cheap: engines capture now and format when `callerFrames` asks.
+ * Where the caller of `method` stands. Engines capture now and format when `callerFrames` asks. V8 takes the longer the more
+ * functions are inlined where it captures: methods that are called often do it themselves, before they call anything else.
  * @param {Function} method the public method; its own frame and those below it are left out
  * @returns {{ stack?: unknown }}
  */

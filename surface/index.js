@@ -74,7 +74,7 @@ const createSession = require('./session.js');
  * @property {Binding} binding
  * @property {ReturnType<typeof createCalls>} calls
  * @property {ReturnType<typeof createEntries>} entries
- * @property {(mode: number, method: Function, signal?: any) => import('./calls.js').Waiting | undefined} begin
+ * @property {(mode: number, method: Function, signal?: any, site?: { stack?: unknown }) => import('./calls.js').Waiting | undefined} begin
  * @property {(call: import('./calls.js').Waiting, signal: object, stop?: () => void) => void} follow
  * @property {(mode: number, call: import('./calls.js').Waiting | undefined, carrier: Carrier, method: Function) => any} conclude
  * @property {(mode: number, error: unknown) => any} refuse
@@ -96,11 +96,11 @@ function createSurface(binding, more) {
     calls,
     entries,
     /** The call to wait for, where the mode is one to wait in. */
-    begin(mode, method, signal) {
+    begin(mode, method, signal, site) {
       if (mode !== MODE.ASYNC) {
         return undefined;
       }
-      const call = calls.begin(method, signal);
+      const call = calls.begin(method, signal, site);
       if (signal !== undefined && binding.signals !== undefined) {
         binding.signals.announce(call.request);
       }

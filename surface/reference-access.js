@@ -210,8 +210,9 @@ function createAccess(core) {
    * @param {number} op OP.REF_APPLY or OP.REF_APPLY_SYNC_PROMISE
    * @param {number} mode
    * @param {Function} method
+   * @param {{ stack?: unknown }} [site] of an asynchronous call, see `callSite`
    */
-  function applyTo(record, receiver, list, options, op, mode, method) {
+  function applyTo(record, receiver, list, options, op, mode, method, site) {
     list = arrayArgument(list, 2);
     options = optionsArgument(options, 3);
     /** @type {number} */
@@ -259,7 +260,7 @@ function createAccess(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method, signal);
+    const call = core.begin(mode, method, signal, site);
     const request = call === undefined ? 0 : call.request;
     const id = idOf(record);
     let carrier;

@@ -5,7 +5,7 @@
 const { cutOff, freeze } = require('./primordials.js');
 const { recordOf, stamp, typeNameOf } = require('./handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
-const { invalid } = require('./error.js');
+const { callSite, invalid } = require('./error.js');
 const { defineClass, instance, needsNew, privateConstructor } = require('./classes.js');
 const { illegalInvocation, optionsArgument, readBoolean, tooFew, wrongThis } = require('./options.js');
 const { checkLive, createAccess, ReferenceRecord } = require('./reference-access.js');
@@ -191,7 +191,7 @@ function createReference(core) {
     },
     /** @type {(receiver: any, list: any, options: any) => any} */
     apply(receiver, list, options) {
-      return applyTo(recordOfThis(this), receiver, list, options, OP.REF_APPLY, MODE.ASYNC, methods.apply);
+      return applyTo(recordOfThis(this), receiver, list, options, OP.REF_APPLY, MODE.ASYNC, methods.apply, callSite(methods.apply));
     },
     /** @type {(receiver: any, list: any, options: any) => any} */
     applyIgnored(receiver, list, options) {

@@ -5,7 +5,7 @@
 const { cutOff } = require('./primordials.js');
 const { recordOf } = require('./handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
-const { released } = require('./error.js');
+const { callSite, released } = require('./error.js');
 const { defineClass, privateConstructor } = require('./classes.js');
 const {
   handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, readTransfer, tooFew,
@@ -55,8 +55,9 @@ module.exports = function createScript(core) {
    * @param {number} mode
    * @param {Function} method
    * @param {number} count of arguments
+   * @param {{ stack?: unknown }} [site] of an asynchronous call, see `callSite`
    */
-  function run(self, context, options, mode, method, count) {
+  function run(self, context, options, mode, method, count, site) {
     const record = recordOfThis(self);
     if (count < 1) {
       throw tooFew(1);
@@ -87,7 +88,7 @@ module.exports = function createScript(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method, signal);
+    const call = core.begin(mode, method, signal, site);
     const request = call === undefined ? 0 : call.request;
     const carrier = options === undefined
       ? invoke(OP.RUN, mode, request, entry.id, target.entry.id, bits)
@@ -114,7 +115,7 @@ module.exports = function createScript(core) {
      * @param {any} [options]
      */
     run(context, options) {
-      return run(this, context, options, MODE.ASYNC, methods.run, arguments.length);
+      return run(this, context, options, MODE.ASYNC, methods.run, arguments.length, callSite(methods.run));
     },
     /**
      * @param {object} context

@@ -35,6 +35,21 @@ describe('order', () => {
     assert.equal(order(), Array.from({ length: 20 }, (_, i) => [i, after[i % 5]]).flat().filter((x) => x !== undefined).join());
   }));
 
+  test('calls of one turn run while their host goes on, also where the isolate had nothing to do in between', () => within(async ({ isolate, context }) => {
+    const count = new Int32Array(new SharedArrayBuffer(4));
+    context.global.setSync('count', count.buffer, { copy: true });
+    const script = isolate.compileScriptSync('Atomics.add(new Int32Array(count), 0, 1)');
+    const calls = [];
+    const giveUp = performance.now() + 30_000;
+    for (let i = 0; i < 20; i += 1) {
+      calls.push(script.run(context));
+      while (Atomics.load(count, 0) <= i) assert.ok(performance.now() < giveUp, `${Atomics.load(count, 0)} of ${i + 1} calls have run`);
+      // Its thread may fall asleep, or go.
+      Atomics.wait(count, 0, i + 1, i % 4);
+    }
+    assert.deepEqual(await Promise.all(calls), calls.map((_, i) => i));
+  }));
+
   test('promises settle in the order of the calls', () => within(async ({ context }) => {
     const settled = [];
     await Promise.all(Array.from({ length: 100 }, (_, i) => context.eval(i % 7 === 0 ? 'throw 1' : '1').catch(() => {}).then(() => settled.push(i))));

@@ -100,7 +100,7 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
         }
         mode::ASYNC => {
             let answer = local.async_answer(js, request, prepared.remote());
-            prepared.dispatch(Kind::Task, Chain::of_request(request), Charge::default(), answer);
+            local.call_later(js, prepared, Chain::of_request(request), answer);
             js.undefined()
         }
         // Nobody hears how it ends, except that it could not begin. The event loop stays alive for it all the same.
@@ -426,18 +426,26 @@ pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `open(settle, serve, serveLater, defer, exposesGc)`: opens this environment; the result has the functions above.
+/// `tell()`: the isolates that were called in this turn, and sleep, hear of it.
+pub unsafe extern "C" fn tell(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, _args| {
+        local.tell();
+        js.undefined()
+    })
+}
+
+/// `open(settle, serve, serveLater, defer, tellLater, exposesGc)`: opens this environment; the result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, serve_later, defer, exposes_gc, ..] = call.args() else {
+        let [settle, serve, serve_later, defer, tell_later, exposes_gc, ..] = call.args() else {
             return Err(super::js::Refused);
         };
         if js.read_boolean(*exposes_gc)? {
             engine::expose_gc();
         }
-        let local = Local::open(js, [*settle, *serve, *serve_later, *defer], crate::settings())?;
+        let local = Local::open(js, [*settle, *serve, *serve_later, *defer, *tell_later], crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
         js.object(&[
             (c"invoke", js.function("invoke", Some(invoke), data)?),
@@ -445,6 +453,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"abort", js.function("abort", Some(abort), data)?),
             (c"configure", js.function("configure", Some(whole::configure), data)?),
             (c"statistics", js.function("statistics", Some(whole::statistics), data)?),
+            (c"tell", js.function("tell", Some(tell), data)?),
             (c"drain", js.function("drain", Some(drain), data)?),
             (c"pause", js.function("pause", Some(pause), data)?),
             (c"wanted", js.function("wanted", Some(wanted), data)?),

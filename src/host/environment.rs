@@ -17,8 +17,9 @@ use super::shared::{Event, Shared};
 use super::signal::Signal;
 use super::streams::{Kept, Origin};
 use super::{carrier, signal};
-use crate::isolate::{Remote, Settings};
-use crate::value::{Answer, Chain, Fault, Handle, Host, Outcome, Owner, Settlement, SharedMemory, Slot, Value};
+use crate::isolate::{Kind, Remote, Settings};
+use crate::ops::Prepared;
+use crate::value::{Answer, Chain, Charge, Fault, Handle, Host, Outcome, Owner, Settlement, SharedMemory, Slot, Value};
 
 /// The environment on its own thread.
 pub struct Local {
@@ -28,6 +29,7 @@ pub struct Local {
     pub(super) serve: sys::napi_ref,
     pub(super) serve_later: sys::napi_ref,
     pub(super) defer: sys::napi_ref,
+    tell_later: sys::napi_ref,
     /// Handles that the surface knows by number. 0 is the module itself, 1 its `lib`.
     handles: RefCell<Slab<Value>>,
     /// Answers that the surface was asked for, by number less one.
@@ -54,13 +56,17 @@ pub struct Local {
     pub(super) pins: Pins,
     pub(super) adopted: Adopted,
     pub(super) abortable: Abortable,
+    /// An async call was made in this turn.
+    called: Cell<bool>,
+    /// Isolates that were called since then, and sleep.
+    untold: RefCell<Vec<Arc<Remote>>>,
 }
 
 impl Local {
     /// Opens the environment that `js` is in.
     pub fn open(
         js: Js<'_>,
-        [settle, serve, serve_later, defer]: [JsValue; 4],
+        [settle, serve, serve_later, defer, tell_later]: [JsValue; 5],
         settings: Settings,
     ) -> JsResult<&'static Local> {
         let shared = Shared::open();
@@ -78,6 +84,7 @@ impl Local {
             serve: js.reference(serve)?,
             serve_later: js.reference(serve_later)?,
             defer: js.reference(defer)?,
+            tell_later: js.reference(tell_later)?,
             handles: RefCell::new(handles),
             asked: RefCell::default(),
             promised: RefCell::default(),
@@ -92,6 +99,8 @@ impl Local {
             taken: RefCell::default(),
             pins: Pins::default(),
             adopted: Adopted::default(),
+            called: Cell::new(false),
+            untold: RefCell::default(),
             abortable: Abortable::default(),
         }));
         signal::attach(js, local)?;
@@ -224,6 +233,30 @@ impl Local {
             Arc::new(AsyncAnswer { shared, request, owing, origin, answered: AtomicBool::new(false) });
         self.abortable.begin(request, &answer, &remote);
         answer
+    }
+
+    /// Makes an async call. The first of a turn wakes the isolate's thread at once, if that sleeps; those that follow do it together,
+    /// at the turn's end, for each isolate once.
+    pub fn call_later(&self, js: Js<'_>, prepared: Prepared, chain: Chain, answer: Arc<dyn Answer>) {
+        if !self.called.replace(true) {
+            return prepared.dispatch(Kind::Task, chain, Charge::default(), answer);
+        }
+        let Some(remote) = prepared.enqueue(chain, answer) else { return };
+        self.untold.borrow_mut().push(remote);
+        if self.untold.borrow().len() == 1
+            && js.dereference(self.tell_later).and_then(|later| js.call(later, &[])).is_err()
+        {
+            // The host is going down.
+            self.tell();
+        }
+    }
+
+    /// Tells the isolates that were called, and that another turn begins.
+    pub fn tell(&self) {
+        self.called.set(false);
+        for remote in self.untold.take() {
+            remote.tell();
+        }
     }
 
     /// Something is under way.

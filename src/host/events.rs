@@ -25,6 +25,8 @@ impl Local {
     /// What other threads have sent, on a turn of the event loop. What comes from an isolate that has had its share of the turn
     /// waits for what comes from others.
     pub fn handle_events(&self, js: Js<'_>) {
+        // A turn of its own. What waits to be told from the last one is told: its microtasks may have ended early.
+        self.tell();
         let mut share = Share::begin();
         let mut events = self.shared.take_events();
         while let Some(event) = events.pop_front() {

@@ -69,7 +69,7 @@ pub(super) struct Inbox {
     pub(super) calls: VecDeque<Job>,
     pub(super) tasks: VecDeque<Job>,
     pub(super) place: Whereabouts,
-    /// The borrowing thread sleeps on `ready`.
+    /// The borrowing thread sleeps on `ready`, and nobody has woken it yet.
     pub(super) parked: bool,
 }
 
@@ -162,6 +162,9 @@ fn answer_at(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> cl
         }
     })
 }
+
+/// Tasks that may wait until a thread that sleeps is told of them. With more it begins, while others are still being sent.
+const MOST_UNTOLD: usize = 16;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -300,7 +303,44 @@ impl Remote {
     }
 
     /// Queues `job`; its answer tells when the isolate is gone.
-    pub fn post(&self, mut job: Job) {
+    pub fn post(&self, job: Job) {
+        if let Some(inbox) = self.queue(job) {
+            self.signal(inbox);
+        }
+    }
+
+    /// The same for a task that others may follow at once. True when the isolate's thread sleeps and does not know of it:
+    /// [`Remote::tell`] is to follow, for waking it takes longer than a short task. Without that it would look by itself, when its
+    /// patience with an idle isolate is over.
+    pub fn post_untold(&self, job: Job) -> bool {
+        let Some(inbox) = self.queue(job) else { return false };
+        // With sessions the thread's patience has no end.
+        let sleeps = matches!(inbox.place, Whereabouts::Borrowed) && inbox.parked && !self.port.has_sessions();
+        if !sleeps || inbox.tasks.len() >= MOST_UNTOLD {
+            self.signal(inbox);
+            return false;
+        }
+        self.version.fetch_add(1, Ordering::Release);
+        true
+    }
+
+    /// Has the isolate's thread look at what [`Remote::post_untold`] has queued.
+    pub fn tell(&self) {
+        self.awaken(self.lock());
+    }
+
+    /// Wakes the thread if it sleeps.
+    fn awaken(&self, mut inbox: MutexGuard<'_, Inbox>) {
+        // Who wakes it next would do it in vain: it takes a while to run.
+        let parked = std::mem::take(&mut inbox.parked);
+        drop(inbox);
+        if parked {
+            self.ready.notify_all();
+        }
+    }
+
+    /// Puts `job` into the inbox, or answers it.
+    fn queue(&self, mut job: Job) -> Option<MutexGuard<'_, Inbox>> {
         let mut inbox = self.lock();
         if self.is_disposed() || matches!(inbox.place, Whereabouts::Gone) {
             drop(inbox);
@@ -310,7 +350,7 @@ impl Remote {
                 _ => Fault::disposed(job.kind == Kind::Call),
             };
             job.answer.answer(Err(fault));
-            return;
+            return None;
         }
         if let Some(deadline) = job.limits.deadline
             && matches!(job.kind, Kind::Call | Kind::Task)
@@ -326,7 +366,7 @@ impl Remote {
         } else {
             inbox.tasks.push_back(job);
         }
-        self.signal(inbox);
+        Some(inbox)
     }
 
     /// Keeps `answer` until the promise it waits for has settled; without that it is abandoned with the isolate.
@@ -362,13 +402,7 @@ impl Remote {
     pub(super) fn signal(&self, inbox: MutexGuard<'_, Inbox>) {
         self.version.fetch_add(1, Ordering::Release);
         match inbox.place {
-            Whereabouts::Borrowed => {
-                let parked = inbox.parked;
-                drop(inbox);
-                if parked {
-                    self.ready.notify_all();
-                }
-            }
+            Whereabouts::Borrowed => self.awaken(inbox),
             Whereabouts::Unborn | Whereabouts::Idle(_) => self.borrow_thread(inbox),
             Whereabouts::Gone => {}
         }

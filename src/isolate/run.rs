@@ -291,11 +291,11 @@ impl Remote {
     fn park(&self, version: u32, limit: Option<Duration>) -> bool {
         let until = limit.map(|limit| Instant::now() + limit);
         let mut inbox = self.lock();
-        inbox.parked = true;
         let changed = loop {
             if self.version.load(Ordering::Acquire) != version {
                 break true;
             }
+            inbox.parked = true;
             inbox = match until {
                 None => self.ready.wait(inbox).unwrap_or_else(std::sync::PoisonError::into_inner),
                 Some(until) => {

@@ -67,6 +67,20 @@ impl Prepared {
         }
     }
 
+    /// Sets a task going that others may follow at once. The isolate that is to be told of it then ([`Remote::tell`]), if it sleeps.
+    pub fn enqueue(self, chain: Chain, answer: Arc<dyn Answer>) -> Option<Arc<Remote>> {
+        match self {
+            Prepared::Enter { remote, limits, work } => {
+                let job = Job::new(Kind::Task, answer, work).limited(limits).in_chain(chain);
+                remote.post_untold(job).then_some(remote)
+            }
+            prepared => {
+                prepared.dispatch(Kind::Task, chain, Charge::default(), answer);
+                None
+            }
+        }
+    }
+
     /// The same under limits that are no wider than `outer`. Making a context runs no code of anybody's.
     pub fn within(self, outer: Limits) -> Self {
         match self {

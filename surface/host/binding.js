@@ -15,7 +15,7 @@ const { createUnpack } = require('./unpack.js');
 const { bigint: now } = process.hrtime;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveLater, defer, exposesGc)`
+ * @param {any} native the addon: `open(settle, serve, serveLater, defer, tellLater, exposesGc)`
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
 function createHostBinding(native) {
@@ -56,6 +56,7 @@ function createHostBinding(native) {
     serve,
     arrivals.serve,
     arrivals.later,
+    () => queueMicrotask(bound.tell),
     // A host that was started with `--expose-gc` shares that with its guests, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
   );
