@@ -1,5 +1,5 @@
 // Makes a checkout ready: `node scripts/setup.mjs [dependencies] [addon] [hosts] [build] [tools]`.
-// `addon` builds when the addon is missing or older than its sources, `build` always. Only Node's own modules here.
+// `addon` builds when the addon is missing or older than its sources, `build` always. Each of them brings `host/` up to date. Only Node's own modules here.
 
 import {
   copyFileSync,
@@ -19,6 +19,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { hostsFolder, missingHosts } from './hosts.mjs';
 import { root, show } from './process.mjs';
+import { writeSurface } from './surface.mjs';
 
 const MISSING = -Infinity;
 const LOCK_POLL_MS = 500;
@@ -180,6 +181,7 @@ const steps = {
 
 export const setup = (...names) =>
   exclusively(async () => {
+    writeSurface();
     for (const name of names) await steps[name]();
   });
 
