@@ -1,5 +1,6 @@
 // Makes a checkout ready: `node scripts/setup.mjs [dependencies] [addon] [hosts] [build] [tools]`.
-// `addon` builds when the addon is missing or older than its sources, `build` always. Each of them brings `host/` up to date. Only Node's own modules here.
+// `addon` builds when the addon is missing or older than its sources, `build` always. Whatever is asked for, `host/` is brought up to date.
+// Only Node's own modules here.
 
 import {
   copyFileSync,
