@@ -1,39 +1,44 @@
-// Writes `host/`: what hosts have of `surface/`, in few files. A host takes half a millisecond to find and read a file, and there are
-// more than eighty. `host/index.js` is what loading the package takes; what is required inside of a function only, and what that
-// needs beside it, is a file of its own.
+// Writes `host/index.js`: what hosts have of `surface/`, in one file. A host takes half a millisecond to find and read a file, and there
+// are more than eighty. What is required inside of a function only, and what that needs beside it, is not compiled before it is used: an
+// engine looks over it. It is in the same file nevertheless, because hosts do not load files any more where a program has changed
+// `Object.prototype`. For the same reason the host's own modules are all loaded at first.
 
-import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { root } from './process.mjs';
 
 const ENTRY = 'host/index.js';
-const INDEX = 'index.js';
-const HEAD = "// @ts-nocheck -- made of surface/ by scripts/surface.mjs\n'use strict';\n";
-/** Requires of ours in the sources: those of a module as a whole begin their line with a declaration. */
-const REQUIRE = /(?<![.\w])require\('(\.{1,2}\/[^']+)'\)/g;
+/** Requires in the sources: those of a module as a whole begin their line with a declaration. */
+const REQUIRE = /(?<![.\w])require\('((?:\.{1,2}\/|node:)[^']+)'\)/g;
 /** Backquotes that begin no text. */
 const QUOTED = /'`+'/g;
-const EARLY = /^(?:const|let) .*= $/;
+/** A list of names may take several lines. */
+const EARLY = /^(?:const .*|\} )= $/;
 
-/** The sources from `entry` on, with the modules that each requires early and late. */
+/** The sources from `entry` on, with the modules that each requires early and late, and the modules of the host that are required early. */
 function read(entry) {
   const modules = new Map();
+  const builtins = new Set();
   const visit = (path) => {
     if (modules.has(path)) return;
     const [early, late] = [new Set(), new Set()];
     modules.set(path, { early, late, text: '' });
-    const text = readFileSync(join(root, 'surface', path), 'utf8').replaceAll(REQUIRE, (_, name, offset, whole) => {
+    const text = readFileSync(join(root, 'surface', path), 'utf8').replaceAll(REQUIRE, (call, name, offset, whole) => {
+      const isEarly = EARLY.test(whole.slice(whole.lastIndexOf('\n', offset) + 1, offset));
+      if (name.startsWith('node:')) {
+        if (!isEarly) return call;
+        builtins.add(name);
+        return `builtins['${name}']`;
+      }
       const found = posix.join(posix.dirname(path), name);
-      const before = whole.slice(whole.lastIndexOf('\n', offset) + 1, offset);
-      // A list of names may take several lines.
-      (EARLY.test(before) || /^\} = $/.test(before) ? early : late).add(found);
+      (isEarly ? early : late).add(found);
       return `load('${found}')`;
     });
     modules.get(path).text = withoutComments(text);
     for (const found of [...early, ...late]) visit(found);
   };
   visit(entry);
-  return modules;
+  return { modules, builtins };
 }
 
 /** Without the comments that begin a line, which hosts would read, too. Texts in backquotes stay as they are. */
@@ -62,50 +67,40 @@ function closure(modules, path, found = new Set()) {
   return found;
 }
 
-/** `host/sandbox/all.js` is `sandbox-all.js`. */
-const fileOf = (path) => path.replace(/^host\//, '').replaceAll('/', '-');
-
-/** The files by name, each with the paths of its modules. */
-function divide(modules) {
-  const core = closure(modules, ENTRY);
-  const roots = new Set([...modules.values()].flatMap(({ late }) => [...late]).filter((path) => !core.has(path)));
-  const parts = [...roots].map((path) => [path, closure(modules, path)]);
-  const count = (path) => parts.filter(([, paths]) => paths.has(path)).length;
-  // What two of them have in common is loaded with the package.
-  for (const path of modules.keys()) if (count(path) > 1) core.add(path);
-  const files = new Map([[INDEX, [...core]]]);
-  for (const [path, paths] of parts) files.set(fileOf(path), [...paths].filter((each) => !core.has(each)));
-  return files;
-}
-
-/** In parentheses engines compile a function at once, and do not look over it first. */
-const factories = (modules, paths) => paths.map((path) => `'${path}': (function (module, exports, load) {\n${modules.get(path).text}\n}),\n`).join('');
-
-/** The texts of the files by name. */
-function write(modules, files) {
-  const texts = new Map();
-  const parts = [...files.keys()].filter((file) => file !== INDEX);
-  for (const file of parts) texts.set(file, `${HEAD}module.exports = {\n__proto__: null,\n${factories(modules, files.get(file))}};\n`);
-  // Its first module is the one that the others are there for.
-  const places = parts.map((file) => `'${files.get(file)[0]}': () => require('./${file}'),\n`).join('');
-  texts.set(INDEX, `${HEAD}const loaded = { __proto__: null };
+/** The text of `host/index.js`. */
+export function surfaceText() {
+  const { modules, builtins } = read(ENTRY);
+  const first = closure(modules, ENTRY);
+  const factories = [...modules].map(([path, { text }]) => {
+    const factory = `function (module, exports, load) {\n${text}\n}`;
+    // In parentheses engines compile a function at once, and do not look over it before.
+    return `'${path}': ${first.has(path) ? `(${factory})` : factory},\n`;
+  });
+  return `// @ts-nocheck -- made of surface/ by scripts/surface.mjs
+'use strict';
+const builtins = {
+__proto__: null,
+${[...builtins].toSorted().map((name) => `'${name}': require('${name}'),\n`).join('')}};
+const loaded = { __proto__: null };
 const load = (path) => {
   const found = loaded[path];
   if (found !== undefined) return found.exports;
   const module = loaded[path] = { exports: {} };
-  if (!(path in factories)) Object.assign(factories, parts[path]());
-  factories[path](module, module.exports, load);
+  let complete = false;
+  try {
+    factories[path](module, module.exports, load);
+    complete = true;
+  } finally {
+    // The stack may have been full.
+    if (!complete) loaded[path] = undefined;
+  }
   return module.exports;
 };
-const parts = {
-__proto__: null,
-${places}};
 const factories = {
 __proto__: null,
-${factories(modules, files.get(INDEX))}};
+${factories.join('')}};
 module.exports = load('${ENTRY}');
-`);
-  return texts;
+`;
 }
 
 const textOf = (path) => {
@@ -116,23 +111,14 @@ const textOf = (path) => {
   }
 };
 
-/** What belongs into `host/`: texts by name. */
-export function surfaceFiles() {
-  const modules = read(ENTRY);
-  return write(modules, divide(modules));
-}
-
 /** Brings `host/` up to date. */
 export function writeSurface() {
-  const folder = join(root, 'host');
-  const texts = surfaceFiles();
-  mkdirSync(folder, { recursive: true });
-  for (const [file, text] of texts) {
-    if (textOf(join(folder, file)) === text) continue;
-    // Renamed into place: another process may be about to load it.
-    const next = join(folder, `.${process.pid}.${file}`);
-    writeFileSync(next, text);
-    renameSync(next, join(folder, file));
-  }
-  for (const file of readdirSync(folder)) if (!texts.has(file) && !file.startsWith('.')) rmSync(join(folder, file));
+  const file = join(root, 'host/index.js');
+  const text = surfaceText();
+  if (textOf(file) === text) return;
+  mkdirSync(join(root, 'host'), { recursive: true });
+  // Renamed into place: another process may be about to load it.
+  const next = `${file}.${process.pid}`;
+  writeFileSync(next, text);
+  renameSync(next, file);
 }

@@ -1,6 +1,6 @@
 'use strict';
-// The ready-made sandboxes, which hosts have beside isolated-vm's classes. Their files take as long to load as all the rest, and most
-// programs use one sandbox or none: what is here stands for them, and the first use of one loads them.
+// The ready-made sandboxes, which hosts have beside isolated-vm's classes. Their modules take long to compile, and many programs use
+// none: what is here stands for them, and the first use of one runs those.
 
 const { NotFoundError, PluginError, SandboxViolationError } = require('./plugin-errors.js');
 
