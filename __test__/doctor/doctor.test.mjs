@@ -74,8 +74,8 @@ describe('wrong commands', () => {
 test('a package without its native part', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-doctor-'));
   try {
-    mkdirSync(join(folder, 'surface'));
-    for (const name of ['doctor', 'surface', 'index.js', 'native.js', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true });
+    mkdirSync(join(folder, 'host'));
+    for (const name of ['doctor', 'host', 'index.js', 'native.js', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true });
     const { code, stdout, stderr } = await runFile(join(folder, 'doctor/cli.js'), { args: ['doctor'], cwd: folder, timeout: LIMIT_MS });
     assert.deepEqual({ code, stderr }, { code: 1, stderr: '' }, stdout);
     assert.match(stdout, /^ {2}FAIL loads, 0 ms: isolated-v8: there is no build for /m);
