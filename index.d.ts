@@ -648,8 +648,8 @@ declare namespace ivm {
   /** What `new ExternalCopy` takes. */
   type ExternalCopyOptions = {
     /**
-     * ArrayBuffers to move into the copy: they are empty afterwards. From 128 KiB on their memory stays where it is, and is handed
-     * on. One that the host keeps, as Node does with the pool behind small Buffers and WebAssembly with its memory, is refused
+     * ArrayBuffers to move into the copy: they are empty afterwards. On Node and Linux their memory stays where it is and is handed
+     * on, from 128 KiB on; elsewhere it is copied once. One that the host keeps, as Node does with the pool behind small Buffers and WebAssembly with its memory, is refused
      * (`ERR_ISOLATE_TRANSFER`); on Node 20 and Deno the others in the list may be empty then.
      */
     transferList?: any[];

@@ -126,3 +126,17 @@ test('a worker is terminated while guests write to what it gave away, and while 
     setInterval(() => { for (let i = 0; i < 5; i++) take.apply(undefined, [give(4).copyInto({ transferIn: true })]).catch(() => {}); }, 0);
     setTimeout(() => { parentPort.postMessage('busy'); }, 20);
   }`, { timeout: Math.max(200_000, TERMINATIONS * 1000) }));
+
+if ('Bun' in globalThis) {
+  test('a file that the host has mapped is not for guests to write to', () => passes(`${MAKE}
+    const { mkdtempSync, readFileSync, rmSync, writeFileSync } = await import('node:fs');
+    const { tmpdir } = await import('node:os');
+    const folder = mkdtempSync(tmpdir() + '/isolated-v8-mapped-');
+    const file = folder + '/file';
+    writeFileSync(file, Buffer.alloc(SIZE, 1));
+    const copy = new ivm.ExternalCopy(Bun.mmap(file).buffer, { transferOut: true });
+    const fill = context.evalSync('(buffer) => new Uint8Array(buffer).fill(9)[0]', { reference: true });
+    assert.equal(fill.applySync(undefined, [copy.copyInto({ transferIn: true })]), 9);
+    assert.ok(readFileSync(file).every((byte) => byte === 1));
+    rmSync(folder, { recursive: true });`));
+}

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::{Exchange, fault_from_caught};
+use super::{Borrowed, Exchange, fault_from_caught};
 use crate::value::{Budget, Bytes, Code, Entry, ErrorClass, Fault, Lent, Payload, SharedMemory, Value};
 
 /// Builds the payload's value in the current realm.
@@ -75,7 +75,8 @@ fn adopt_buffer<'s>(
 /// What a buffer of the isolate keeps.
 enum Memory {
     Own(Vec<u8>),
-    Lent(Lent),
+    /// The memory goes back before the host need not wait for it any more.
+    Lent(Lent, #[allow(dead_code, reason = "held for its destructor")] Borrowed),
 }
 
 impl Memory {
@@ -83,13 +84,14 @@ impl Memory {
     fn of(bytes: Bytes, exchange: &dyn Exchange) -> Option<Self> {
         match bytes {
             Bytes::Own(bytes) => Some(Self::Own(Arc::unwrap_or_clone(bytes))),
-            Bytes::Lent(loan) => match Arc::try_unwrap(loan) {
-                Ok(loan) => {
-                    // Before it is taken: the host looks for isolates after it has revoked what nobody has taken.
-                    exchange.use_host_memory();
-                    loan.take().map(Self::Lent)
+            Bytes::Lent(lease) => match Arc::try_unwrap(lease) {
+                Ok(lease) => {
+                    // Before the memory is taken: from then on the host waits for the isolate's thread.
+                    let borrowed = exchange.borrow_memory()?;
+                    let lent = lease.take(borrowed.holder.clone())?;
+                    Some(Self::Lent(lent, borrowed))
                 }
-                Err(loan) => Bytes::Lent(loan).read(|bytes| Self::Own(bytes.to_vec())),
+                Err(lease) => Bytes::Lent(lease).read(|bytes| Self::Own(bytes.to_vec())),
             },
         }
     }
@@ -97,7 +99,7 @@ impl Memory {
     fn pointer(&mut self) -> *mut u8 {
         match self {
             Self::Own(bytes) => bytes.as_mut_ptr(),
-            Self::Lent(lent) => lent.pointer,
+            Self::Lent(lent, _) => lent.pointer,
         }
     }
 }

@@ -7,7 +7,8 @@ mod external;
 mod fault;
 mod serialize;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 pub use deserialize::payload_to_v8;
 pub use external::external_text_to_v8;
@@ -16,7 +17,27 @@ pub use fault::{
 };
 pub use serialize::{clone_from_v8, move_from_v8};
 
-use crate::value::{BigInt, Budget, Code, ErrorClass, Fault, SharedMemory, Text, TypeOf, Value};
+use crate::value::{BigInt, Budget, Code, ErrorClass, Fault, Owner, SharedMemory, Text, TypeOf, Value};
+
+/// An isolate that uses memory of a host. Its thread keeps the host waiting, should it not stop.
+pub struct Borrowed {
+    pub holder: Weak<dyn Owner>,
+    count: Arc<AtomicUsize>,
+}
+
+impl Borrowed {
+    /// `count` is of those that there are.
+    pub fn new(holder: Weak<dyn Owner>, count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self { holder, count: Arc::clone(count) }
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// What conversion cannot do alone: `ivm` objects, and the isolate's accounts.
 pub trait Exchange {
@@ -39,8 +60,8 @@ pub trait Exchange {
     fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>>;
     /// Remembers shared memory that comes in, for [`Exchange::shared`]. False where it must not be used any more.
     fn remember(&self, memory: &Arc<SharedMemory>) -> bool;
-    /// Memory of a host is about to be used, which waits for this isolate from now on before it goes down.
-    fn use_host_memory(&self);
+    /// Memory of a host is about to be used, for as long as the result lives. `None` where the isolate is gone.
+    fn borrow_memory(&self) -> Option<Borrowed>;
 }
 
 pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v8::Local<'s, v8::String>, Fault> {

@@ -9,8 +9,8 @@ use super::memory;
 use crate::ops::Transfer;
 use crate::ops::protocol::{callback_mode, callback_number, kind, tag};
 use crate::value::{
-    Answer, Bytes, Callable, Code, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload,
-    Reference, Settlement, Text, TypeOf, Value,
+    Answer, Callable, Code, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload, Reference,
+    Settlement, Text, TypeOf, Value,
 };
 
 /// From this size on memory that is moved stays where it is. Copying less takes no longer than making a reference to it.
@@ -114,8 +114,13 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
         tag::BUFFER | tag::MOVE => {
             let buffer = js.element(row, 1)?;
             let (data, total) = js.buffer_memory(buffer)?;
-            if tag == tag::MOVE && total >= LEAST_LENT {
-                return Ok(Entry::Buffer(Bytes::Lent(local.lend(js, buffer, data, total)?)));
+            // Elsewhere a thread that does not stop cannot be kept off the memory.
+            if tag == tag::MOVE
+                && cfg!(target_os = "linux")
+                && total >= LEAST_LENT
+                && js.read_boolean(js.element(row, 2)?)?
+            {
+                return Ok(Entry::Buffer(local.lend(js, buffer, data, total)?));
             }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
@@ -127,6 +132,10 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
                 // SAFETY: the host gave address and length of memory that lives while this callback runs, no JavaScript
                 // runs meanwhile, and the range was checked to lie inside.
                 bytes = unsafe { std::slice::from_raw_parts(data.add(offset), length) }.to_vec();
+            }
+            if tag == tag::MOVE {
+                // Nobody has it: its memory is free now, and not when the host collects it. A host that refuses does that.
+                let _ = js.detach(buffer);
             }
             Entry::Buffer(bytes.into())
         }

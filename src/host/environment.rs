@@ -17,7 +17,7 @@ use super::shared::{Event, Shared};
 use super::signal::Signal;
 use super::streams::{Kept, Origin};
 use super::{carrier, signal};
-use crate::isolate::{Kind, Remote, Settings};
+use crate::isolate::{Kind, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{Answer, Chain, Charge, Fault, Handle, Host, Outcome, Owner, Settlement, SharedMemory, Slot, Value};
 
@@ -113,8 +113,14 @@ impl Local {
 
     /// The environment goes down.
     pub fn close(&self) {
-        self.revoke_loans();
+        self.untold.take();
+        let holders = self.revoke_loans();
         self.shared.close();
+        // Their memory goes with the environment. One that does not stop is given up after a while, so this does not last.
+        for remote in holders {
+            remote.stop(Stop::Environment);
+            remote.await_gone();
+        }
         drop(std::mem::take(&mut *self.handles.borrow_mut()));
         let asked = std::mem::take(&mut *self.asked.borrow_mut());
         let promised = std::mem::take(&mut *self.promised.borrow_mut());
@@ -235,8 +241,8 @@ impl Local {
         answer
     }
 
-    /// Makes an async call. The first of a turn wakes the isolate's thread at once, if that sleeps; those that follow do it together,
-    /// at the turn's end, for each isolate once.
+    /// Makes an async call. The first of a turn wakes the isolate's thread at once, if that sleeps; those that follow, also in a turn
+    /// that begins while one is under way, do it together, in a microtask, for each isolate once.
     pub fn call_later(&self, js: Js<'_>, prepared: Prepared, chain: Chain, answer: Arc<dyn Answer>) {
         if !self.called.replace(true) {
             return prepared.dispatch(Kind::Task, chain, Charge::default(), answer);

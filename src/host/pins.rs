@@ -10,7 +10,8 @@ use slab::Slab;
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue};
 use super::shared::Shared;
-use crate::value::{Loan, SharedMemory};
+use crate::isolate::Remote;
+use crate::value::{Bytes, Lease, Loan, SharedMemory};
 
 /// What pins memory, by number.
 #[derive(Default)]
@@ -19,7 +20,7 @@ pub struct Pins(RefCell<Slab<Pin>>);
 struct Pin {
     reference: sys::napi_ref,
     /// Of memory that was given away: nobody here has it any more.
-    loan: Option<Weak<Loan>>,
+    loan: Option<Arc<Loan>>,
 }
 
 /// Tells the environment's thread when it is dropped that a pin is not needed any more.
@@ -50,16 +51,16 @@ impl Local {
     }
 
     /// The memory of a buffer that nothing but its carrier refers to (`surface/host/moving.js`).
-    pub fn lend(&self, js: Js<'_>, buffer: JsValue, data: *mut u8, length: usize) -> JsResult<Arc<Loan>> {
+    pub fn lend(&self, js: Js<'_>, buffer: JsValue, data: *mut u8, length: usize) -> JsResult<Bytes> {
         let (number, unpin) = self.pin(js, buffer)?;
         // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, as the reference
-        // has it do; the surface has made the buffer for this and kept none. `close` revokes the loan before the environment
-        // goes down, and waits for isolates that have taken the memory: they have said so first (`Exchange::use_host_memory`).
+        // has it do; the surface has made the buffer for this and kept none. `Local::close` revokes the loan before the
+        // environment goes down, and waits for the isolate that has taken the memory.
         let loan = Arc::new(unsafe { Loan::new(data, length, unpin) });
         if let Some(pin) = self.pins.0.borrow_mut().get_mut(number) {
-            pin.loan = Some(Arc::downgrade(&loan));
+            pin.loan = Some(Arc::clone(&loan));
         }
-        Ok(loan)
+        Ok(Bytes::Lent(Arc::new(Lease::new(loan))))
     }
 
     fn pin(&self, js: Js<'_>, value: JsValue) -> JsResult<(usize, Box<Unpin>)> {
@@ -81,11 +82,9 @@ impl Local {
         }
     }
 
-    /// The environment goes down: what was lent, and no engine has yet, nobody gets any more.
-    pub fn revoke_loans(&self) {
-        let loans: Vec<_> = self.pins.0.borrow().iter().filter_map(|(_, pin)| pin.loan.as_ref()?.upgrade()).collect();
-        for loan in loans {
-            loan.revoke();
-        }
+    /// The environment goes down: what was lent, and no engine has yet, nobody gets any more. The isolates that have some.
+    pub(super) fn revoke_loans(&self) -> Vec<Arc<Remote>> {
+        let loans: Vec<_> = self.pins.0.borrow().iter().filter_map(|(_, pin)| pin.loan.clone()).collect();
+        loans.iter().filter_map(|loan| Remote::from_owner(&loan.revoke()?)).collect()
     }
 }

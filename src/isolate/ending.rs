@@ -258,7 +258,8 @@ impl Remote {
 
     /// Its thread may be at memory that belongs to a host.
     fn may_touch_host(&self) -> bool {
-        self.shares_memory.load(Ordering::SeqCst) && matches!(self.seat.occupant(), Occupant::Working(_))
+        let has_memory = self.shares_memory.load(Ordering::SeqCst) || self.borrowed.load(Ordering::SeqCst) > 0;
+        has_memory && matches!(self.seat.occupant(), Occupant::Working(_))
     }
 
     fn suspend_after(&self, delay: Duration, before: Duration) {

@@ -1,14 +1,15 @@
 //! A context of an isolate, and where conversions take place.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use super::guest::Guest;
 use super::inspector::Agent;
 use super::modules::Loaders;
-use crate::convert::Exchange;
+use super::remote::Remote;
+use crate::convert::{Borrowed, Exchange};
 use crate::engine;
-use crate::value::{Budget, Fault, SharedMemory, Value};
+use crate::value::{Budget, Fault, Owner, SharedMemory, Value};
 
 pub struct Realm {
     pub context: v8::Global<v8::Context>,
@@ -180,16 +181,16 @@ impl Exchange for Place {
         }
         let Ok(remote) = self.guest.remote() else { return false };
         if memory.origin.is_some() {
-            self.use_host_memory();
+            remote.shares_memory.store(true, Ordering::SeqCst);
         }
         // An environment that ends stops its isolates first and looks then which of them share its memory.
         !remote.is_disposed()
     }
 
-    fn use_host_memory(&self) {
-        if let Ok(remote) = self.guest.remote() {
-            remote.shares_memory.store(true, Ordering::SeqCst);
-        }
+    fn borrow_memory(&self) -> Option<Borrowed> {
+        let remote = self.guest.remote().ok()?;
+        let holder: Weak<dyn Owner> = Arc::<Remote>::downgrade(&remote);
+        Some(Borrowed::new(holder, &remote.borrowed))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -144,6 +144,8 @@ pub struct Remote {
     digested: Mutex<Vec<Arc<dyn Answer>>>,
     /// Memory of a host has come in.
     pub shares_memory: AtomicBool,
+    /// Buffers here whose memory a host has given away.
+    pub(super) borrowed: Arc<AtomicUsize>,
     /// Handles on values of this isolate that are alive.
     pub handles: AtomicU32,
     /// What it has sent, which others may outlive.
@@ -240,6 +242,7 @@ impl Remote {
             loose: AtomicU32::new(0),
             digested: Mutex::default(),
             shares_memory: AtomicBool::new(false),
+            borrowed: Arc::default(),
             handles: AtomicU32::new(0),
             legacy: Arc::default(),
             is_author,

@@ -1,6 +1,8 @@
 //! The contents of an `ArrayBuffer` outside any engine.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::Owner;
 
 /// Contents of an `ArrayBuffer` on their way.
 #[derive(Clone, Debug)]
@@ -8,14 +10,14 @@ pub enum Bytes {
     /// Taken without copying by the last one that needs them.
     Own(Arc<Vec<u8>>),
     /// They stay where a host has them, which has given them away. The last one that needs them can take the memory.
-    Lent(Arc<Loan>),
+    Lent(Arc<Lease>),
 }
 
 impl Bytes {
     pub fn len(&self) -> usize {
         match self {
             Self::Own(bytes) => bytes.len(),
-            Self::Lent(loan) => loan.length,
+            Self::Lent(lease) => lease.0.length,
         }
     }
 
@@ -23,7 +25,7 @@ impl Bytes {
     pub fn read<T>(&self, reader: impl FnOnce(&[u8]) -> T) -> Option<T> {
         match self {
             Self::Own(bytes) => Some(reader(bytes)),
-            Self::Lent(loan) => loan.read(reader),
+            Self::Lent(lease) => lease.read(reader),
         }
     }
 }
@@ -43,14 +45,21 @@ impl Default for Bytes {
 /// Memory of a host that nobody in it has any more. An environment that goes down takes back what no engine uses yet, and waits
 /// for the isolates that have got some.
 pub struct Loan {
-    memory: Mutex<Option<Lent>>,
+    state: Mutex<State>,
     length: usize,
+}
+
+enum State {
+    Here(Lent),
+    /// By this isolate.
+    Taken(Weak<dyn Owner>),
+    Gone,
 }
 
 /// What a loan is of.
 pub struct Lent {
     pub pointer: *mut u8,
-    pub length: usize,
+    length: usize,
     _pin: Box<dyn Send + Sync>,
 }
 
@@ -60,61 +69,128 @@ unsafe impl Send for Lent {}
 impl Loan {
     /// # Safety
     /// `pointer` must be valid for `length` bytes that nobody else uses, for as long as `pin` lives or until [`Loan::revoke`]
-    /// has returned true; when it has returned false, until those who have taken the memory are done with it.
+    /// has returned; where that names an isolate, until the isolate is gone.
     pub unsafe fn new(pointer: *mut u8, length: usize, pin: Box<dyn Send + Sync>) -> Self {
-        Self { memory: Mutex::new(Some(Lent { pointer, length, _pin: pin })), length }
+        Self { state: Mutex::new(State::Here(Lent { pointer, length, _pin: pin })), length }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Lent>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody reads the memory any more, or takes it. The isolate that has it.
+    pub fn revoke(&self) -> Option<Arc<dyn Owner>> {
+        let before = std::mem::replace(&mut *self.lock(), State::Gone);
+        match before {
+            State::Taken(holder) => holder.upgrade(),
+            State::Here(_) | State::Gone => None,
+        }
+    }
+}
+
+/// The use of a loan. What nobody has taken goes back with it.
+pub struct Lease(Arc<Loan>);
+
+impl Lease {
+    pub fn new(loan: Arc<Loan>) -> Self {
+        Self(loan)
     }
 
     fn read<T>(&self, reader: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let memory = self.lock();
-        let lent = memory.as_ref()?;
+        let state = self.0.lock();
+        let State::Here(lent) = &*state else { return None };
         // SAFETY: the memory is valid, since the loan is neither revoked nor taken, and stays so under the lock; nobody writes.
         Some(reader(unsafe { std::slice::from_raw_parts(lent.pointer, lent.length) }))
     }
 
     /// The memory, for an engine. `None` when it is gone.
-    pub fn take(&self) -> Option<Lent> {
-        self.lock().take()
-    }
-
-    /// Nobody reads the memory any more, or takes it. False when somebody has taken it before.
-    pub fn revoke(&self) -> bool {
-        self.take().is_some()
+    pub fn take(self, holder: Weak<dyn Owner>) -> Option<Lent> {
+        let mut state = self.0.lock();
+        match std::mem::replace(&mut *state, State::Gone) {
+            State::Here(lent) => {
+                *state = State::Taken(holder);
+                Some(lent)
+            }
+            before => {
+                *state = before;
+                None
+            }
+        }
     }
 }
 
-impl std::fmt::Debug for Loan {
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if matches!(*state, State::Here(_)) {
+            let unused = std::mem::replace(&mut *state, State::Gone);
+            // Whoever is told of the pin's end may look at the loan.
+            drop(state);
+            drop(unused);
+        }
+    }
+}
+
+impl std::fmt::Debug for Lease {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Loan({} bytes)", self.length)
+        write!(formatter, "Lease({} bytes)", self.0.length)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Bytes, Loan};
-    use std::sync::Arc;
+    use super::{Bytes, Lease, Loan};
+    use crate::value::Owner;
+    use std::any::Any;
+    use std::sync::{Arc, Weak};
 
-    fn loan() -> Loan {
+    struct Holder;
+
+    impl Owner for Holder {
+        fn id(&self) -> u64 {
+            1
+        }
+
+        fn release(&self, _slot: u32) {}
+
+        fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+            self
+        }
+    }
+
+    fn loan(pin: Arc<()>) -> Arc<Loan> {
         let mut bytes = vec![7_u8; 16].into_boxed_slice();
         // SAFETY: the box keeps its memory where it is, and lives as long as the loan.
-        unsafe { Loan::new(bytes.as_mut_ptr(), bytes.len(), Box::new(bytes)) }
+        Arc::new(unsafe { Loan::new(bytes.as_mut_ptr(), bytes.len(), Box::new((bytes, pin))) })
     }
 
     #[test]
-    fn is_read_until_it_is_taken_or_revoked() {
-        let lent = Arc::new(loan());
-        let bytes = Bytes::Lent(Arc::clone(&lent));
+    fn is_read_until_it_is_revoked() {
+        let loan = loan(Arc::default());
+        let bytes = Bytes::Lent(Arc::new(Lease::new(Arc::clone(&loan))));
         assert_eq!(bytes.len(), 16);
         assert_eq!(bytes.read(<[u8]>::to_vec), Some(vec![7; 16]));
-        assert!(lent.revoke());
+        assert!(loan.revoke().is_none());
         assert_eq!(bytes.read(<[u8]>::len), None);
-        assert!(lent.take().is_none());
-        let lent = loan();
-        assert_eq!(lent.take().map(|lent| lent.length), Some(16));
-        assert!(!lent.revoke());
+    }
+
+    #[test]
+    fn names_who_has_taken_it() {
+        let holder: Arc<dyn Owner> = Arc::new(Holder);
+        let loan = loan(Arc::default());
+        let lent = Lease::new(Arc::clone(&loan)).take(Arc::downgrade(&holder));
+        assert!(lent.is_some());
+        assert!(loan.revoke().is_some_and(|named| Arc::ptr_eq(&named, &holder)));
+        let nobody: Weak<dyn Owner> = Weak::<Holder>::new();
+        assert!(Lease::new(loan).take(nobody).is_none());
+    }
+
+    #[test]
+    fn goes_back_where_nobody_takes_it() {
+        let pin = Arc::new(());
+        let loan = loan(Arc::clone(&pin));
+        drop(Bytes::Lent(Arc::new(Lease::new(Arc::clone(&loan)))));
+        assert_eq!(Arc::strong_count(&pin), 1);
+        assert!(loan.revoke().is_none());
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub use answer::{Answer, Nobody, Reply, Settlement, Wake};
 pub use budget::{Budget, Charge};
-pub use bytes::{Bytes, Lent, Loan};
+pub use bytes::{Bytes, Lease, Lent, Loan};
 pub use chain::Chain;
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};

@@ -135,7 +135,7 @@ function createPack(owned, reply, leaveLater) {
     }
     if (types.isArrayBuffer(value)) {
       const moves = (transferOut || transfer.includes(value)) && !isDetached(value);
-      return moves ? [TAG.MOVE, take([value]).get(value)] : packCopy(value, 0);
+      return moves ? take([value]).get(value) : packCopy(value, 0);
     }
     if (transferOut && ArrayBuffer.isView(value) && types.isArrayBuffer(value.buffer)) {
       transfer.push(value.buffer);
@@ -146,7 +146,7 @@ function createPack(owned, reply, leaveLater) {
     const { bytes, table } = serialize(value, alone({ ...hooks, transfer }));
     // What is listed is given away, also when nothing in the value refers to it.
     const taken = take([...new Set(transfer)]);
-    return [TAG.WIRE, bytes, table.map((/** @type {any} */ row) => (row[0] === TAG.MOVE ? [TAG.MOVE, taken.get(row[1])] : row))];
+    return [TAG.WIRE, bytes, table.map((/** @type {any} */ row) => (row[0] === TAG.MOVE ? taken.get(row[1]) : row))];
   }
 
   /** @param {SharedArrayBuffer} buffer */
