@@ -648,9 +648,10 @@ declare namespace ivm {
   /** What `new ExternalCopy` takes. */
   type ExternalCopyOptions = {
     /**
-     * ArrayBuffers to move into the copy: they are empty afterwards. On Node and Linux their memory stays where it is and is handed
-     * on, from 128 KiB on; elsewhere it is copied once. One that the host keeps, as Node does with the pool behind small Buffers and WebAssembly with its memory, is refused
-     * (`ERR_ISOLATE_TRANSFER`); on Node 20 and Deno the others in the list may be empty then.
+     * ArrayBuffers to move into the copy: they are empty afterwards. On Node on Linux the memory of large ones, from 128 KiB on, stays
+     * where it is and is handed on; elsewhere it is copied once. One that the host keeps, as Node does with the pool behind small
+     * Buffers and WebAssembly with its memory, is refused (`ERR_ISOLATE_TRANSFER`); on Node 20 and Deno the others in the list may
+     * be empty then.
      */
     transferList?: any[];
     /** Moves the value itself, an ArrayBuffer or the buffer of a view, into the copy, as `transferList` does. Default false. */
@@ -660,8 +661,8 @@ declare namespace ivm {
   /** What `ExternalCopy.copy` takes. */
   type ExternalCopyCopyOptions = ReleaseOptions & {
     /**
-     * Moves buffers out of the copy instead of copying them: it is of no use afterwards. Into an isolate they move without being
-     * copied; a host gets a copy of its own. Default false.
+     * Moves buffers out of the copy instead of copying them: it is of no use afterwards. A host gets copies all the same. Default
+     * false.
      */
     transferIn?: boolean;
   };
