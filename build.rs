@@ -25,12 +25,17 @@ fn main() {
         process::exit(1);
     }
     if target.contains("linux") {
-        // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap.rs`, those of the allocator
-        // in `native/malloc.rs`.
+        // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap.rs`, those of the stub
+        // caches in `engine/stub_cache.rs`, those of the allocator in `native/malloc.rs`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = ["_ZN2v88internal4Heap29NotifyDeserializationCompleteEv"];
+        let stub_cache = [
+            "_ZN2v88internal9StubCacheC1EPNS0_7IsolateE",
+            "_ZN2v88internal9StubCache10InitializeEv",
+            "_ZN2v88internal9StubCache5ClearEv",
+        ];
         let allocator = ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"];
-        for function in endings.into_iter().chain(heap).chain(allocator) {
+        for function in endings.into_iter().chain(heap).chain(stub_cache).chain(allocator) {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
         }
     }

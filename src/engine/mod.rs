@@ -16,6 +16,7 @@ mod seal;
 mod seat;
 mod snapshot;
 mod space;
+mod stub_cache;
 #[cfg(windows)]
 mod windows;
 
