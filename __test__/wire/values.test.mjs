@@ -210,6 +210,46 @@ test('reading runs no setter of a prototype', () => {
   assert.strictEqual(difference(many, received[1]), undefined);
 });
 
+test('numbers of objects are looked up in no prototype', () => {
+  const shared = { x: 1 };
+  const seen = [];
+  const cases = [
+    [[shared, [shared]], 0, { get: () => undefined, set(object) { Reflect.defineProperty(seen, seen.length, { value: object }); } }],
+    [[shared, [shared]], 0, { value: 7, writable: false }],
+    // The list is 0, the view's buffer 1, the view 2, the shared object 3.
+    [[Buffer.from('abc'), shared, [shared]], 1, { value: shared, writable: true }],
+  ];
+  for (const [value, key, descriptor] of cases) {
+    const expected = hex(write(value).bytes);
+    let bytes;
+    Object.defineProperty(Array.prototype, key, { ...descriptor, configurable: true });
+    try {
+      ({ bytes } = write(value));
+    } finally {
+      delete Array.prototype[key];
+    }
+    assert.strictEqual(hex(bytes), expected);
+  }
+  assert.strictEqual(seen.length, 0);
+});
+
+test('a replaced call of functions sees nothing of what is read', () => {
+  const { bytes } = write({ a: 1, b: { c: 2 } });
+  const { call } = Function.prototype;
+  let calls = 0;
+  let received;
+  Function.prototype.call = function count(self, ...args) {
+    calls += 1;
+    return Reflect.apply(this, self, args);
+  };
+  try {
+    received = read(bytes);
+  } finally {
+    Function.prototype.call = call;
+  }
+  assert.deepStrictEqual([calls, received], [0, { a: 1, b: { c: 2 } }]);
+});
+
 test('a property that cannot be assigned over is no obstacle', () => {
   const key = 'toString';
   const descriptor = Object.getOwnPropertyDescriptor(Object.prototype, key);

@@ -209,7 +209,7 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
             for entry in payload.table {
                 rows.push(write_entry(js, local, entry)?);
             }
-            let bytes = js.bytes(&payload.bytes, true)?;
+            let bytes = local.shelf.view(js, &payload.bytes)?;
             js.array(&[js.number(f64::from(tag::WIRE))?, bytes, js.array(&rows)?])
         }
         Value::Handle(handle) => write_handle(js, local, handle),
@@ -243,7 +243,7 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
 fn write_entry(js: Js<'_>, local: &Local, entry: Entry) -> JsResult<JsValue> {
     match entry {
         Entry::Value(value) => write_value(js, local, value),
-        Entry::Buffer(bytes) => match bytes.read(|bytes| js.bytes(bytes, false)) {
+        Entry::Buffer(bytes) => match bytes.read(|bytes| js.buffer(bytes)) {
             Some(bytes) => js.array(&[js.number(f64::from(tag::BUFFER))?, bytes?]),
             None => write_fault(js, local, Fault::environment_gone()),
         },

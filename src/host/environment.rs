@@ -14,6 +14,7 @@ use super::js::{Js, JsResult, JsValue};
 use super::memory::Adopted;
 use super::pins::Pins;
 use super::shared::{Event, Shared};
+use super::shelf::Shelf;
 use super::signal::Signal;
 use super::streams::{Kept, Origin};
 use super::{carrier, signal};
@@ -56,6 +57,7 @@ pub struct Local {
     pub(super) pins: Pins,
     pub(super) adopted: Adopted,
     pub(super) abortable: Abortable,
+    pub(super) shelf: Shelf,
     /// An async call was made in this turn.
     called: Cell<bool>,
     /// Isolates that were called since then, and sleep.
@@ -102,6 +104,7 @@ impl Local {
             called: Cell::new(false),
             untold: RefCell::default(),
             abortable: Abortable::default(),
+            shelf: Shelf::default(),
         }));
         signal::attach(js, local)?;
         Ok(local)

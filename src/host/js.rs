@@ -248,28 +248,36 @@ impl<'a> Js<'a> {
         Ok(length)
     }
 
-    /// A fresh `Uint8Array` with these contents, or the `ArrayBuffer` alone.
-    pub fn bytes(self, bytes: &[u8], as_view: bool) -> JsResult<JsValue> {
+    /// A fresh `ArrayBuffer` of zeros, and where its memory is.
+    pub fn empty_buffer(self, length: usize) -> JsResult<(JsValue, *mut u8)> {
         let mut data: *mut c_void = ptr::null_mut();
         let mut buffer = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_create_arraybuffer(self.env, bytes.len(), &raw mut data, &raw mut buffer) })?;
+        check!(unsafe { sys::napi_create_arraybuffer(self.env, length, &raw mut data, &raw mut buffer) })?;
+        Ok((buffer, data.cast()))
+    }
+
+    /// A fresh `ArrayBuffer` with these contents.
+    pub fn buffer(self, bytes: &[u8]) -> JsResult<JsValue> {
+        let (buffer, data) = self.empty_buffer(bytes.len())?;
         if !bytes.is_empty() {
             // SAFETY: the host has just made the buffer, `bytes.len()` long and seen by nobody else.
-            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len()) };
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
         }
-        if !as_view {
-            return Ok(buffer);
-        }
+        Ok(buffer)
+    }
+
+    /// A `Uint8Array` of a part of an `ArrayBuffer`, which must be as long.
+    pub fn view(self, buffer: JsValue, offset: usize, length: usize) -> JsResult<JsValue> {
         let mut view = ptr::null_mut();
-        // SAFETY: the view covers exactly the buffer.
+        // SAFETY: as in `type_of`; the host refuses what goes beyond the buffer.
         check!(unsafe {
             sys::napi_create_typedarray(
                 self.env,
                 sys::TypedarrayType::uint8_array,
-                bytes.len(),
+                length,
                 buffer,
-                0,
+                offset,
                 &raw mut view,
             )
         })?;

@@ -14,6 +14,7 @@ mod pressure;
 mod process;
 mod share;
 mod shared;
+mod shelf;
 mod signal;
 mod spare;
 mod streams;

@@ -62,6 +62,16 @@ const WEIGHT = Object.freeze({ OBJECT: 64, VIEW: 128, REGEXP: 512, ERROR: 256, D
  */
 const list = () => Object.setPrototypeOf([], null);
 
+/** So many objects find a place in an array that is made with it; most values have no more. */
+const FEW = 8;
+
+/** @param {unknown[]} few */
+function longer(few) {
+  const objects = list();
+  for (let index = 0; index < FEW; index++) objects[index] = few[index];
+  return objects;
+}
+
 /** Stands for an object that has a number and does not exist yet. */
 const UNFINISHED = Object.freeze({});
 
@@ -76,8 +86,8 @@ class LeafReader extends Source {
     super(bytes);
     this.table = table;
     this.hooks = hooks;
-    /** By number. @type {unknown[]} */
-    this.objects = list();
+    /** By number. What is there can be assigned to without a look at prototypes. @type {unknown[]} */
+    this.objects = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
     this.count = 0;
     this.reserved = 0;
     /** Of the regular expressions so far. */
@@ -97,6 +107,7 @@ class LeafReader extends Source {
    * @returns {T} the same, numbered
    */
   register(object) {
+    if (this.count === FEW) this.objects = longer(this.objects);
     this.objects[this.count++] = object;
     this.weight += WEIGHT.OBJECT;
     return object;

@@ -47,13 +47,18 @@ const flagGetters = [
   { bit: REGEXP_FLAG.v, isSet: regexpGetter('unicodeSets') },
 ];
 
+/** So many objects are found sooner by looking at each than in a map, which most values never need. */
+const FEW = 8;
+
 class LeafWriter extends Sink {
   /** @param {WriteHooks} hooks */
   constructor(hooks) {
     super(hooks.maxBytes ?? Infinity);
     this.hooks = hooks;
-    /** Numbers of the objects written so far, as V8 gives them. @type {Map<object, number>} */
-    this.ids = new Map();
+    /** The first objects written, by their numbers, which V8 gives in this order. What is there hides what prototypes have. @type {unknown[]} */
+    this.first = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
+    /** Numbers of those after them. @type {Map<object, number> | undefined} */
+    this.ids = undefined;
     this.nextId = 0;
     /** @type {unknown[]} */
     this.table = [];
@@ -67,8 +72,12 @@ class LeafWriter extends Sink {
    * @param {object} object
    */
   reference(object) {
-    const id = this.ids.get(object);
-    if (id === undefined) return false;
+    let id = this.ids?.get(object);
+    if (id === undefined) {
+      id = Math.min(this.nextId, FEW) - 1;
+      while (id >= 0 && this.first[id] !== object) id -= 1;
+      if (id < 0) return false;
+    }
     this.byte(TAG.OBJECT_REFERENCE);
     this.varint(id);
     return true;
@@ -76,7 +85,9 @@ class LeafWriter extends Sink {
 
   /** @param {object} object */
   register(object) {
-    this.ids.set(object, this.nextId++);
+    if (this.nextId < FEW) this.first[this.nextId] = object;
+    else (this.ids ??= new Map()).set(object, this.nextId);
+    this.nextId++;
   }
 
   /** @param {unknown} carrier @returns {number} its index */

@@ -75,8 +75,8 @@ class Reader extends PropertyReader {
     // As in the writer.
     this.outside = 0;
     this.room = Math.min(RECURSION_LEVELS, this.maxDepth);
-    /** @type {Frame[]} */
-    this.aside = list();
+    /** What the current run put aside, innermost first. @type {Frame[] | undefined} */
+    this.aside = undefined;
     /** What was put aside, innermost last. @type {Frame[] | undefined} */
     this.stack = undefined;
     /** The value, once all of it is read. @type {any} */
@@ -125,8 +125,9 @@ class Reader extends PropertyReader {
    */
   deep(stack) {
     for (;;) {
-      for (let index = this.aside.length - 1; index >= 0; index--) stack[stack.length] = this.aside[index];
-      this.aside.length = 0;
+      const aside = (this.aside ??= list());
+      for (let index = aside.length - 1; index >= 0; index--) stack[stack.length] = aside[index];
+      aside.length = 0;
       if (stack.length === 0) return true;
       if (this.isInterrupted) return false;
       const frame = stack[stack.length - 1];
@@ -186,7 +187,8 @@ class Reader extends PropertyReader {
    * @param {any[]} pairs
    */
   putAside(kind, target, waiting, key, index, length, pairs) {
-    this.aside[this.aside.length] = { kind, target, waiting, key, index, length, pairs };
+    const aside = (this.aside ??= list());
+    aside[aside.length] = { kind, target, waiting, key, index, length, pairs };
     return PUT_ASIDE;
   }
 

@@ -31,11 +31,33 @@ const HEAD = 10;
 const SMALLEST = 16_384;
 /** A larger scratch buffer is not kept. */
 const LARGEST_KEPT = 1_048_576;
+/** Values of up to this many bytes are parts of one array, whose making takes as long as writing such a value. */
+const SMALL = 2048;
+const SHELF = 65_536;
 
 /** @param {number} size */
 function allocate(size) {
   const bytes = new Uint8Array(size);
   return { bytes, data: new DataView(bytes.buffer) };
+}
+
+/** Where small values are kept, one behind the other; nothing is written over. */
+let shelf = new Uint8Array(0);
+let shelved = 0;
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} length of what is to be kept, up to SMALL
+ */
+function shelve(bytes, length) {
+  if (shelved + length > shelf.length) {
+    shelf = new Uint8Array(SHELF);
+    shelved = 0;
+  }
+  const start = shelved;
+  shelved += length;
+  for (let index = 0; index < length; index++) shelf[start + index] = bytes[index];
+  return subarray(shelf, start, shelved);
 }
 
 /** @type {ReturnType<typeof allocate> | null} null while a serialization has it */
@@ -62,10 +84,10 @@ class Sink {
   /** The bytes written; the last call but `release`. */
   take() {
     this.require(0);
+    const { bytes, position } = this;
+    if (position <= SMALL) return shelve(bytes, position);
     // A scratch buffer that is not used again need not be copied.
-    return this.bytes.length > LARGEST_KEPT
-      ? subarray(this.bytes, 0, this.position)
-      : copyOf(this.bytes, 0, this.position);
+    return bytes.length > LARGEST_KEPT ? subarray(bytes, 0, position) : copyOf(bytes, 0, position);
   }
 
   /**

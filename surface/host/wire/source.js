@@ -27,6 +27,10 @@ const NAMES = 1024;
 /** Names seen, by hash; a miss replaces. @type {string[]} */
 const names = Array.from({ length: NAMES }, () => '');
 
+/** Where doubles are put together: a view of all the bytes would take longer to make than most values to read. */
+const doubleBytes = new Uint8Array(8);
+const double = new DataView(doubleBytes.buffer);
+
 class Source {
   /** @param {Uint8Array} bytes */
   constructor(bytes) {
@@ -34,8 +38,6 @@ class Source {
     this.position = 0;
     this.end = bytes.length;
     this.version = 0;
-    /** @type {DataView | undefined} */
-    this.data = undefined;
   }
 
   header() {
@@ -101,10 +103,9 @@ class Source {
 
   double() {
     this.require(8);
-    this.data ??= new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength);
-    const value = this.data.getFloat64(this.position, true);
-    this.position += 8;
-    return value;
+    const { bytes } = this;
+    for (let index = 0; index < 8; index++) doubleBytes[index] = bytes[this.position++];
+    return double.getFloat64(0, true);
   }
 
   bigint() {

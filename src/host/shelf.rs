@@ -1,0 +1,58 @@
+//! Where the bytes of small values lie until the surface has read them: parts of one buffer, one behind the other. A host takes longer to
+//! make a buffer than to read such a value.
+
+use std::cell::Cell;
+
+use napi::sys;
+
+use super::js::{Js, JsResult, JsValue};
+
+/// Bytes of the buffer, and of what counts as small.
+const SIZE: usize = 64 << 10;
+const SMALL: usize = 2 << 10;
+
+/// The buffer of an environment that has room left.
+#[derive(Default)]
+pub struct Shelf(Cell<Option<Board>>);
+
+#[derive(Clone, Copy)]
+struct Board {
+    buffer: sys::napi_ref,
+    used: usize,
+}
+
+impl Shelf {
+    /// A `Uint8Array` with these contents. It may be part of a larger buffer: only the surface may see it.
+    pub fn view(&self, js: Js<'_>, bytes: &[u8]) -> JsResult<JsValue> {
+        if bytes.len() > SMALL {
+            return js.view(js.buffer(bytes)?, 0, bytes.len());
+        }
+        let (buffer, data, used) = self.room_for(js, bytes.len())?;
+        // SAFETY: there is room behind what is used, where nobody has looked yet, in memory whose address the host has just told; no
+        // JavaScript has run since.
+        unsafe { data.add(used).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        js.view(buffer, used, bytes.len())
+    }
+
+    /// A buffer, its memory, and where in it is room for `length` bytes, which is taken.
+    fn room_for(&self, js: Js<'_>, length: usize) -> JsResult<(JsValue, *mut u8, usize)> {
+        let board = self.0.get();
+        if let Some(Board { buffer: reference, used }) = board
+            && used + length <= SIZE
+        {
+            let buffer = js.dereference(reference)?;
+            let (data, size) = js.buffer_memory(buffer)?;
+            // A host whose built-ins were replaced can have moved it away.
+            if size == SIZE {
+                self.0.set(Some(Board { buffer: reference, used: used + length }));
+                return Ok((buffer, data, used));
+            }
+        }
+        let (buffer, data) = js.empty_buffer(SIZE)?;
+        self.0.set(Some(Board { buffer: js.reference(buffer)?, used: length }));
+        if let Some(full) = board {
+            js.delete_reference(full.buffer);
+        }
+        Ok((buffer, data, 0))
+    }
+}
