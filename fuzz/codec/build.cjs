@@ -84,7 +84,8 @@ function build(bytes) {
     const kind = Array.isArray(object) && key <= '9' ? 11 : below(12);
     if (kind === 0) define(object, key, { enumerable: false, value: value(depth + 1) });
     else if (kind === 1) define(object, key, { get: () => key });
-    else if (kind === 2) define(object, key, { get() { delete object[text()]; return 1; } });
+    // An array's length cannot be deleted, which is an error in strict code only.
+    else if (kind === 2) define(object, key, { get() { Reflect.deleteProperty(object, text()); return 1; } });
     else if (kind === 3) define(object, key, { get() { define(object, 'late', { writable: true, value: 5 }); return 2; } });
     else if (kind === 4 && Array.isArray(object)) define(object, key, { get() { object.length = Math.min(object.length, 1); return 3; } });
     else define(object, key, { writable: true, value: value(depth + 1) });

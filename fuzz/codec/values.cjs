@@ -8,7 +8,8 @@
 //   cost more than it is worth);
 // - paths of the host are hidden in the stacks of errors (none here has frames);
 // - the codec does not recurse, but V8 does, in hosts and in guests: how deep a value may nest depends on who reads or writes it and on
-//   how much is left of the stack (none here nests so deep that it matters).
+//   how much is left of the stack (none here nests so deep that it matters);
+// - a thread has 4,096 resizable buffers from guests at most, and here few turns in which those of earlier values are collected.
 
 const assert = require('node:assert');
 const v8 = require('node:v8');
@@ -49,6 +50,9 @@ function outcomeOf(run) {
   }
 }
 
+/** What is said where a thread has as many resizable buffers as it may. */
+const FULL = /more resizable buffers than a host has room for/;
+
 const MOST_USES = 2000;
 let uses = 0;
 let isolate;
@@ -80,6 +84,7 @@ function checkValue(ivm, bytes) {
   const through = outcomeOf(() => echo.applySync(undefined, [build(bytes)], OPTIONS));
   const out = outcomeOf(() => make.applySync(undefined, [bytes], OPTIONS));
   if (expected === undefined) {
+    if (FULL.test(through.thrown?.message)) return;
     assert.strictEqual('thrown' in through, 'thrown' in out, 'only one side refuses');
     if ('value' in through) agree(through, out, 'through a guest and out of one');
   } else {
@@ -90,16 +95,17 @@ function checkValue(ivm, bytes) {
 }
 
 function agree(expected, actual, what) {
+  if (FULL.test(actual.thrown?.message)) return;
   if ('thrown' in expected) {
     assert.ok('thrown' in actual, `${what}: only V8 refuses: ${expected.thrown}`);
     assert.match(String(actual.thrown?.message), /could not be cloned\.|Unsupported type|non-transferable/, `${what}: ${actual.thrown?.stack}`);
     return;
   }
-  if ('thrown' in actual) throw new Error(`${what}: only V8 takes it`, { cause: actual.thrown });
+  if ('thrown' in actual) assert.fail(`${what}: only V8 takes it: ${actual.thrown?.stack}`);
   assert.strictEqual(difference(expected.value, actual.value), undefined, what);
 }
 
 /** What a value must not change. */
 const pollution = () => [Object.prototype, Array.prototype, Map.prototype, Error.prototype, Function.prototype].map((prototype) => Reflect.ownKeys(prototype).length);
 
-module.exports = { checkValue, hostVersion, outcomeOf, pollution };
+module.exports = { checkValue, FULL, hostVersion, outcomeOf, pollution };
