@@ -3,6 +3,7 @@
 
 mod abort;
 mod allocator;
+pub mod background;
 mod blob;
 mod heap;
 mod icu;
@@ -60,9 +61,10 @@ pub fn version() -> &'static str {
     v8::V8::get_version()
 }
 
-/// Whether the process has address space for another isolate, and for V8 if that has yet to start. V8 would end the process.
-pub fn has_room() -> bool {
-    space::has_room(ENGINE.get().is_none())
+/// Whether the process has address space for another isolate beside those `alive`, and for V8 if that has yet to start. V8 would
+/// end the process.
+pub fn has_room(alive: u64) -> bool {
+    space::has_room(ENGINE.get().is_none(), alive)
 }
 
 /// Guests have `gc()`. Only counts before the engine starts.

@@ -1,7 +1,7 @@
 //! Address space that buffers reserve for what they may become. It costs no memory, but a process has only so much of it, and the
 //! system's list of its parts is limited as well: whoever uses up one or the other takes it from the host.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use crate::value::{Budget, Charge};
@@ -52,21 +52,25 @@ const FOR_ISOLATE: usize = 1 << 30;
 /// Parts of the address space that are to be left to the host. An isolate takes eight.
 const PARTS: usize = 1 << 10;
 
-/// Finding out takes a while, so it is done for each so many isolates only, as long as there is room.
-const INTERVAL: usize = 16;
+/// Finding out takes as long as making an isolate. As long as there is room, it is done again when so many isolates more live
+/// than the last time, and after so many were made, whatever became of them: the host takes parts, too.
+const MORE_ALIVE: u64 = 16;
+const MORE_MADE: usize = 256;
 
-static LOOKS: AtomicUsize = AtomicUsize::new(1);
+static MADE: AtomicUsize = AtomicUsize::new(1);
+static NEXT_ALIVE: AtomicU64 = AtomicU64::new(MORE_ALIVE);
 static CROWDED: AtomicBool = AtomicBool::new(false);
 
-/// The process has address space for another isolate, as far as can be told. V8 ends the process when it gets none.
-pub fn has_room(is_first: bool) -> bool {
-    is_free(if is_first { FOR_ENGINE + FOR_ISOLATE } else { FOR_ISOLATE }) && has_parts()
+/// The process has address space for another isolate beside those `alive`, as far as can be told. V8 ends the process when it gets none.
+pub fn has_room(is_first: bool, alive: u64) -> bool {
+    is_free(if is_first { FOR_ENGINE + FOR_ISOLATE } else { FOR_ISOLATE }) && has_parts(alive)
 }
 
-fn has_parts() -> bool {
-    let look = LOOKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(INTERVAL);
-    if look || CROWDED.load(Ordering::Relaxed) {
+fn has_parts(alive: u64) -> bool {
+    let many = MADE.fetch_add(1, Ordering::Relaxed).is_multiple_of(MORE_MADE);
+    if many || alive >= NEXT_ALIVE.load(Ordering::Relaxed) || CROWDED.load(Ordering::Relaxed) {
         CROWDED.store(!can_split(PARTS), Ordering::Relaxed);
+        NEXT_ALIVE.store(alive + MORE_ALIVE, Ordering::Relaxed);
     }
     !CROWDED.load(Ordering::Relaxed)
 }

@@ -12,7 +12,7 @@ use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
 use super::remote::{Remote, Whereabouts};
 use super::{Job, arrivals, author, burial, census, clock, entry, memory};
-use crate::engine::{self, Snapshot, TaskSink};
+use crate::engine::{self, Snapshot, TaskSink, background};
 use crate::native;
 use crate::value::{Fault, Nobody, Value, spin};
 
@@ -107,11 +107,12 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
             }
         }
     }
+    background::set(remote.spare.is_one());
     CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
     let _budgets = engine::draw_on(&remote.budget, &remote.space);
     let _portion = native::draw_on(remote.ration.as_ref());
-    if body.is_none() && !engine::has_room() {
+    if body.is_none() && !engine::has_room(census::alive()) {
         remote.stop(Stop::Memory);
         return remote.give_up("There is no address space for another isolate");
     }
@@ -124,6 +125,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     }
     let body = body.or_else(|| make(&remote).map(Box::new));
     remote.has_arrived();
+    background::set(false);
     if let Some(body) = body {
         serve(&remote, body);
     }
@@ -156,6 +158,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
         };
         if ended {
             drop(sitting);
+            background::set(true);
             remote.give_way();
             return end(remote, *body);
         }
