@@ -28,7 +28,7 @@ export const programs = [
   { name: 'the way to the host by a stack', code: 'Error.prepareStackTrace = (e, frames) => frames; try { fail(); } catch (e) { const s = e.stack; return Array.isArray(s) ? s.map((f) => typeof f.getThis?.()) : typeof s }', ends: 'value "string"' },
   { name: 'the way to the host by a promise', code: 'const p = later(); return [p instanceof Promise, p?.constructor === Promise]', ends: 'value [true,true]', sandbox: 'value [false,false]' },
   { name: 'console floods', code: 'if (typeof console === "undefined") for (;;); for (;;) console.log("x".repeat(1000));', peak: 128 },
-  { name: 'console floods of large entries', code: 'if (typeof console === "undefined") for (;;); const s = "x".repeat(2 ** 22); for (;;) console.log(s, s, [s]);', peak: 200, timeout: 100 },
+  { name: 'console floods of large entries', code: 'if (typeof console === "undefined") for (;;); const s = "x".repeat(2 ** 22); for (;;) console.log(s, s, [s]);', peak: 200, timeout: 100, ends: ['timeout', 'unresponsive'], sandbox: 'timeout' },
   { name: 'console with hostile values', code: 'if (typeof console === "undefined") for (;;); console.log({ toJSON() { for (;;); } });', ends: 'value undefined', sandbox: 'timeout' },
   { name: 'console with a replaced JSON', code: '(0, eval)("this").JSON = { stringify() { for (;;); } }; if (typeof console !== "undefined") console.log({ a: 1 }); return 1', ends: 'value 1' },
   { name: 'console with deep values', code: 'let o = {}; for (let i = 0; i < 1e5; i++) o = { o }; if (typeof console !== "undefined") console.log(o); return 1', ends: 'value 1', timeout: 1_000 },

@@ -4,7 +4,7 @@ export const group = 'promises';
 export const defaults = { ends: 'timeout' };
 
 export const programs = [
-  { name: 'microtasks', code: 'const f = () => Promise.resolve().then(f); f(); return new Promise(() => {})', promised: true },
+  { name: 'microtasks', code: 'const f = () => Promise.resolve().then(f); f(); return new Promise(() => {})', promised: true, ends: ['timeout', 'memory'] },
   { name: 'microtasks without a promise to wait for', code: 'const f = () => { Promise.resolve().then(f); }; f(); return 1', sandbox: 'value 1' },
   { name: 'queueMicrotask where there is one', code: 'const f = () => { ((0, eval)("this").queueMicrotask ?? ((g) => Promise.resolve().then(g)))(f); }; f(); return 1', sandbox: 'value 1' },
   { name: 'await in a loop', code: 'for (;;) await 0;', async: true },
