@@ -29,11 +29,12 @@ mod linux {
     /// Whether what this thread does from now on is such work.
     pub fn set(background: bool) {
         let before = match POLICY.get() {
-            Policy::Unknown => {
-                // SAFETY: asks about this thread.
-                let normal = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
-                if normal { Policy::Normal } else { Policy::Fixed }
-            }
+            Policy::Unknown => match policy_of(0) {
+                libc::SCHED_OTHER => Policy::Normal,
+                // Started by a thread that was doing such work.
+                libc::SCHED_BATCH if policy_of(std::process::id().cast_signed()) == libc::SCHED_OTHER => Policy::Batch,
+                _ => Policy::Fixed,
+            },
             known => known,
         };
         let after = match before {
@@ -43,6 +44,12 @@ mod linux {
             same => same,
         };
         POLICY.set(after);
+    }
+
+    /// Of a thread by its number, of this one by 0. The process' first thread has its number.
+    fn policy_of(thread: libc::pid_t) -> libc::c_int {
+        // SAFETY: only asks.
+        unsafe { libc::sched_getscheduler(thread) }
     }
 
     fn choose(number: libc::c_int, policy: Policy) -> Policy {
@@ -56,21 +63,32 @@ mod linux {
     mod tests {
         use std::thread;
 
-        fn policy() -> libc::c_int {
-            // SAFETY: asks about this thread.
-            unsafe { libc::sched_getscheduler(0) }
-        }
+        use super::policy_of;
 
         #[test]
         fn goes_to_the_background_and_back() {
             let seen = thread::spawn(|| {
                 [true, true, false, false, true].map(|background| {
                     super::set(background);
-                    policy()
+                    policy_of(0)
                 })
             });
             let (batch, normal) = (libc::SCHED_BATCH, libc::SCHED_OTHER);
             assert_eq!(seen.join().unwrap(), [batch, batch, normal, normal, batch]);
+        }
+
+        #[test]
+        fn a_thread_that_is_started_in_the_background_leaves_it() {
+            let start = || {
+                super::set(true);
+                let started = thread::spawn(|| {
+                    let before = policy_of(0);
+                    super::set(false);
+                    [before, policy_of(0)]
+                });
+                started.join().unwrap()
+            };
+            assert_eq!(thread::spawn(start).join().unwrap(), [libc::SCHED_BATCH, libc::SCHED_OTHER]);
         }
 
         #[test]
@@ -82,7 +100,7 @@ mod linux {
                 assert_eq!(done, 0);
                 [true, false].map(|background| {
                     super::set(background);
-                    policy()
+                    policy_of(0)
                 })
             });
             assert_eq!(seen.join().unwrap(), [libc::SCHED_IDLE; 2]);

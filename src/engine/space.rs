@@ -1,8 +1,8 @@
 //! Address space that buffers reserve for what they may become. It costs no memory, but a process has only so much of it, and the
 //! system's list of its parts is limited as well: whoever uses up one or the other takes it from the host.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::value::{Budget, Charge};
 
@@ -53,13 +53,25 @@ const FOR_ISOLATE: usize = 1 << 30;
 const PARTS: usize = 1 << 10;
 
 /// Finding out takes as long as making an isolate. As long as there is room, it is done again when so many isolates more live
-/// than the last time, and after so many were made, whatever became of them: the host takes parts, too.
+/// than the fewest since, and after so many were made, whatever became of them. In between there is room for these, and for
+/// some of what others take.
 const MORE_ALIVE: u64 = 16;
-const MORE_MADE: usize = 256;
+const MORE_MADE: u32 = 64;
 
-static MADE: AtomicUsize = AtomicUsize::new(1);
-static NEXT_ALIVE: AtomicU64 = AtomicU64::new(MORE_ALIVE);
-static CROWDED: AtomicBool = AtomicBool::new(false);
+/// Where there is none, it is looked again this late: looking takes parts, too.
+const CROWDED: Duration = Duration::from_millis(10);
+
+/// What is known of the parts that are left.
+struct Parts {
+    /// Isolates made since somebody looked.
+    made: u32,
+    /// Somebody looks again when so many live.
+    mark: u64,
+    /// There was no room at that time.
+    crowded: Option<Instant>,
+}
+
+static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, crowded: None });
 
 /// The process has address space for another isolate beside those `alive`, as far as can be told. V8 ends the process when it gets none.
 pub fn has_room(is_first: bool, alive: u64) -> bool {
@@ -67,12 +79,18 @@ pub fn has_room(is_first: bool, alive: u64) -> bool {
 }
 
 fn has_parts(alive: u64) -> bool {
-    let many = MADE.fetch_add(1, Ordering::Relaxed).is_multiple_of(MORE_MADE);
-    if many || alive >= NEXT_ALIVE.load(Ordering::Relaxed) || CROWDED.load(Ordering::Relaxed) {
-        CROWDED.store(!can_split(PARTS), Ordering::Relaxed);
-        NEXT_ALIVE.store(alive + MORE_ALIVE, Ordering::Relaxed);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.made += 1;
+    let look = match known.crowded {
+        Some(since) => since.elapsed() >= CROWDED,
+        None => known.made >= MORE_MADE || alive >= known.mark,
+    };
+    if look {
+        let crowded = (!can_split(PARTS)).then(Instant::now);
+        *known = Parts { made: 0, mark: u64::MAX, crowded };
     }
-    !CROWDED.load(Ordering::Relaxed)
+    known.mark = known.mark.min(alive + MORE_ALIVE);
+    known.crowded.is_none()
 }
 
 #[cfg(unix)]
