@@ -1,6 +1,7 @@
-// What a library takes of a process of its own: `node --expose-gc --no-node-snapshot bench/footprint.mjs <library>` prints it as JSON.
+// What a library takes of a process of its own: `node --expose-gc --no-node-snapshot bench/footprint.mjs <library> idle|cycles` prints
+// as JSON what isolates that do nothing take, or what many life cycles leave behind.
 
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from './libraries.mjs';
 import lifecycles from './lifecycles.mjs';
@@ -10,8 +11,10 @@ const MANY_IDLE = 1_000;
 const CYCLES = 200;
 /** After the last call. */
 const QUIET_MS = 2_000;
+/** Only Linux tells of threads. */
+const TASKS = '/proc/self/task';
 
-const [library] = process.argv.slice(2);
+const [library, part] = process.argv.slice(2);
 
 const settle = async () => {
   globalThis.gc();
@@ -19,42 +22,52 @@ const settle = async () => {
   globalThis.gc();
 };
 const resident = () => process.memoryUsage.rss();
-const threads = () => readdirSync('/proc/self/task').length;
+const threads = () => (existsSync(TASKS) ? readdirSync(TASKS).length : undefined);
 
 const threadsBefore = threads();
 const start = performance.now();
 const ivm = load(library);
 const requireMs = performance.now() - start;
 
-/** Resident memory after many of one kind, less what there was after the first of them. */
-const grown = {};
-for (const { id, prepare } of lifecycles.filter(({ pauseMs }) => pauseMs === undefined)) {
-  const { run, end } = prepare(ivm);
-  for (let i = 0; i < 5; i += 1) await run();
+async function idle() {
+  const isolates = [];
+  const makeIdle = (count) => {
+    while (isolates.length < count) {
+      const isolate = new ivm.Isolate();
+      isolates.push([isolate, isolate.createContextSync()]);
+    }
+  };
+  makeIdle(5);
   await settle();
   const before = resident();
-  for (let i = 0; i < CYCLES; i += 1) await run();
-  grown[id] = resident() - before;
-  end();
+  makeIdle(IDLE + 5);
   await settle();
+  const perIsolate = (resident() - before) / IDLE;
+  makeIdle(MANY_IDLE);
+  await sleep(QUIET_MS);
+  const now = threads();
+  return { requireMs, perIsolate, ...(now !== undefined && { threads: now - threadsBefore }) };
 }
 
-const isolates = [];
-const makeIdle = (count) => {
-  while (isolates.length < count) {
-    const isolate = new ivm.Isolate();
-    isolates.push([isolate, isolate.createContextSync()]);
+/** Resident memory after many of one kind, less what there was after the first of them. */
+async function cycles() {
+  const grown = {};
+  for (const { id, prepare, pauseMs = 0 } of lifecycles) {
+    const { run, end } = prepare(ivm);
+    for (let i = 0; i < 5; i += 1) await run();
+    await settle();
+    const before = resident();
+    for (let i = 0; i < CYCLES; i += 1) {
+      await run();
+      if (pauseMs > 0) await sleep(pauseMs);
+    }
+    await settle();
+    grown[id] = resident() - before;
+    end();
   }
-};
-makeIdle(5);
-await settle();
-const before = resident();
-makeIdle(IDLE + 5);
-await settle();
-const perIsolate = (resident() - before) / IDLE;
+  return { grown };
+}
 
-makeIdle(MANY_IDLE);
-await sleep(QUIET_MS);
-console.log(JSON.stringify({ requireMs, perIsolate, threads: threads() - threadsBefore, grown }));
+console.log(JSON.stringify(await (part === 'idle' ? idle() : cycles())));
 // The rest of a thousand isolates is nobody's concern.
 process.exit(0);

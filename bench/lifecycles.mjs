@@ -1,5 +1,5 @@
 // From an isolate's making to its end: by hand, and by a sandbox. Each is measured back to back and with pauses, as a server's work
-// comes; a sandbox also without isolates that wait.
+// comes, with and without isolates that wait.
 
 import { withoutEnd } from './subjects.mjs';
 
@@ -10,18 +10,18 @@ const LONG_ROUNDS = 10;
 const CALLS = 10;
 const ONE_SHOT = { memoryLimit: 32, timeout: 30_000 };
 
-function lifeCycleSync(ivm) {
+function lifeCycleSync(ivm, options) {
   return () => {
-    const isolate = new ivm.Isolate();
+    const isolate = new ivm.Isolate(options);
     const result = isolate.createContextSync().evalSync('1+1');
     isolate.dispose();
     return result;
   };
 }
 
-function lifeCycle(ivm) {
+function lifeCycle(ivm, options) {
   return async () => {
-    const isolate = new ivm.Isolate();
+    const isolate = new ivm.Isolate(options);
     const context = await isolate.createContext();
     const result = await context.eval('1+1');
     isolate.dispose();
@@ -56,43 +56,25 @@ function byHand(ivm, { body, globals }) {
   };
 }
 
-const sandbox = (task, options) =>
-  withoutEnd((ivm) => (ivm.createSandbox ? bySandbox(ivm, task, options) : byHand(ivm, task)));
+/** isolated-vm's side is the same whether isolates wait or not. */
+const sandbox = (task) => (ivm, options) => (ivm.createSandbox ? bySandbox(ivm, task, options) : byHand(ivm, task));
 
 const cycles = [
-  {
-    id: 'life-cycle-sync',
-    title: '`new Isolate`, context, `evalSync`, dispose',
-    expected: 2,
-    prepare: withoutEnd(lifeCycleSync),
-  },
-  {
-    id: 'life-cycle',
-    title: '`new Isolate`, context, `eval`, dispose',
-    expected: 2,
-    prepare: withoutEnd(lifeCycle),
-  },
-  {
-    id: 'createSandbox',
-    title: "`createSandbox`, `execute('1 + 1')`",
-    expected: ONE_PLUS_ONE.expected,
-    prepare: sandbox(ONE_PLUS_ONE),
-  },
-  {
-    id: 'createSandbox-calls',
-    title: `\`createSandbox\`, ${CALLS} host calls`,
-    expected: HOST_CALLS.expected,
-    prepare: sandbox(HOST_CALLS),
-  },
-  {
-    id: 'createSandbox-cold',
-    title: "`createSandbox` with `warm: 0`, `execute('1 + 1')`",
-    expected: ONE_PLUS_ONE.expected,
-    prepare: sandbox(ONE_PLUS_ONE, { warm: 0 }),
-  },
+  { id: 'life-cycle-sync', title: '`new Isolate`, context, `evalSync`, dispose', expected: 2, make: lifeCycleSync },
+  { id: 'life-cycle', title: '`new Isolate`, context, `eval`, dispose', expected: 2, make: lifeCycle },
+  { id: 'createSandbox', title: "`createSandbox`, `execute('1 + 1')`", expected: ONE_PLUS_ONE.expected, make: sandbox(ONE_PLUS_ONE) },
+  { id: 'createSandbox-calls', title: `\`createSandbox\`, ${CALLS} host calls`, expected: HOST_CALLS.expected, make: sandbox(HOST_CALLS) },
 ];
 
-export default cycles.flatMap((cycle) => [
+const warm = cycles.map(({ make, ...cycle }) => ({ ...cycle, prepare: withoutEnd((ivm) => make(ivm)) }));
+const cold = cycles.map(({ make, id, title, expected }) => ({
+  id: `${id}-cold`,
+  title: `${title}, \`warm: 0\``,
+  expected,
+  prepare: withoutEnd((ivm) => make(ivm, { warm: 0 })),
+}));
+
+export default [...warm, ...cold].flatMap((cycle) => [
   { ...cycle, title: `${cycle.title}, back to back`, sampleMs: LONG_SAMPLE_MS, rounds: LONG_ROUNDS },
   { ...cycle, id: `${cycle.id}-paused`, title: `${cycle.title}, ${PAUSE_MS} ms apart`, pauseMs: PAUSE_MS },
 ]);

@@ -45,12 +45,12 @@ async function asyncLoop(run, times) {
   return performance.now() - start;
 }
 
-/** Only the runs are timed. */
+/** Only the runs are timed. What the last one leaves to be done is done within the sample, too. */
 async function pausedLoop(run, times, pauseMs) {
   let wall = 0;
   for (let i = 0; i < times; i += 1) {
-    await sleep(pauseMs);
     wall += await asyncLoop(run, 1);
+    await sleep(pauseMs);
   }
   return wall;
 }
@@ -102,14 +102,19 @@ function summary(samples) {
   };
 }
 
+/** A scenario may have a plan of its own, where that is not to be quick. */
+export function planOf({ sampleMs, rounds }, general) {
+  const isFull = general === plans.full;
+  return { ...general, ...(isFull && sampleMs && { sampleMs }), ...(isFull && rounds && { rounds }) };
+}
+
 /**
  * @param {Map<string, object>} libraries by name; ratios are the first one's to each other one's
  * @returns {Promise<object>} by library: milliseconds per call, and ratios of wall and processor time
  */
 export async function compare(scenario, libraries, general) {
-  const { pauseMs, sampleMs, rounds } = scenario;
-  const isFull = general === plans.full;
-  const plan = { ...general, ...(isFull && sampleMs && { sampleMs }), ...(isFull && rounds && { rounds }) };
+  const { pauseMs } = scenario;
+  const plan = planOf(scenario, general);
   const subjects = Array.from(libraries, ([name, ivm]) => ({ name, pauseMs, ...scenario.prepare(ivm), samples: [] }));
   try {
     for (const subject of subjects) await blaming(subject, () => warmUp(subject, scenario.expected, plan));

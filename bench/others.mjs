@@ -2,11 +2,16 @@
 // `bench/others.mjs <host>` prints JSON: for each task and way, the median of the milliseconds that one call takes.
 
 import vm from 'node:vm';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { load, loadQuickJs, OURS } from './libraries.mjs';
 
 const ROUNDS = 15;
 const SAMPLE_MS = 20;
+const WARM_UPS = 3;
+const SETTLE_MS = 2;
+const PAUSE_MS = 5;
+const PAUSED = `the same, ${PAUSE_MS} ms apart`;
 const FIB = 'const fib = (n) => (n < 2 ? n : fib(n - 1) + fib(n - 2)); fib(20)';
 const FIB_RESULT = 6_765;
 const CALLBACKS = 100;
@@ -71,13 +76,16 @@ const ways = {
   worker_threads: startWorker,
 };
 
+const once = (make) => async () => {
+  const place = make();
+  const result = await place.run('1 + 1');
+  await place.end();
+  return result === 2;
+};
+
 const tasks = {
-  'make a place, run `1 + 1`, end it': (make) => async () => {
-    const place = make();
-    const result = await place.run('1 + 1');
-    await place.end();
-    return result === 2;
-  },
+  'make a place, run `1 + 1`, end it, back to back': once,
+  [PAUSED]: once,
   'run `1 + 1`': (make) => {
     const place = make();
     return { run: async () => (await place.run('1 + 1')) === 2, end: place.end };
@@ -96,30 +104,41 @@ const tasks = {
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-async function sample(run, times) {
-  const start = performance.now();
-  for (let i = 0; i < times; i += 1) if (!(await run())) throw new Error('a wrong result');
-  return performance.now() - start;
+/** Pauses do not count. */
+async function sample(run, times, pauseMs = 0) {
+  let wall = 0;
+  for (let i = 0; i < times; i += 1) {
+    const start = performance.now();
+    if (!(await run())) throw new Error('a wrong result');
+    wall += performance.now() - start;
+    if (pauseMs > 0) await sleep(pauseMs);
+  }
+  return wall;
 }
 
-async function measure(task) {
+async function measure(task, pauseMs) {
   const subjects = [];
   for (const [name, make] of Object.entries(ways)) {
     const made = task(make);
     if (made === undefined) continue;
     const { run, end } = typeof made === 'function' ? { run: made, end() {} } : made;
     let times = 1;
-    while (await sample(run, times) < SAMPLE_MS / 2) times *= 2;
+    while (await sample(run, times, pauseMs) < SAMPLE_MS / 2) times *= 2;
+    // Until it is as fast as it becomes.
+    for (let i = 0; i < WARM_UPS; i += 1) await sample(run, times, pauseMs);
     subjects.push({ name, run, end, times, samples: [] });
   }
   for (let round = 0; round < ROUNDS; round += 1) {
-    for (const { run, times, samples } of subjects) samples.push((await sample(run, times)) / times);
+    for (const { run, times, samples } of round % 2 === 0 ? subjects : subjects.toReversed()) {
+      await sleep(SETTLE_MS);
+      samples.push((await sample(run, times, pauseMs)) / times);
+    }
   }
   for (const { end } of subjects) await end();
   return Object.fromEntries(subjects.map(({ name, samples }) => [name, median(samples)]));
 }
 
 const rows = {};
-for (const [title, task] of Object.entries(tasks)) rows[title] = await measure(task);
+for (const [title, task] of Object.entries(tasks)) rows[title] = await measure(task, title === PAUSED ? PAUSE_MS : 0);
 console.log(JSON.stringify(rows));
 process.exit(0);

@@ -19,9 +19,9 @@ export const line = ({ title, times }) =>
 
 export const row = (cells) => `| ${cells.join(' | ')} |`;
 
-function callsTable({ host, versions, cpus, platform, rounds, rows }) {
+function callsTable({ host, versions, cpus, cpu, platform, rows }) {
   return [
-    `${OURS} ${versions[OURS]} and ${PEER} ${versions[PEER]} on ${host}, ${platform}, ${cpus} CPUs, ${rounds} rounds:`,
+    `${OURS} ${versions[OURS]} and ${PEER} ${versions[PEER]} on ${host}, ${platform}, ${cpus} CPUs (${cpu}):`,
     '',
     row(['one call of', OURS, PEER, 'ratio', 'CPU ratio']),
     row(['---', '---:', '---:', '---:', '---:']),

@@ -1,7 +1,7 @@
 // The process that measures: `node --expose-gc --no-node-snapshot bench/run.mjs <options as JSON>`, started by index.mjs.
 
-import { arch, availableParallelism, platform } from 'node:os';
-import { compare, plans } from './measure.mjs';
+import { arch, availableParallelism, cpus, platform } from 'node:os';
+import { compare, planOf, plans } from './measure.mjs';
 import { load, OURS, PEER, version, VERSIONS } from './libraries.mjs';
 import { line, publishCalls } from './report.mjs';
 import { choose, scenarios } from './scenarios.mjs';
@@ -23,7 +23,7 @@ for (const scenario of chosen) {
   const { id, title } = scenario;
   try {
     const times = await compare(scenario, libraries, plan);
-    rows.push({ id, title, times });
+    rows.push({ id, title, rounds: planOf(scenario, plan).rounds, times });
     print(line(rows.at(-1)));
   } catch (error) {
     print([title, `failed: ${error.message}`]);
@@ -39,7 +39,7 @@ if (complete && !quick) {
     versions: { [OURS]: version(), [PEER]: VERSIONS[PEER] },
     platform: `${platform()} ${arch()}`,
     cpus: availableParallelism(),
-    rounds: plan.rounds,
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
     unit: 'ms per call',
     rows,
   });
