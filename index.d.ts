@@ -775,7 +775,7 @@ declare namespace ivm {
     /**
      * Isolates that wait for the next execution, ready to run its code, at most 64; 0 for none. Each serves one execution and ends with it.
      * They are made once there has been an execution, when it is over or waits for something, are shared by sandboxes of the same
-     * settings on one thread, and end after a minute of waiting. They do not keep the program running. Each takes some 1.4 MB, and
+     * settings on one thread, and end after a minute of waiting. They do not keep the program running. Each takes some 1.1 MB, and
      * what a `snapshot` holds. Default 1.
      */
     warm?: number;
