@@ -37,6 +37,8 @@ async function idle() {
       isolates.push([isolate, isolate.createContextSync()]);
     }
   };
+  // What asynchronous work starts is there, too.
+  await lifecycles.find(({ id }) => id === 'life-cycle').prepare(ivm).run();
   makeIdle(5);
   await settle();
   const before = resident();
