@@ -9,7 +9,8 @@
 // - paths of the host are hidden in the stacks of errors (none here has frames);
 // - the codec does not recurse, but V8 does, in hosts and in guests: how deep a value may nest depends on who reads or writes it and on
 //   how much is left of the stack (none here nests so deep that it matters);
-// - a thread has 4,096 resizable buffers from guests at most, and here few turns in which those of earlier values are collected.
+// - a thread has 4,096 resizable buffers from guests at most, and so much space for them, and here few turns in which those of earlier
+//   values are collected.
 
 const assert = require('node:assert');
 const v8 = require('node:v8');
