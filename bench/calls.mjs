@@ -116,6 +116,7 @@ export default [
     title: '`applySyncPromise`, in an async run',
     calls: PROMISED_CALLS,
     expected: PROMISED_CALLS,
+    uses: ['Reference'],
     prepare: inContext(({ ivm, isolate, context }) => {
       context.global.setSync('reference', new ivm.Reference(async () => 1));
       const loop = `for (let i = 0; i < ${PROMISED_CALLS}; i += 1) sum += reference.applySyncPromise(undefined, [])`;

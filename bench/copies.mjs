@@ -43,6 +43,7 @@ const transferOf = (megabytes) => ({
   id: `transfer-${megabytes}`,
   title: `${megabytes} MB \`ArrayBuffer\`, made and moved in (\`transferOut\`, \`transferIn\`)`,
   expected: megabytes * MEGABYTE,
+  uses: ['ExternalCopy'],
   prepare: transfer(megabytes),
 });
 

@@ -26,7 +26,7 @@ const threads = () => (existsSync(TASKS) ? readdirSync(TASKS).length : undefined
 
 const threadsBefore = threads();
 const start = performance.now();
-const ivm = load(library);
+const ivm = await load(library);
 const requireMs = performance.now() - start;
 
 async function idle() {

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { root, show } from '../scripts/process.mjs';
+import { asIsolatedVm } from './quickjs.mjs';
 
 export const OURS = 'isolated-v8';
 export const PEER = 'isolated-vm';
@@ -29,9 +30,15 @@ export async function fetchLibrary(name) {
 
 const requireFrom = (folder) => createRequire(join(folder, 'package.json'));
 
-/** One that has isolated-vm's API. */
-export const load = (name) => (name === OURS ? requireFrom(root)('./index.js') : requireFrom(folderOf(name))(name));
-
 export const loadQuickJs = () => requireFrom(folderOf(QUICKJS))(QUICKJS).getQuickJS();
 
-export const version = () => requireFrom(root)('./package.json').version;
+/** One with isolated-vm's API, or as much of it as there is. */
+export async function load(name) {
+  if (name === QUICKJS) return asIsolatedVm(await loadQuickJs());
+  return name === OURS ? requireFrom(root)('./index.js') : requireFrom(folderOf(name))(name);
+}
+
+/** What this package is compared with on a host. isolated-vm 7.0.1 has binaries for few of them. */
+export const peerOf = (host) => (['node24', 'node26'].includes(host) ? PEER : QUICKJS);
+
+export const versionOf = (name) => (name === OURS ? requireFrom(root)('./package.json').version : VERSIONS[name]);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { capture, root } from '../scripts/process.mjs';
 import { lineChart } from './chart.mjs';
 import lifecycles from './lifecycles.mjs';
-import { OURS, PEER, QUICKJS } from './libraries.mjs';
+import { OURS, peerOf, QUICKJS } from './libraries.mjs';
 import { publish, row, time } from './report.mjs';
 
 const LIMIT_MS = 300_000;
@@ -16,7 +16,6 @@ const COUNTS = [1, 10, 100, 1_000, 7_500, 10_000];
 const SMALL = 100;
 const REPEATS = 5;
 const MEGABYTE = 1_048_576;
-const chartsFolder = join(root, 'docs/charts');
 
 const tableOf = (title, head, rows) => [title, '', row(head), row(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(row)].join('\n');
 const middle = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
@@ -37,7 +36,8 @@ const isOk = (result) => {
 
 export async function footprint(host) {
   const both = [];
-  for (const library of [OURS, PEER]) {
+  const libraries = [OURS, peerOf(host.name)];
+  for (const library of libraries) {
     const [idle, cycles] = [await ask(host, FLAGS, 'footprint.mjs', [library, 'idle']), await ask(host, FLAGS, 'footprint.mjs', [library, 'cycles'])];
     if (![idle, cycles].every(isOk)) return false;
     both.push({ ...idle, ...cycles });
@@ -52,9 +52,9 @@ export async function footprint(host) {
       `${title}: more resident after 200`, megabytes(ours.grown[id]), megabytes(peer.grown[id]), '',
     ]),
   ];
-  const table = tableOf(`Each library in a process of its own, on ${host.name}:`, ['', OURS, PEER, 'ratio'], rows);
+  const table = tableOf(`Each library in a process of its own, on ${host.name}:`, ['', ...libraries, 'ratio'], rows);
   console.log(table);
-  publish(`footprint-${host.name}`, { [OURS]: ours, [PEER]: peer }, table);
+  publish(`footprint-${host.name}`, { [libraries[0]]: ours, [libraries[1]]: peer }, table);
   return true;
 }
 
@@ -66,9 +66,10 @@ const MEASURES = [
 ];
 
 export async function scale(host) {
-  const results = { [OURS]: {}, [PEER]: {} };
+  const libraries = [OURS, peerOf(host.name)];
+  const results = Object.fromEntries(libraries.map((library) => [library, {}]));
   for (const count of COUNTS) {
-    for (const library of [OURS, PEER]) {
+    for (const library of libraries) {
       const runs = [];
       for (let i = 0; i < (count <= SMALL ? REPEATS : 1); i += 1) runs.push(await ask(host, FLAGS, 'scale.mjs', [library, count]));
       const failed = runs.find(({ error }) => error !== undefined);
@@ -81,27 +82,29 @@ export async function scale(host) {
   const cell = (library, count, { key, show }) => results[library][count].error ?? show(results[library][count][key]);
   const rows = COUNTS.map((count) => [
     count.toLocaleString('en'),
-    ...MEASURES.flatMap((measure) => [cell(OURS, count, measure), cell(PEER, count, measure)]),
+    ...MEASURES.flatMap((measure) => libraries.map((library) => cell(library, count, measure))),
   ]);
-  const head = ['isolates', ...MEASURES.flatMap(({ title }) => [`${title}: ${OURS}`, PEER])];
-  mkdirSync(chartsFolder, { recursive: true });
+  const head = ['isolates', ...MEASURES.flatMap(({ title }) => [`${title}: ${OURS}`, libraries[1]])];
+  const folder = `docs/charts/${host.name}`;
+  mkdirSync(join(root, folder), { recursive: true });
   const charts = MEASURES.map(({ key, title, y, scale: scaled }) => {
     const points = (library) => COUNTS.filter((count) => results[library][count].error === undefined)
       .map((count) => [count, scaled(results[library][count][key])])
       .filter(([, value]) => value > 0);
-    writeFileSync(join(chartsFolder, `${key}.svg`), lineChart({ title, y, x: 'isolates', series: { [OURS]: points(OURS), [PEER]: points(PEER) } }));
-    return `![${title}](docs/charts/${key}.svg)`;
+    const series = Object.fromEntries(libraries.map((library) => [library, points(library)]));
+    writeFileSync(join(root, folder, `${key}.svg`), lineChart({ title, y, x: 'isolates', series }));
+    return `![${title}](${folder}/${key}.svg)`;
   });
   const of = (library) => Object.fromEntries(COUNTS.map((count) => {
     const { output, ...rest } = results[library][count];
     return [count, rest];
   }));
-  publish(`scale-${host.name}`, { [OURS]: of(OURS), [PEER]: of(PEER) }, `${tableOf(`Many isolates at a time, on ${host.name}:`, head, rows)}\n\n${charts.join('\n')}`);
+  publish(`scale-${host.name}`, Object.fromEntries(libraries.map((library) => [library, of(library)])), `${tableOf(`Many isolates at a time, on ${host.name}:`, head, rows)}\n\n${charts.join('\n')}`);
   return true;
 }
 
 export async function others(host) {
-  const results = await ask(host, [], 'others.mjs', []);
+  const results = await ask(host, FLAGS, 'others.mjs', []);
   if (!isOk(results)) return false;
   const ways = [OURS, QUICKJS, 'node:vm', 'worker_threads'];
   const rows = Object.entries(results).map(([title, times]) => [title, ...ways.map((way) => (times[way] === undefined ? '' : time(times[way])))]);

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../scripts/process.mjs';
-import { OURS, PEER } from './libraries.mjs';
+import { OURS } from './libraries.mjs';
 
 const markdownFile = join(root, 'BENCHMARKS.md');
 const dataFile = join(root, 'BENCHMARKS.json');
@@ -14,18 +14,19 @@ export const time = (ms) =>
     ? `${Number((ms * 1000).toPrecision(SIGNIFICANT_DIGITS))} µs`
     : `${Number(ms.toPrecision(SIGNIFICANT_DIGITS))} ms`;
 
-export const line = ({ title, times }) =>
-  [title, time(times[OURS].median), time(times[PEER].median), times[PEER].ratio.toFixed(2), times[PEER].cpuRatio.toFixed(2)];
+export const line = ({ title, times }, peer) =>
+  [title, time(times[OURS].median), time(times[peer].median), times[peer].ratio.toFixed(2), times[peer].cpuRatio.toFixed(2)];
 
 export const row = (cells) => `| ${cells.join(' | ')} |`;
 
 function callsTable({ host, versions, cpus, cpu, platform, rows }) {
+  const peer = Object.keys(versions).find((name) => name !== OURS);
   return [
-    `${OURS} ${versions[OURS]} and ${PEER} ${versions[PEER]} on ${host}, ${platform}, ${cpus} CPUs (${cpu}):`,
+    `${OURS} ${versions[OURS]} and ${peer} ${versions[peer]} on ${host}, ${platform}, ${cpus} CPUs (${cpu}):`,
     '',
-    row(['one call of', OURS, PEER, 'ratio', 'CPU ratio']),
+    row(['one call of', OURS, peer, 'ratio', 'CPU ratio']),
     row(['---', '---:', '---:', '---:', '---:']),
-    ...rows.map((each) => row(line(each))),
+    ...rows.map((each) => row(line(each, peer))),
   ].join('\n');
 }
 

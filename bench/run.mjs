@@ -1,30 +1,33 @@
-// The process that measures: `node --expose-gc --no-node-snapshot bench/run.mjs <options as JSON>`, started by index.mjs.
+// The process that measures calls: `node --expose-gc --no-node-snapshot bench/run.mjs <options as JSON>`, started by index.mjs.
 
 import { arch, availableParallelism, cpus, platform } from 'node:os';
 import { compare, planOf, plans } from './measure.mjs';
-import { load, OURS, PEER, version, VERSIONS } from './libraries.mjs';
+import { load, OURS, peerOf, versionOf } from './libraries.mjs';
 import { line, publishCalls } from './report.mjs';
 import { choose, scenarios } from './scenarios.mjs';
 
 const WIDTHS = [74, 11, 11, 7, 7];
 
 const { host, filter, quick } = JSON.parse(process.argv[2]);
+const peer = peerOf(host);
 const plan = quick ? plans.quick : plans.full;
-const libraries = new Map([OURS, PEER].map((name) => [name, load(name)]));
+const libraries = new Map();
+for (const name of [OURS, peer]) libraries.set(name, await load(name));
 const print = (cells) =>
   console.log(cells.map((cell, i) => (i === 0 ? cell.padEnd(WIDTHS[i]) : cell.padStart(WIDTHS[i]))).join(' '));
 
-const chosen = choose(filter);
+const isPossible = ({ uses = [] }) => uses.every((name) => libraries.values().every((library) => name in library));
+const chosen = choose(filter).filter(isPossible);
 
 const rows = [];
-let complete = chosen.length === scenarios.length;
-print([`one call of, on ${host}`, OURS, PEER, 'ratio', 'CPU']);
+let complete = chosen.length === scenarios.filter(isPossible).length;
+print([`one call of, on ${host}`, OURS, peer, 'ratio', 'CPU']);
 for (const scenario of chosen) {
   const { id, title } = scenario;
   try {
     const times = await compare(scenario, libraries, plan);
     rows.push({ id, title, rounds: planOf(scenario, plan).rounds, times });
-    print(line(rows.at(-1)));
+    print(line(rows.at(-1), peer));
   } catch (error) {
     print([title, `failed: ${error.message}`]);
     complete = false;
@@ -35,8 +38,8 @@ for (const scenario of chosen) {
 // A part of the table, or a rough one, is for the terminal only.
 if (complete && !quick) {
   publishCalls(host, {
-    host: `Node ${process.versions.node}`,
-    versions: { [OURS]: version(), [PEER]: VERSIONS[PEER] },
+    host: process.versions.bun === undefined ? `Node ${process.versions.node}` : `Bun ${process.versions.bun}`,
+    versions: { [OURS]: versionOf(OURS), [peer]: versionOf(peer) },
     platform: `${platform()} ${arch()}`,
     cpus: availableParallelism(),
     cpu: cpus()[0]?.model.trim() ?? 'unknown',

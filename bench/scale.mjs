@@ -7,7 +7,7 @@ const CALLS = 2_000;
 
 const [library, isolates] = process.argv.slice(2);
 const count = Number(isolates);
-const ivm = load(library);
+const ivm = await load(library);
 
 const resident = () => process.memoryUsage.rss();
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];

@@ -1,5 +1,5 @@
 // What is measured. A scenario's `prepare` gets a library with isolated-vm's API and returns what to time: `run`, once or many times,
-// and `end` afterwards. `run` gives `expected`, which is checked before anything is timed. One run counts as `calls` calls, 1 unless
+// and `end` afterwards. A library that lacks what it `uses` is not asked. `run` gives `expected`, which is checked before anything is timed. One run counts as `calls` calls, 1 unless
 // told; `title` says what one call is. `pauseMs` is waited before each run; `sampleMs` and `rounds` replace the plan's.
 
 import calls from './calls.mjs';

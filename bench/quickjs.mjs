@@ -1,0 +1,154 @@
+// quickjs-emscripten behind as much of isolated-vm's API as the scenarios use, written as its documentation has it: on hosts that
+// isolated-vm does not run on, it is what guests are run in. It has neither threads nor compiled scripts: what is asynchronous
+// elsewhere is done at once here, and the source of a script is compiled whenever it runs.
+
+const RESOLVED = Promise.resolve();
+const MEGABYTE = 1_048_576;
+
+/** @param {object} quickjs a module of quickjs-emscripten */
+export function asIsolatedVm(quickjs) {
+  class Callback {
+    constructor(call) {
+      this.call = call;
+    }
+  }
+
+  class Reference {
+    constructor(context, handle) {
+      this.context = context;
+      this.handle = handle;
+    }
+
+    applySync(_receiver, values, { result: { copy } = {} } = {}) {
+      const { vm } = this.context;
+      const handles = values.map((value) => this.context.enter(value));
+      const result = vm.unwrapResult(vm.callFunction(this.handle, vm.undefined, ...handles));
+      for (const handle of handles) handle.dispose();
+      return this.context.leave(result, copy);
+    }
+
+    apply(...args) {
+      return RESOLVED.then(() => this.applySync(...args));
+    }
+  }
+
+  class Context {
+    constructor({ runtime, contexts }) {
+      this.runtime = runtime;
+      this.contexts = contexts.add(this);
+      this.vm = runtime.newContext();
+      this.parse = this.evaluate('JSON.parse');
+      this.held = [this.parse];
+      const set = (name, value) => {
+        const handle = this.enter(value);
+        this.vm.setProp(this.vm.global, name, handle);
+        handle.dispose();
+      };
+      this.global = { setSync: set, set: async (name, value) => set(name, value) };
+    }
+
+    /** A handle of what becomes of a value in the guest. */
+    enter(value) {
+      const { vm } = this;
+      if (value instanceof Callback) return vm.newFunction('', (...args) => this.enter(value.call(...args.map((each) => vm.dump(each)))));
+      if (value instanceof ArrayBuffer) return vm.newArrayBuffer(value);
+      if (typeof value === 'number') return vm.newNumber(value);
+      if (typeof value === 'string') return vm.newString(value);
+      if (value === undefined) return vm.undefined;
+      const text = vm.newString(JSON.stringify(value));
+      const handle = vm.unwrapResult(vm.callFunction(this.parse, vm.undefined, text));
+      text.dispose();
+      return handle;
+    }
+
+    /** What becomes of a guest's value in the host: of an object only if it is to be copied. The handle is done with. */
+    leave(handle, copy = false) {
+      const { vm } = this;
+      const isObject = vm.typeof(handle) === 'object';
+      let value = isObject && !copy ? undefined : vm.dump(handle);
+      // That is all that a dump tells of a buffer.
+      if (isObject && copy && Object.keys(value).length === 0) {
+        const lifetime = vm.getArrayBuffer(handle);
+        value = lifetime.value.slice().buffer;
+        lifetime.dispose();
+      }
+      handle.dispose();
+      return value;
+    }
+
+    evaluate(code) {
+      return this.vm.unwrapResult(this.vm.evalCode(code));
+    }
+
+    evalSync(code, { reference = false } = {}) {
+      const handle = this.evaluate(code);
+      if (!reference) return this.leave(handle);
+      this.held.push(handle);
+      return new Reference(this, handle);
+    }
+
+    eval(code) {
+      return RESOLVED.then(() => this.evalSync(code));
+    }
+
+    release() {
+      for (const handle of this.held) handle.dispose();
+      this.vm.dispose();
+      return this.contexts.delete(this);
+    }
+  }
+
+  class Script {
+    constructor(code) {
+      this.code = code;
+    }
+
+    runSync(context) {
+      return context.evalSync(this.code);
+    }
+
+    async run(context, { promise = false, copy = false, timeout } = {}) {
+      if (timeout !== undefined) {
+        const end = Date.now() + timeout;
+        context.runtime.setInterruptHandler(() => Date.now() > end);
+      }
+      if (!promise) return context.evalSync(this.code);
+      const handle = context.evaluate(this.code);
+      const settled = context.vm.resolvePromise(handle);
+      handle.dispose();
+      context.vm.unwrapResult(context.runtime.executePendingJobs());
+      return context.leave(context.vm.unwrapResult(await settled), copy);
+    }
+  }
+
+  class Isolate {
+    constructor({ memoryLimit } = {}) {
+      this.runtime = quickjs.newRuntime();
+      if (memoryLimit !== undefined) this.runtime.setMemoryLimit(memoryLimit * MEGABYTE);
+      this.contexts = new Set();
+    }
+
+    createContextSync() {
+      return new Context(this);
+    }
+
+    async createContext() {
+      return this.createContextSync();
+    }
+
+    compileScriptSync(code) {
+      return new Script(code);
+    }
+
+    async compileScript(code) {
+      return new Script(code);
+    }
+
+    dispose() {
+      for (const context of this.contexts) context.release();
+      this.runtime.dispose();
+    }
+  }
+
+  return { Isolate, Callback };
+}
