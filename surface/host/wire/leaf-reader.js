@@ -219,9 +219,11 @@ class LeafReader extends Source {
    * @param {unknown} buffer
    */
   viewOn(buffer) {
-    if (this.position === this.end || this.peek() !== TAG.ARRAY_BUFFER_VIEW) return buffer;
+    const next = this.bytes[this.position];
+    if (next !== TAG.ARRAY_BUFFER_VIEW && next !== TAG.PADDING) return buffer;
+    // Behind anything else padding is not skipped: where it may not be, V8 refuses it.
     const shared = isSharedArrayBuffer(buffer);
-    if (!shared && !isArrayBuffer(buffer)) return buffer;
+    if ((!shared && !isArrayBuffer(buffer)) || this.peek() !== TAG.ARRAY_BUFFER_VIEW) return buffer;
     this.position++;
     this.weight += WEIGHT.VIEW;
     return this.register(this.view(buffer, shared));
