@@ -17,6 +17,20 @@ test('primitives cross both ways', () => withContext(({ context }) => {
   }
 }));
 
+test('strings cross whole, whatever they have where', () => withContext(({ context }) => {
+  const echo = context.evalSync('(text, length) => { if (text.length !== length) throw new Error(text.length); return text; }', { reference: true });
+  for (const length of [254, 255, 256, 257, 1_000, 70_000]) {
+    for (const character of ['x', '\x7f', '\x80', 'ÿ', 'Ā', '☃', '\0', '\ud800', '\udc00']) {
+      for (const at of [0, 100, 253, length - 1]) {
+        for (const rest of ['a', 'ÿ', '☃']) {
+          const text = rest.repeat(at) + character + rest.repeat(length - at - 1);
+          assert.ok(echo.applySync(undefined, [text, length]) === text, `${length} of ${rest}, ${character} at ${at}`);
+        }
+      }
+    }
+  }
+}));
+
 test('functions become functions that call back', () => withContext(({ context }) => {
   const seen = [];
   const double = context.evalClosureSync('return (value) => $0(value) * 2', [(value) => {

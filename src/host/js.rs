@@ -195,32 +195,36 @@ impl<'a> Js<'a> {
         }
         // SAFETY: without a buffer the host only tells the length.
         check!(unsafe { sys::napi_get_value_string_utf16(self.env, value, ptr::null_mut(), 0, &raw mut length) })?;
-        if let Some(ascii) = self.read_ascii(value, length)? {
+        // How it begins tells of most strings what they are.
+        if short.iter().all(|unit| *unit < 128)
+            && let Some(ascii) = self.read_ascii(value, length)?
+        {
             return Ok(Text::Latin1(ascii));
         }
-        let mut units = vec![0_u16; length + 1];
-        // SAFETY: the buffer has room for the string and its terminator.
+        let room = length + 1;
+        let mut units = Vec::with_capacity(room);
+        // SAFETY: there is room for the string and its terminator.
         check!(unsafe {
-            sys::napi_get_value_string_utf16(self.env, value, units.as_mut_ptr(), units.len(), &raw mut length)
+            sys::napi_get_value_string_utf16(self.env, value, units.as_mut_ptr(), room, &raw mut length)
         })?;
-        units.truncate(length);
+        // SAFETY: so many units were written, for which there was room.
+        unsafe { units.set_len(length.min(room - 1)) };
         Ok(Text::from_utf16(units))
     }
 
     /// A long string of `length` characters, if all are ASCII. Most are, and hosts write them out twice as fast as UTF-16.
     fn read_ascii(self, value: JsValue, length: usize) -> JsResult<Option<Box<[u8]>>> {
-        let mut bytes = vec![0_u8; length + 1];
+        let room = length + 1;
+        let mut bytes = Vec::<u8>::with_capacity(room);
         let mut written = 0;
-        // SAFETY: the buffer has `length + 1` bytes; the host writes at most that many, the last a terminator.
+        // SAFETY: there is room for `room` bytes; the host writes at most that many, the last a terminator.
         check!(unsafe {
-            sys::napi_get_value_string_utf8(self.env, value, bytes.as_mut_ptr().cast(), bytes.len(), &raw mut written)
+            sys::napi_get_value_string_utf8(self.env, value, bytes.as_mut_ptr().cast(), room, &raw mut written)
         })?;
+        // SAFETY: so many bytes were written, for which there was room.
+        unsafe { bytes.set_len(written.min(length)) };
         // A string with other characters needs more room and was cut, or has bytes above 127.
-        if written != length || !bytes[..length].is_ascii() {
-            return Ok(None);
-        }
-        bytes.truncate(length);
-        Ok(Some(bytes.into_boxed_slice()))
+        Ok((written == length && bytes.is_ascii()).then(|| bytes.into_boxed_slice()))
     }
 
     pub fn array(self, elements: &[JsValue]) -> JsResult<JsValue> {
