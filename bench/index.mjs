@@ -6,14 +6,13 @@ import { parseArgs } from 'node:util';
 import { hosts } from '../scripts/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
-import { fetchLibrary, peerOf, QUICKJS } from './libraries.mjs';
+import { fetchLibrary, flagsOf, peerOf, QUICKJS } from './libraries.mjs';
 import { footprint, others, scale, subprocess } from './parts.mjs';
+import { profiles } from './profiles.mjs';
 import { choose } from './scenarios.mjs';
 
-/** isolated-vm asks for --no-node-snapshot; --expose-gc lets garbage be dropped between samples. */
 async function calls(host, values) {
-  const flags = ['--no-node-snapshot', '--expose-gc'];
-  return (await show(host.executable, [...host.program(flags, 'bench/run.mjs'), JSON.stringify(values)])) === 0;
+  return (await show(host.executable, [...host.program(flagsOf(host.name), 'bench/run.mjs'), JSON.stringify(values)])) === 0;
 }
 
 const parts = {
@@ -22,6 +21,8 @@ const parts = {
   scale: { needs: peerOf, run: scale },
   others: { needs: () => QUICKJS, run: others },
   subprocess: { needs() {}, run: subprocess },
+  // Not of the tables: it needs an addon with symbols.
+  profiles: { needs() {}, run: profiles, apart: true },
 };
 
 const options = {
@@ -35,7 +36,7 @@ function chosenParts({ part, filter, quick }) {
   if (part !== undefined && !(part in parts)) throw new Error(`--part is one of ${Object.keys(parts).join(', ')}`);
   // These choose among calls.
   if (part === undefined && (filter !== undefined || quick)) return ['calls'];
-  return part === undefined ? Object.keys(parts) : [part];
+  return part === undefined ? Object.keys(parts).filter((name) => !parts[name].apart) : [part];
 }
 
 async function bench() {

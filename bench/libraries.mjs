@@ -41,4 +41,7 @@ export async function load(name) {
 /** What this package is compared with on a host. isolated-vm 7.0.1 has binaries for few of them. */
 export const peerOf = (host) => (['node24', 'node26'].includes(host) ? PEER : QUICKJS);
 
+/** isolated-vm asks for the first; garbage can be dropped between samples by the second. */
+export const flagsOf = (host) => [...(host.startsWith('node') ? ['--no-node-snapshot'] : []), '--expose-gc'];
+
 export const versionOf = (name) => (name === OURS ? requireFrom(root)('./package.json').version : VERSIONS[name]);

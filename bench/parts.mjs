@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { capture, root } from '../scripts/process.mjs';
 import { lineChart } from './chart.mjs';
 import lifecycles from './lifecycles.mjs';
-import { OURS, peerOf, QUICKJS } from './libraries.mjs';
+import { flagsOf, OURS, peerOf, QUICKJS } from './libraries.mjs';
 import { publish, row, time } from './report.mjs';
 
 const LIMIT_MS = 300_000;
-const FLAGS = ['--no-node-snapshot', '--expose-gc'];
 /** Each isolate takes eight mappings of memory, of which Linux gives a process 65,530 (`vm.max_map_count`). */
 const COUNTS = [1, 10, 100, 1_000, 7_500, 10_000];
 /** Small numbers are made in no time, so they are made in several processes, of whose figures the medians count. */
@@ -22,8 +21,8 @@ const middle = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const megabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(2)} MB`;
 
 /** What a program of the benchmark prints, as JSON; or why there is nothing. */
-async function ask(host, flags, file, args) {
-  const { code, signal, output, late } = await capture(host.executable, [...host.program(flags, join('bench', file)), ...args], { limit: LIMIT_MS });
+async function ask(host, file, args) {
+  const { code, signal, output, late } = await capture(host.executable, [...host.program(flagsOf(host.name), join('bench', file)), ...args], { limit: LIMIT_MS });
   if (code === 0) return JSON.parse(output.trim().split('\n').at(-1));
   const ended = `ended with ${signal ?? `exit code ${code}`}`;
   return { error: late ? 'not done in time' : (/^Error: (.*)$/m.exec(output)?.[1] ?? ended), output };
@@ -38,7 +37,7 @@ export async function footprint(host) {
   const both = [];
   const libraries = [OURS, peerOf(host.name)];
   for (const library of libraries) {
-    const [idle, cycles] = [await ask(host, FLAGS, 'footprint.mjs', [library, 'idle']), await ask(host, FLAGS, 'footprint.mjs', [library, 'cycles'])];
+    const [idle, cycles] = [await ask(host, 'footprint.mjs', [library, 'idle']), await ask(host, 'footprint.mjs', [library, 'cycles'])];
     if (![idle, cycles].every(isOk)) return false;
     both.push({ ...idle, ...cycles });
   }
@@ -71,7 +70,7 @@ export async function scale(host) {
   for (const count of COUNTS) {
     for (const library of libraries) {
       const runs = [];
-      for (let i = 0; i < (count <= SMALL ? REPEATS : 1); i += 1) runs.push(await ask(host, FLAGS, 'scale.mjs', [library, count]));
+      for (let i = 0; i < (count <= SMALL ? REPEATS : 1); i += 1) runs.push(await ask(host, 'scale.mjs', [library, count]));
       const failed = runs.find(({ error }) => error !== undefined);
       results[library][count] = failed ?? Object.fromEntries(MEASURES.map(({ key }) => [key, middle(runs.map((run) => run[key]))]));
       console.log(`${library}, ${count}: ${JSON.stringify(results[library][count])}`);
@@ -104,7 +103,7 @@ export async function scale(host) {
 }
 
 export async function others(host) {
-  const results = await ask(host, FLAGS, 'others.mjs', []);
+  const results = await ask(host, 'others.mjs', []);
   if (!isOk(results)) return false;
   const ways = [OURS, QUICKJS, 'node:vm', 'worker_threads'];
   const rows = Object.entries(results).map(([title, times]) => [title, ...ways.map((way) => (times[way] === undefined ? '' : time(times[way])))]);
@@ -116,7 +115,7 @@ export async function others(host) {
 }
 
 export async function subprocess(host) {
-  const results = await ask(host, [], 'subprocess.mjs', []);
+  const results = await ask(host, 'subprocess.mjs', []);
   if (!isOk(results)) return false;
   const rows = Object.entries(results).map(([title, { median, within90, fastest, cpu }]) => [title, ...[median, within90, fastest, cpu].map(time)]);
   const head = ['', 'median', '90 % within', 'fastest', 'processor time inside'];

@@ -6,6 +6,8 @@ import { load, OURS, peerOf, versionOf } from './libraries.mjs';
 import { line, publishCalls } from './report.mjs';
 import { choose, scenarios } from './scenarios.mjs';
 
+/** In this order: the others pass for Node, too. */
+const runtime = ['Bun', 'Deno', 'Node'].find((name) => name.toLowerCase() in process.versions);
 const WIDTHS = [74, 11, 11, 7, 7];
 
 const { host, filter, quick } = JSON.parse(process.argv[2]);
@@ -38,7 +40,7 @@ for (const scenario of chosen) {
 // A part of the table, or a rough one, is for the terminal only.
 if (complete && !quick) {
   publishCalls(host, {
-    host: process.versions.bun === undefined ? `Node ${process.versions.node}` : `Bun ${process.versions.bun}`,
+    host: `${runtime} ${process.versions[runtime.toLowerCase()]}`,
     versions: { [OURS]: versionOf(OURS), [peer]: versionOf(peer) },
     platform: `${platform()} ${arch()}`,
     cpus: availableParallelism(),
