@@ -20,11 +20,7 @@ export function asIsolatedVm(quickjs) {
     }
 
     applySync(_receiver, values, { result: { copy } = {} } = {}) {
-      const { vm } = this.context;
-      const handles = values.map((value) => this.context.enter(value));
-      const result = vm.unwrapResult(vm.callFunction(this.handle, vm.undefined, ...handles));
-      for (const handle of handles) handle.dispose();
-      return this.context.leave(result, copy);
+      return this.context.leave(this.context.call(this.handle, values.map((value) => this.context.enter(value))), copy);
     }
 
     apply(...args) {
@@ -37,14 +33,37 @@ export function asIsolatedVm(quickjs) {
       this.runtime = runtime;
       this.contexts = contexts.add(this);
       this.vm = runtime.newContext();
-      this.parse = this.evaluate('JSON.parse');
-      this.held = [this.parse];
+      this.held = [];
       const set = (name, value) => {
         const handle = this.enter(value);
         this.vm.setProp(this.vm.global, name, handle);
         handle.dispose();
       };
       this.global = { setSync: set, set: async (name, value) => set(name, value) };
+    }
+
+    hold(handle) {
+      this.held.push(handle);
+      return handle;
+    }
+
+    /** For objects. */
+    get parse() {
+      return (this.parser ??= this.hold(this.evaluate('JSON.parse')));
+    }
+
+    get stringify() {
+      return (this.writer ??= this.hold(this.evaluate('JSON.stringify')));
+    }
+
+    /** The arguments are done with. */
+    call(callee, args) {
+      const { vm } = this;
+      try {
+        return vm.unwrapResult(vm.callFunction(callee, vm.undefined, ...args));
+      } finally {
+        for (const arg of args) arg.dispose();
+      }
     }
 
     /** A handle of what becomes of a value in the guest. */
@@ -55,25 +74,34 @@ export function asIsolatedVm(quickjs) {
       if (typeof value === 'number') return vm.newNumber(value);
       if (typeof value === 'string') return vm.newString(value);
       if (value === undefined) return vm.undefined;
-      const text = vm.newString(JSON.stringify(value));
-      const handle = vm.unwrapResult(vm.callFunction(this.parse, vm.undefined, text));
-      text.dispose();
-      return handle;
+      return this.call(this.parse, [vm.newString(JSON.stringify(value))]);
     }
 
     /** What becomes of a guest's value in the host: of an object only if it is to be copied. The handle is done with. */
     leave(handle, copy = false) {
       const { vm } = this;
-      const isObject = vm.typeof(handle) === 'object';
-      let value = isObject && !copy ? undefined : vm.dump(handle);
-      // That is all that a dump tells of a buffer.
-      if (isObject && copy && Object.keys(value).length === 0) {
-        const lifetime = vm.getArrayBuffer(handle);
-        value = lifetime.value.slice().buffer;
+      try {
+        const type = vm.typeof(handle);
+        if (type === 'number') return vm.getNumber(handle);
+        if (type === 'string') return vm.getString(handle);
+        if (type === 'object') return copy ? this.copy(handle) : undefined;
+        return vm.dump(handle);
+      } finally {
+        handle.dispose();
+      }
+    }
+
+    /** Objects take half the time as JSON that they take by `dump`. */
+    copy(handle) {
+      const text = this.leave(this.call(this.stringify, [handle.dup()]));
+      // That is all that JSON tells of a buffer.
+      if (text !== '{}') return JSON.parse(text);
+      const lifetime = this.vm.getArrayBuffer(handle);
+      try {
+        return lifetime.value.slice().buffer;
+      } finally {
         lifetime.dispose();
       }
-      handle.dispose();
-      return value;
     }
 
     evaluate(code) {
@@ -82,9 +110,7 @@ export function asIsolatedVm(quickjs) {
 
     evalSync(code, { reference = false } = {}) {
       const handle = this.evaluate(code);
-      if (!reference) return this.leave(handle);
-      this.held.push(handle);
-      return new Reference(this, handle);
+      return reference ? new Reference(this, this.hold(handle)) : this.leave(handle);
     }
 
     eval(code) {
@@ -116,7 +142,7 @@ export function asIsolatedVm(quickjs) {
       const handle = context.evaluate(this.code);
       const settled = context.vm.resolvePromise(handle);
       handle.dispose();
-      context.vm.unwrapResult(context.runtime.executePendingJobs());
+      context.runtime.executePendingJobs().unwrap();
       return context.leave(context.vm.unwrapResult(await settled), copy);
     }
   }

@@ -140,3 +140,24 @@ test('a function that comes home is another function that calls it', () => {
     assert.equal(back.name, 'count');
   });
 });
+
+// What a function has begun, as batchers and loaders do, goes on before an async run's next call.
+for (const [what, begin] of [
+  ['promises', async () => { for (let i = 0; i < 5; i += 1) await undefined; }],
+  ['nextTick', () => new Promise((resolve) => { process.nextTick(resolve); })],
+]) {
+  test(`${what} of the host go on between the calls of a guest`, () => withContext(async ({ isolate, context }) => {
+    let isDone = false;
+    const start = () => {
+      isDone = false;
+      begin().finally(() => { isDone = true; });
+    };
+    context.global.setSync('start', new ivm.Callback(start));
+    context.global.setSync('startAndTell', new ivm.Callback(() => (start(), 1)));
+    context.global.setSync('isDone', new ivm.Callback(() => isDone));
+    for (const name of ['start', 'startAndTell']) {
+      const script = isolate.compileScriptSync(`{ let early = 0; for (let i = 0; i < 300; i += 1) { ${name}(); if (!isDone()) early += 1; } early }`);
+      assert.equal(await script.run(context), 0, name);
+    }
+  }));
+}

@@ -207,7 +207,7 @@ impl<'a> Js<'a> {
         check!(unsafe {
             sys::napi_get_value_string_utf16(self.env, value, units.as_mut_ptr(), room, &raw mut length)
         })?;
-        // SAFETY: so many units were written, for which there was room.
+        // SAFETY: the host tells that it has written so many units; there was room for no more.
         unsafe { units.set_len(length.min(room - 1)) };
         Ok(Text::from_utf16(units))
     }
@@ -221,10 +221,13 @@ impl<'a> Js<'a> {
         check!(unsafe {
             sys::napi_get_value_string_utf8(self.env, value, bytes.as_mut_ptr().cast(), room, &raw mut written)
         })?;
-        // SAFETY: so many bytes were written, for which there was room.
-        unsafe { bytes.set_len(written.min(length)) };
         // A string with other characters needs more room and was cut, or has bytes above 127.
-        Ok((written == length && bytes.is_ascii()).then(|| bytes.into_boxed_slice()))
+        if written != length {
+            return Ok(None);
+        }
+        // SAFETY: the host tells that it has written so many bytes, for which there was room.
+        unsafe { bytes.set_len(length) };
+        Ok(bytes.is_ascii().then(|| bytes.into_boxed_slice()))
     }
 
     pub fn array(self, elements: &[JsValue]) -> JsResult<JsValue> {
