@@ -19,6 +19,16 @@ function identifier(name) {
   return RESERVED.has(word) ? `${word}_` : word;
 }
 
+/**
+ * Not by an expression: those look at a row of semicolons from each of them on.
+ * @param {string} text
+ */
+function withoutSemicolons(text) {
+  let end = text.length;
+  while (text[end - 1] === ';') end -= 1;
+  return text.slice(0, end);
+}
+
 /** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
 function createExecutor(options) {
   const sandbox = new IsolatedVMSandbox({ timeout: TIMEOUT, ...options });
@@ -35,7 +45,7 @@ function createExecutor(options) {
     let count = 0;
     const inside = providers.map(({ name, fns: own, prelude = '' }) =>
       `const ${name} = { ${Object.keys(own).map((key) => `${identifier(key)}: (...args) => $host.f${count++}(args)`)} };\n${prelude};\n`);
-    const text = code.trim().replace(/;+$/, '');
+    const text = withoutSemicolons(code.trim());
     const main = FUNCTION.test(text) ? text : normalizeCode(text);
     const body = `${inside.join('')}const $main = await (${main}\n)(); return typeof $main === 'function' ? $main() : $main;`;
     const { result, error, logs } = await sandbox.execute(body, tools, async (name, args) => fns[Number(name.slice(7))](...args));

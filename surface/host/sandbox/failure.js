@@ -1,13 +1,20 @@
 'use strict';
-// Why an execution failed, for people: the error as the guest saw it, where in the user's own text it arose, and those lines.
+// Why an execution failed, for people: the error as the guest saw it, where in the user's own text it arose, and those lines. The stack
+// is what the guest has made of it: nothing here may take longer than its length.
 
 /** What the guest's code is called in stacks. */
 const FILE = 'sandbox.js';
 /** @param {string} file */
-const positionIn = (file) => new RegExp(`(?:\\bat (?:async )?|\\()${file.replace('.', '\\.')}:(\\d+):(-?\\d+)`);
+const positionIn = (file) => new RegExp(`(?:\\bat (?:async )?|\\()${file.replace('.', '\\.')}:(\\d{1,10}):(-?\\d{1,10})`);
 const POSITION = positionIn(FILE);
-/** A frame of any file's. */
-const PLACE = /^\s+at (?:.* \(|async )?(.+):(\d+):(\d+)\)?$/;
+
+/** Frames that are looked at, and the characters of each. V8 writes 10 unless told. */
+const MOST_PLACES = 200;
+const MOST_PLACE_CHARS = 2_000;
+
+const FRAME = '    at ';
+const ASYNC = 'async ';
+const NUMBER = /^\d{1,10}$/;
 
 /** Lines that are shown before and after the one. */
 const AROUND = 2;
@@ -54,6 +61,28 @@ function frameOf(lines, line, column) {
 }
 
 /**
+ * @param {string} place
+ * @param {number} index
+ */
+const isRead = (place, index) => index < MOST_PLACES && place.length <= MOST_PLACE_CHARS;
+
+/**
+ * What a frame says of where it is: `    at NAME:LINE:COLUMN`, or the same in brackets behind a function's name.
+ * @param {string} place
+ */
+function partsOf(place) {
+  if (!place.startsWith(FRAME)) return undefined;
+  const text = place.slice(FRAME.length, place.endsWith(')') ? -1 : undefined);
+  const beforeColumn = text.lastIndexOf(':');
+  const beforeLine = text.lastIndexOf(':', beforeColumn - 1);
+  const [line, column] = [text.slice(beforeLine + 1, beforeColumn), text.slice(beforeColumn + 1)];
+  if (beforeColumn < 0 || beforeLine < 0 || !NUMBER.test(line) || !NUMBER.test(column)) return undefined;
+  const bracket = text.lastIndexOf(' (', beforeLine);
+  const start = bracket >= 0 ? bracket + 2 : text.startsWith(ASYNC) ? ASYNC.length : 0;
+  return { name: text.slice(start, beforeLine), line: Number(line), column: Number(column) };
+}
+
+/**
  * Where a frame is in one of the user's texts.
  * @param {string} place
  * @param {RegExp} position
@@ -67,9 +96,11 @@ function positionOf(place, position, lines, modules) {
     const [line, column] = [Number(own[1]), Number(own[2])];
     return line >= 1 && line <= lines.length && column >= 1 ? { module: undefined, lines, line, column } : undefined;
   }
-  const [, module, line, column] = (modules && PLACE.exec(place)) ?? [];
-  const text = modules?.get(module);
-  return text === undefined ? undefined : { module, lines: text.split(LINE), line: Number(line), column: Number(column) };
+  const parts = modules && partsOf(place);
+  if (parts === undefined) return undefined;
+  const { name, line, column } = parts;
+  const text = modules?.get(name);
+  return text === undefined ? undefined : { module: name, lines: text.split(LINE), line, column };
 }
 
 /**
@@ -82,7 +113,7 @@ function positionOf(place, position, lines, modules) {
 function atBeginning(place, position, lines) {
   return place.replace(position, (whole, line, column) => {
     const text = lines[line - 1];
-    return text === undefined || Number(column) >= 1 ? whole : whole.replace(/-?\d+$/, String(text.search(/\S|$/) + 1));
+    return text === undefined || Number(column) >= 1 ? whole : `${whole.slice(0, whole.lastIndexOf(':'))}:${text.search(/\S|$/) + 1}`;
   });
 }
 
@@ -98,11 +129,11 @@ function failureOf({ code, name = 'Error', stack = '' }, source, message, module
   const position = file === undefined ? POSITION : positionIn(file);
   const lines = source.split(LINE);
   // What was put around the user's text has places of its own.
-  const places = stack.split('\n').map((place, index) => (index === 1 ? atBeginning(place, position, lines) : place))
-    .filter((place) => !position.test(place) || positionOf(place, position, lines, modules) !== undefined);
+  const places = stack.split('\n').map((place, index) => (index === 1 && isRead(place, index) ? atBeginning(place, position, lines) : place))
+    .filter((place, index) => !isRead(place, index) || !position.test(place) || positionOf(place, position, lines, modules) !== undefined);
   /** @type {Failure} */
   const failure = { name, message, stack: `${name}: ${message}${places.join('\n')}`, ...(code === undefined ? {} : { code }) };
-  for (const place of places) {
+  for (const place of places.filter(isRead)) {
     const found = positionOf(place, position, lines, modules);
     if (found !== undefined) {
       const { module, line, column } = found;

@@ -71,8 +71,8 @@ const refused = (value, more) => ({ failure: { ok: false, value, logs: [], lost:
  */
 const leftOf = (timeout, since) => Math.max(timeout - (performance.now() - since), 1);
 
-/** What begins a statement that only modules have. */
-const MODULE = /^\s*(?:import\s*[\w$"'*{]|export\b)/m;
+/** What begins a line with a statement that only modules have. Lines are looked at one by one: a text may be all blanks. */
+const MODULE = /^[^\S\n\r\u2028\u2029]*(?:import\s*[\w$"'*{]|export\b)/m;
 
 /**
  * Why code is neither a body nor, where it may be one, a module; undefined where it is a body.
