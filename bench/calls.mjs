@@ -38,24 +38,28 @@ function inFlight(ivm) {
 export default [
   {
     id: 'createContextSync',
+    target: '0.8',
     title: '`createContextSync`, release',
     prepare: inContext(({ isolate }) => () => isolate.createContextSync().release()),
     expected: true,
   },
   {
     id: 'evalSync',
+    target: '1.0',
     title: "`evalSync('1+1')`",
     expected: 2,
     prepare: inContext(({ context }) => () => context.evalSync('1+1')),
   },
   {
     id: 'eval',
+    target: '0.6',
     title: "`eval('1+1')`",
     expected: 2,
     prepare: inContext(({ context }) => () => context.eval('1+1')),
   },
   {
     id: 'script.runSync',
+    target: '1.0',
     title: '`script.runSync`',
     expected: 2,
     prepare: inContext(({ isolate, context }) => {
@@ -65,6 +69,7 @@ export default [
   },
   {
     id: 'script.run',
+    target: '0.6',
     title: '`script.run`',
     expected: 2,
     prepare: inContext(({ isolate, context }) => {
@@ -74,6 +79,7 @@ export default [
   },
   {
     id: 'reference.applySync',
+    target: '1.0',
     title: '`reference.applySync`',
     expected: 3,
     prepare: inContext(({ context }) => {
@@ -83,6 +89,7 @@ export default [
   },
   {
     id: 'reference.apply',
+    target: '0.6',
     title: '`reference.apply`',
     expected: 3,
     prepare: inContext(({ context }) => {
@@ -92,6 +99,7 @@ export default [
   },
   {
     id: 'in-flight',
+    target: '0.5',
     title: `\`script.run\`, ${IN_FLIGHT.toLocaleString('en')} in flight on ${ISOLATES} isolates`,
     calls: IN_FLIGHT,
     expected: 2 * IN_FLIGHT,
@@ -99,6 +107,7 @@ export default [
   },
   {
     id: 'callback-sync-run',
+    target: '1.2',
     title: 'host callback, in a sync run',
     calls: CALLBACKS,
     expected: CALLBACKS,
@@ -106,6 +115,7 @@ export default [
   },
   {
     id: 'callback-async-run',
+    target: '0.4',
     title: 'host callback, in an async run',
     calls: CALLBACKS,
     expected: CALLBACKS,
@@ -113,6 +123,7 @@ export default [
   },
   {
     id: 'applySyncPromise',
+    target: '0.7',
     title: '`applySyncPromise`, in an async run',
     calls: PROMISED_CALLS,
     expected: PROMISED_CALLS,

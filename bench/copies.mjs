@@ -39,7 +39,8 @@ const transfer = (megabytes) =>
     };
   });
 
-const transferOf = (megabytes) => ({
+const transferOf = (megabytes, target) => ({
+  target,
   id: `transfer-${megabytes}`,
   title: `${megabytes} MB \`ArrayBuffer\`, made and moved in (\`transferOut\`, \`transferIn\`)`,
   expected: megabytes * MEGABYTE,
@@ -50,52 +51,60 @@ const transferOf = (megabytes) => ({
 export default [
   {
     id: 'small-object-in',
+    target: '1.0',
     title: 'a small object in',
     expected: small.id,
     prepare: copyIn(() => small, 'value.id'),
   },
   {
     id: 'small-object-out',
+    target: '1.0',
     title: 'a small object out',
     expected: small,
     prepare: copyOut(JSON.stringify(small)),
   },
   {
     id: 'nested-objects-in',
+    target: '1.0',
     title: '5,000 nested objects in',
     expected: RECORDS,
     prepare: copyIn(() => makeRecords(RECORDS), 'value.length'),
   },
   {
     id: 'nested-objects-out',
+    target: '0.8',
     title: '5,000 nested objects out',
     expected: makeRecords(RECORDS),
     prepare: copyOut(`(${makeRecords})(${RECORDS})`),
   },
   {
     id: 'string-in',
+    target: '0.4',
     title: '1 MB string in',
     expected: MEGABYTE,
     prepare: copyIn(() => text, 'value.length'),
   },
   {
     id: 'string-out',
+    target: '0.4',
     title: '1 MB string out',
     expected: text,
     prepare: copyOut(`'x'.repeat(${MEGABYTE})`),
   },
   {
     id: 'buffer-in',
+    target: '0.4',
     title: '1 MB `ArrayBuffer` in',
     expected: MEGABYTE,
     prepare: copyIn(() => new ArrayBuffer(MEGABYTE), 'value.byteLength'),
   },
   {
     id: 'buffer-out',
+    target: '0.4',
     title: '1 MB `ArrayBuffer` out',
     expected: new ArrayBuffer(MEGABYTE),
     prepare: copyOut(`new ArrayBuffer(${MEGABYTE})`),
   },
   transferOf(1),
-  transferOf(MANY_MEGABYTES),
+  transferOf(MANY_MEGABYTES, 'ours 2 × 1 MB'),
 ];

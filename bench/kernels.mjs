@@ -34,6 +34,7 @@ const kernels = {
 export default Object.entries(kernels).map(([name, body]) => ({
   id: `kernel-${name.replaceAll(' ', '-')}`,
   title: `guest code: ${name}`,
+  target: '1.0',
   // oxlint-disable-next-line no-new-func -- the code is above
   expected: new Function(body)(),
   prepare: inContext(({ isolate, context }) => {

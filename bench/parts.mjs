@@ -1,11 +1,12 @@
 // The parts of the benchmark whose subjects have processes of their own. Each resolves with whether all of it worked.
 
+import { availableParallelism } from 'node:os';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { capture, root } from '../scripts/process.mjs';
 import { lineChart } from './chart.mjs';
 import lifecycles from './lifecycles.mjs';
-import { flagsOf, OURS, peerOf, QUICKJS } from './libraries.mjs';
+import { flagsOf, OURS, PEER, peerOf, QUICKJS } from './libraries.mjs';
 import { publish, row, time } from './report.mjs';
 
 const LIMIT_MS = 300_000;
@@ -25,7 +26,7 @@ async function ask(host, file, args) {
   const { code, signal, output, late } = await capture(host.executable, [...host.program(flagsOf(host.name), join('bench', file)), ...args], { limit: LIMIT_MS });
   if (code === 0) return JSON.parse(output.trim().split('\n').at(-1));
   const ended = `ended with ${signal ?? `exit code ${code}`}`;
-  return { error: late ? 'not done in time' : (/^Error: (.*)$/m.exec(output)?.[1] ?? ended), output };
+  return { error: late ? 'not done in time' : (/^(?:error|\w*Error): (.*)$/m.exec(output)?.[1] ?? ended), output };
 }
 
 const isOk = (result) => {
@@ -42,16 +43,16 @@ export async function footprint(host) {
     both.push({ ...idle, ...cycles });
   }
   const [ours, peer] = both;
-  const cells = (title, of, show) => [title, show(of(ours)), show(of(peer)), (of(ours) / of(peer)).toFixed(2)];
+  const cells = (title, of, show, target) => [title, show(of(ours)), show(of(peer)), (of(ours) / of(peer)).toFixed(2), target];
   const rows = [
-    cells('`require`', ({ requireMs }) => requireMs, time),
-    cells('resident memory of an idle isolate with a context', ({ perIsolate }) => perIsolate, megabytes),
-    ...(ours.threads === undefined ? [] : [cells('threads, with 1,000 idle isolates', (result) => result.threads, String)]),
+    cells('`require`', ({ requireMs }) => requireMs, time, '20 ms'),
+    cells('resident memory of an idle isolate with a context', ({ perIsolate }) => perIsolate, megabytes, libraries[1] === PEER ? '0.8' : ''),
+    ...(ours.threads === undefined ? [] : [cells('threads, with 1,000 idle isolates', (result) => result.threads, String, `${availableParallelism() + 4}`)]),
     ...lifecycles.map(({ id, title }) => [
-      `${title}: more resident after 200`, megabytes(ours.grown[id]), megabytes(peer.grown[id]), '',
+      `${title}: more resident after 200`, megabytes(ours.grown[id]), megabytes(peer.grown[id]), '', '',
     ]),
   ];
-  const table = tableOf(`Each library in a process of its own, on ${host.name}:`, ['', ...libraries, 'ratio'], rows);
+  const table = tableOf(`Each library in a process of its own, on ${host.name}:`, ['', ...libraries, 'ratio', 'target'], rows);
   console.log(table);
   publish(`footprint-${host.name}`, { [libraries[0]]: ours, [libraries[1]]: peer }, table);
   return true;

@@ -49,6 +49,8 @@ const line = ({ share, thread, place, name }) => `${share.padStart(7)}  ${thread
 
 export async function profiles(host, { filter }) {
   if (process.platform !== 'linux') throw new Error('--part profiles needs Linux');
+  const maps = () => readdirSync(tmpdir()).filter((name) => /^perf-\d+\.map$/.test(name));
+  const others = new Set(maps());
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-profile-'));
   const sections = [];
   try {
@@ -59,7 +61,7 @@ export async function profiles(host, { filter }) {
     }
   } finally {
     rmSync(folder, { recursive: true });
-    for (const name of readdirSync(tmpdir())) if (/^perf-\d+\.map$/.test(name)) rmSync(join(tmpdir(), name));
+    for (const name of maps()) if (!others.has(name)) rmSync(join(tmpdir(), name));
   }
   if (filter === undefined) writeFileSync(join(root, 'docs/profiles.md'), `${introduction(host)}\n\n${sections.join('\n\n')}\n`);
   return true;

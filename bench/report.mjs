@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../scripts/process.mjs';
-import { OURS } from './libraries.mjs';
+import { OURS, PEER } from './libraries.mjs';
 
 const markdownFile = join(root, 'BENCHMARKS.md');
 const dataFile = join(root, 'BENCHMARKS.json');
@@ -21,12 +21,14 @@ export const row = (cells) => `| ${cells.join(' | ')} |`;
 
 function callsTable({ host, versions, cpus, cpu, platform, rows }) {
   const peer = Object.keys(versions).find((name) => name !== OURS);
+  // They are about isolated-vm.
+  const withTarget = (cells, target = '') => row(peer === PEER ? [...cells, target] : cells);
   return [
     `${OURS} ${versions[OURS]} and ${peer} ${versions[peer]} on ${host}, ${platform}, ${cpus} CPUs (${cpu}):`,
     '',
-    row(['one call of', OURS, peer, 'ratio', 'CPU ratio']),
-    row(['---', '---:', '---:', '---:', '---:']),
-    ...rows.map((each) => row(line(each, peer))),
+    withTarget(['one call of', OURS, peer, 'ratio', 'CPU ratio'], 'target'),
+    withTarget(['---', '---:', '---:', '---:', '---:'], '---:'),
+    ...rows.map((each) => withTarget(line(each, peer), each.target)),
   ].join('\n');
 }
 

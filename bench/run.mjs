@@ -25,10 +25,10 @@ const rows = [];
 let complete = chosen.length === scenarios.filter(isPossible).length;
 print([`one call of, on ${host}`, OURS, peer, 'ratio', 'CPU']);
 for (const scenario of chosen) {
-  const { id, title } = scenario;
+  const { id, title, target } = scenario;
   try {
     const times = await compare(scenario, libraries, plan);
-    rows.push({ id, title, rounds: planOf(scenario, plan).rounds, times });
+    rows.push({ id, title, target, rounds: planOf(scenario, plan).rounds, times });
     print(line(rows.at(-1), peer));
   } catch (error) {
     print([title, `failed: ${error.message}`]);
