@@ -30,7 +30,8 @@ export const valued = (value) => `value ${cut(sketch(value))}`;
 /** The outcome of a call that has thrown. */
 export function thrown(error) {
   if (!(error instanceof Error)) return `throws ${cut(sketch(error))}`;
-  return WORDS[error.code] ?? cut(`${error.name}: ${error.message}`);
+  const word = WORDS[error.code];
+  return word === undefined || (word === 'memory' && error.message !== OUT_OF_MEMORY) ? cut(`${error.name}: ${error.message}`) : word;
 }
 
 const MESSAGE_ONLY = 'error ';
