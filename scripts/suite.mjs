@@ -38,7 +38,7 @@ const CHOSEN = [
     names: [
       'inspector/hostile.',
       ...['flood', 'forgotten', 'limits', 'memory', 'outside', 'shared', 'snapshot', 'statistics', 'suspension', 'unanswered'].map((name) => `isolate/${name}.`),
-      ...['create-sandbox-limits', 'modules', 'snapshots', 'subprocess-hostile', 'subprocess-pool', 'subprocess-processes', 'warm', 'web'].map((name) => `sandbox/${name}.`),
+      ...['create-sandbox-limits', 'modules', 'reading', 'snapshots', 'subprocess-hostile', 'subprocess-pool', 'subprocess-processes', 'warm', 'web'].map((name) => `sandbox/${name}.`),
     ],
     hosts: ['node20', 'node26', 'bun', 'deno'],
     why: 'the oldest and the newest Node stand for those between',
