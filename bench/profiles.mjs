@@ -8,15 +8,17 @@ import { capture, root } from '../scripts/process.mjs';
 import { flagsOf } from './libraries.mjs';
 import { choose } from './scenarios.mjs';
 
-/** Cold life cycles do what warm ones do elsewhere, and what a guest computes has no names. */
-const LEFT_OUT = /^kernel-|-cold\b/;
+/** Cold life cycles do what warm ones do elsewhere. */
+const LEFT_OUT = /-cold\b/;
+/** What a guest computes has no names: there it is told how much that is, and how much others'. */
+const NAMELESS = /^kernel-/;
 const LIMIT_MS = 120_000;
 const SHOWN = 14;
 const PER_SECOND = '1999';
 const MOST_CHARS = 110;
 /** Names of the host's compiled JavaScript come from a map that it writes. */
 const NAMES = '--perf-basic-prof-only-functions';
-const SORTED_BY = ['--no-children', '--call-graph=none', '--percent-limit=0.8', '--sort=comm,dso,symbol', '--field-separator=|'];
+const REPORT = ['--stdio', '--no-children', '--call-graph=none', '--percent-limit=0.8', '--field-separator=|'];
 
 async function perf(args) {
   const { code, output } = await capture('perf', args, { limit: LIMIT_MS });
@@ -26,26 +28,27 @@ async function perf(args) {
 
 /** What the process's own code is called says nothing of where it lies on this machine. */
 const nameOf = (symbol) => symbol.replace(/^\[[.k]\] /, '').replaceAll(`${root}/`, '').slice(0, MOST_CHARS);
-const placeOf = (object) => object.replace('[kernel.kallsyms]', 'kernel').replace(/^isolated-v8\..*\.node$/, 'addon').replace(/^(perf-|\[JIT\]).*$/, 'JavaScript');
+const placeOf = (object) => object.replace('[kernel.kallsyms]', 'kernel').replace(/^isolated-v8\..*\.node$/, 'addon').replace(/^(perf-|\[JIT\]|\/\/anon|anon).*$/, 'JavaScript');
 
 function* symbolsIn(report) {
   for (const line of report.split('\n')) {
-    const [share, thread, object, symbol] = line.split('|').map((cell) => cell.trim());
-    if (symbol !== undefined && share.endsWith('%')) yield { share, thread, place: placeOf(object), name: nameOf(symbol) };
+    const [share, thread, object, symbol = ''] = line.split('|').map((cell) => cell.trim());
+    if (object !== undefined && share.endsWith('%')) yield { share, thread, place: placeOf(object), name: nameOf(symbol) };
   }
 }
 
 async function profileOf(host, id, folder) {
   const data = join(folder, 'data');
   await perf(['record', '--quiet', '-F', PER_SECOND, '-o', data, '--', host.executable, ...host.program([...flagsOf(host.name), NAMES], 'bench/profile.mjs'), id]);
-  const symbols = [...symbolsIn(await perf(['report', '--stdio', '-i', data, ...SORTED_BY]))];
+  const sort = NAMELESS.test(id) ? 'comm,dso' : 'comm,dso,symbol';
+  const symbols = [...symbolsIn(await perf(['report', ...REPORT, `--sort=${sort}`, '-i', data]))];
   if (symbols.some(({ place, name }) => place === 'addon' && /^0x[\da-f]+$/.test(name))) {
     throw new Error('the addon has no symbols: CARGO_PROFILE_RELEASE_STRIP=none npm run build');
   }
   return symbols.slice(0, SHOWN);
 }
 
-const line = ({ share, thread, place, name }) => `${share.padStart(7)}  ${thread.padEnd(15)}  ${place.padEnd(12)}  ${name}`;
+const line = ({ share, thread, place, name }) => `${share.padStart(7)}  ${thread.padEnd(15)}  ${place.padEnd(12)}  ${name}`.trimEnd();
 
 export async function profiles(host, { filter }) {
   if (process.platform !== 'linux') throw new Error('--part profiles needs Linux');
