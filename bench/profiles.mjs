@@ -76,4 +76,4 @@ The functions that take most of the processor in each scenario of [BENCHMARKS.md
 ${name}, ${cpus()[0]?.model.trim()}: \`npm run bench -- --part profiles\`, with an addon that has its symbols
 (\`CARGO_PROFILE_RELEASE_STRIP=none npm run build\`) and Linux' \`perf\`. \`MainThread\` is the host's, \`isolated-v8\` an isolate's,
 \`V8 DefaultWorker\` one of the threads that help V8 collect garbage. What a spinning thread takes is a wait. Of what guests
-compute the libraries are listed: the addon is V8's built-ins, interpreter, compilers and collector, `JavaScript` what they compiled.`;
+compute the libraries are listed: the addon is V8's built-ins, interpreter, compilers and collector, \`JavaScript\` what they compiled.`;

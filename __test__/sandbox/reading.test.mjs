@@ -4,6 +4,7 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createExecutor } from '../../codemode.js';
+import { Gaps } from '../hostile/measure.mjs';
 import ivm from '../../index.mjs';
 import { hostContext, IsolatedVmSandbox, manifest } from './plugin-helper.mjs';
 
@@ -11,24 +12,15 @@ const { createSandbox, IsolatedVMSandbox, SubprocessSandbox } = ivm;
 
 /** What would take minutes takes a fraction of a second; the rest is for machines with much else to do. */
 const MOST_GAP_MS = 3_000;
-const LOOK_MS = 20;
 const MANY = 300_000;
 
 /** Runs something, and tells for how long the event loop has stood still meanwhile. */
 async function withGap(run) {
-  let [last, gap] = [performance.now(), 0];
-  const look = () => {
-    const now = performance.now();
-    gap = Math.max(gap, now - last);
-    last = now;
-  };
-  const timer = setInterval(look, LOOK_MS);
+  const gaps = new Gaps();
   try {
-    const outcome = await run();
-    look();
-    return { outcome, gap };
+    return { outcome: await run(), gap: gaps.take() };
   } finally {
-    clearInterval(timer);
+    gaps.stop();
   }
 }
 
