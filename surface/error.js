@@ -314,6 +314,30 @@ function withoutPaths(frames) {
   return kept;
 }
 
+/** Lines before the header of a syntax error: hosts put its place, the line of source, a marker and an empty line there. */
+const MAX_LINES_BEFORE_HEADER = 8;
+
+/**
+ * Where the header of a rendered stack begins: at the start of one of its first lines. Both texts may be a guest's, and searching one for
+ * the other takes time in proportion to the product of their lengths.
+ * @param {string} stack
+ * @param {string} header
+ * @returns {number} -1 if it is not there
+ */
+function headerStart(stack, header) {
+  let start = 0;
+  for (let line = 0; line <= MAX_LINES_BEFORE_HEADER; line += 1) {
+    if (stringStartsWith(stack, header, start)) {
+      return start;
+    }
+    start = stringIndexOf(stack, '\n', start) + 1;
+    if (start === 0) {
+      return -1;
+    }
+  }
+  return -1;
+}
+
 /**
  * A rendered stack without the places where this realm's code lies. Hosts write one before the header of syntax errors.
  * @param {string} stack
@@ -323,9 +347,9 @@ function withoutPaths(frames) {
  */
 function hidePaths(stack, name, message) {
   const header = message === '' ? name : `${name}: ${message}`;
-  const start = stringStartsWith(stack, header) ? 0 : stringIndexOf(stack, `\n${header}`) + 1;
-  const after = start > 0 || stringStartsWith(stack, header) ? start + header.length : 0;
-  const frames = framesOf(stringSlice(stack, after));
+  const found = headerStart(stack, header);
+  const start = found === -1 ? 0 : found;
+  const frames = framesOf(stringSlice(stack, found === -1 ? 0 : start + header.length));
   return stringSlice(stack, start, stack.length - frames.length) + withoutPaths(frames);
 }
 

@@ -60,11 +60,8 @@ function frameOf(lines, line, column) {
   return shown.join('\n');
 }
 
-/**
- * @param {string} place
- * @param {number} index
- */
-const isRead = (place, index) => index < MOST_PLACES && place.length <= MOST_PLACE_CHARS;
+/** @param {string} place */
+const isRead = (place) => place.length <= MOST_PLACE_CHARS;
 
 /**
  * What a frame says of where it is: `    at NAME:LINE:COLUMN`, or the same in brackets behind a function's name.
@@ -128,11 +125,14 @@ function atBeginning(place, position, lines) {
 function failureOf({ code, name = 'Error', stack = '' }, source, message, modules, file) {
   const position = file === undefined ? POSITION : positionIn(file);
   const lines = source.split(LINE);
+  const first = stack.split('\n', MOST_PLACES);
+  // The rest stays one text: a stack can be a million lines.
+  const rest = stack.slice(first.reduce((length, place) => length + place.length + 1, -1));
   // What was put around the user's text has places of its own.
-  const places = stack.split('\n').map((place, index) => (index === 1 && isRead(place, index) ? atBeginning(place, position, lines) : place))
-    .filter((place, index) => !isRead(place, index) || !position.test(place) || positionOf(place, position, lines, modules) !== undefined);
+  const places = first.map((place, index) => (index === 1 && isRead(place) ? atBeginning(place, position, lines) : place))
+    .filter((place) => !isRead(place) || !position.test(place) || positionOf(place, position, lines, modules) !== undefined);
   /** @type {Failure} */
-  const failure = { name, message, stack: `${name}: ${message}${places.join('\n')}`, ...(code === undefined ? {} : { code }) };
+  const failure = { name, message, stack: `${name}: ${message}${places.join('\n')}${rest}`, ...(code === undefined ? {} : { code }) };
   for (const place of places.filter(isRead)) {
     const found = positionOf(place, position, lines, modules);
     if (found !== undefined) {

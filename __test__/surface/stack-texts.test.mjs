@@ -1,0 +1,63 @@
+// Stacks and messages that guests make: rewriting them takes time in proportion to their length.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+const { errorOf, faultOf, hidePaths } = require('../../surface/error.js');
+const { failureOf } = require('../../surface/host/sandbox/failure.js');
+const { TAG } = require('../../surface/protocol.js');
+
+const SIZE = 2_000_000;
+/** Milliseconds that each takes at most, on a busy machine; a search of one text in the other took at least 10 s. */
+const MAX_TIME = 2_000;
+
+/** Messages that almost occur in a stack, again and again. */
+const length = SIZE / 40;
+const almost = `${'a'.repeat(length - 1)}X`;
+const TEXTS = {
+  'a message that almost occurs': [`x${`\nError: ${almost}`.repeat(20)}${'a'.repeat(SIZE)}`, 'Error', 'a'.repeat(length)],
+  'the same at the beginning': [`${`Error: ${almost}`.repeat(20)}${'a'.repeat(SIZE)}`, 'Error', 'a'.repeat(length)],
+  'a name that almost occurs': [`x${`\n${almost}`.repeat(20)}${'a'.repeat(SIZE)}`, 'a'.repeat(length), ''],
+  'a message of lines': [`x${'\nError: \n'.repeat(SIZE / 10)}`, 'Error', `${'\nError: \n'.repeat(SIZE / 20)}!`],
+  'empty lines': ['\n'.repeat(SIZE), 'Error', '\n'.repeat(SIZE / 2)],
+  'frames': [`Error: x${'\n    at f (/a/b.js:1:2)'.repeat(SIZE / 25)}`, 'Error', 'x'],
+  'half frames': [`Error: x${'\n    at'.repeat(SIZE / 7)}`, 'Error', 'x'],
+  'brackets': [`Error: x\n    at ${' ('.repeat(SIZE / 2)}`, 'Error', 'x'],
+};
+
+for (const [what, [stack, name, message]] of Object.entries(TEXTS)) {
+  test(`the time for ${what} is linear`, () => {
+    const thrown = Object.assign(new Error(message), { name, stack });
+    const work = {
+      hidePaths: () => hidePaths(stack, name, message),
+      faultOf: () => faultOf(thrown, false),
+      errorOf: () => errorOf([TAG.FAULT, 'Error', name, message, stack, undefined], { stack }),
+      failureOf: () => failureOf({ ok: false, value: message, logs: [], lost: 0, name, stack }, 'code', message, new Map([['a', 'code']])),
+    };
+    for (const [step, run] of Object.entries(work)) {
+      const start = performance.now();
+      assert.ok(run() !== undefined);
+      const took = performance.now() - start;
+      assert.ok(took < MAX_TIME, `${step}: ${Math.round(took)} ms`);
+    }
+  });
+}
+
+test('the header of a syntax error is found behind its place', () => {
+  const frames = '\n    at f (/host/file.js:1:2)\n    at /host/other.js:3:4';
+  const hidden = '\n    at f (<host>)\n    at <host>';
+  assert.equal(hidePaths(`/host/file.js:1\nlet let\n    ^^^\n\nSyntaxError: m\nof two lines${frames}`, 'SyntaxError', 'm\nof two lines'), `SyntaxError: m\nof two lines${hidden}`);
+  assert.equal(hidePaths(`Error: m${frames}`, 'Error', 'm'), `Error: m${hidden}`);
+  assert.equal(hidePaths(`Error${frames}`, 'Error', ''), `Error${hidden}`);
+  assert.equal(hidePaths(`changed since${frames}`, 'Error', 'm'), `changed since${hidden}`);
+});
+
+test('a long stack keeps its lines', () => {
+  const lines = Array.from({ length: 1_000 }, (_, index) => `    at f (file.js:${index}:1)`);
+  for (const count of [0, 1, 199, 200, 201, 1_000]) {
+    const stack = lines.slice(0, count).map((line) => `\n${line}`).join('');
+    assert.equal(failureOf({ ok: false, value: 'm', logs: [], lost: 0, name: 'E', stack }, 'code', 'm').stack, `E: m${stack}`);
+  }
+});
