@@ -40,6 +40,8 @@ const createSession = require('./session.js');
  * @property {(entry: object, id: number) => void} [track] has an id released when its entry is collected; ids are not used again then
  * @property {(slot: number) => unknown} owned the value of this realm that `adopt`'s slot stands for
  * @property {(request: number) => void} [begun] hears of every asynchronous call that begins
+ * @property {(request: number, limits: { until: number, stopped: () => Error | undefined }) => () => void} [limitReading] bounds the reading of
+ *   a call's outcome, until the returned function is called; only hosts have it
  * @property {Signals} [signals] where calls can be aborted
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind the function in the async context of now
  * @property {(value: unknown) => boolean} isArrayBuffer

@@ -30,6 +30,7 @@ export function fake(answer) {
       release(id) {
         notes.released.push(id);
       },
+      limits: () => [Infinity, Infinity],
       // As if every carrier left at once.
       taken: () => ({ length: Infinity }),
       reply(request, carrier) {

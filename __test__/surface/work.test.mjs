@@ -36,20 +36,38 @@ test('without limits there are none', () => {
 
 test('time: that of all slices, without the pauses between them', async () => {
   const work = new Work({ time: 300 });
-  busy(30);
+  const go = (milliseconds) => {
+    for (let done = 0; done < milliseconds; done += 10) {
+      busy(10);
+      work.check();
+    }
+  };
+  go(30);
   work.pause();
   busy(400);
   work.resume();
-  work.check();
+  go(20);
   await work.turn();
-  busy(300);
-  assert.throws(() => work.check(), { message: 'Value takes too much work: the limit is 300 ms', ...LIMIT });
+  work.extend(100);
+  work.extend(-100);
+  assert.throws(() => go(300), { message: 'Value takes too much work: the limit is 300 ms', ...LIMIT });
   await assert.rejects(work.turn(), LIMIT);
+});
+
+test('time: a process that was stopped has not worked', () => {
+  const work = new Work({ time: 300 });
+  busy(400);
+  work.check();
+  assert.throws(() => {
+    for (;;) {
+      busy(10);
+      work.check();
+    }
+  }, LIMIT);
 });
 
 test('until: the deadline of the call, pauses included', () => {
   const work = new Work({ until: performance.now() + 20 });
-  work.check();
   work.pause();
   busy(25);
   assert.throws(() => work.resume(), { message: 'Execution exceeded its deadline', code: 'ERR_ISOLATE_DEADLINE' });
@@ -114,6 +132,6 @@ test('a replaced clock or constructor of promises changes nothing', async () => 
     replace(constructor);
     performance.now = now;
   }
-  busy(20);
+  busy(25);
   assert.throws(() => work.check(), LIMIT);
 });

@@ -21,6 +21,7 @@ async function receive(count, objects, { mostWeight, wanted = () => true } = {})
     wanted: (number) => wanted(number),
     resume: (number) => { resumed.push(number); },
     drain: () => {},
+    limits: () => [Infinity, Infinity],
   };
   const arrivals = createArrivals({
     native,

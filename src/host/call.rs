@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use napi::sys;
 
@@ -71,6 +71,9 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
             && let Some(remote) = Remote::from_owner(&isolate.0)
         {
             local.stay_until_gone(js, &remote);
+            if local.shared.has_streams() {
+                local.shared.ask_streams(|streams| streams.dispose(remote.id()));
+            }
         }
         let prepared = if op == ops::op::RUN && !values.is_empty() {
             let context = values.remove(0).as_number().and_then(|id| local.handle(id as usize));
@@ -92,14 +95,19 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
+            // A call that is made while another one waits has no wider limits.
+            let outer = if local.chain.borrow().is_some() { local.limits.get() } else { Limits::default() };
+            let limits = prepared.limits().within(outer);
+            local.limits.set(limits);
             let outcome = wait(js, local, prepared);
+            local.limits.set(limits);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
             let carrier = local.write_result(js, outcome);
             local.returned(js, promise.then_some(&origin));
             carrier
         }
         mode::ASYNC => {
-            let answer = local.async_answer(js, request, prepared.remote());
+            let answer = local.limited_answer(js, request, prepared.remote(), prepared.limits());
             local.call_later(js, prepared, Chain::of_request(request), answer);
             js.undefined()
         }
@@ -396,14 +404,26 @@ pub unsafe extern "C" fn pause(env: sys::napi_env, info: sys::napi_callback_info
     callback(env, info, |js, local, _args| js.number(local.pause() as f64))
 }
 
-/// `wanted(number)`: whether what is being read is still wanted. If not, it has been given up, and is not to be resumed.
+/// Why the surface reads on, or does not, as [`wanted`] returns it.
+mod wanted_as {
+    pub const UNWANTED: f64 = 0.0;
+    pub const WANTED: f64 = 1.0;
+    pub const DISPOSED: f64 = 2.0;
+}
+
+/// `wanted(number)`: 0 where what is being read is not wanted any more: it has been given up, and is not to be resumed. 1 where it is wanted;
+/// 2 where it is an outcome of an isolate that the host has disposed of, which is to fail.
 pub unsafe extern "C" fn wanted(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [number, ..] = args else {
             return Err(super::js::Refused);
         };
-        let wanted = local.is_wanted(js, js.read_number(*number)? as u64);
-        js.boolean(wanted)
+        let id = js.read_number(*number)? as u64;
+        js.number(match local.is_wanted(js, id) {
+            false => wanted_as::UNWANTED,
+            true if local.shared.ask_streams(|streams| streams.is_disposed(id)) => wanted_as::DISPOSED,
+            true => wanted_as::WANTED,
+        })
     })
 }
 
@@ -415,6 +435,17 @@ pub unsafe extern "C" fn resume(env: sys::napi_env, info: sys::napi_callback_inf
         };
         local.shared.end_reading(js.read_number(*number)? as u64);
         js.undefined()
+    })
+}
+
+/// `limits()`: milliseconds that are left until the deadline of the call whose outcome was just handed over, or that waits while a request
+/// is served, and its `timeout`; infinite where it has none.
+pub unsafe extern "C" fn limits(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, _args| {
+        let Limits { timeout, deadline } = local.limits.get();
+        let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1_000.0);
+        let left = deadline.map(|deadline| deadline.time.saturating_duration_since(Instant::now()));
+        js.array(&[js.number(milliseconds(left))?, js.number(milliseconds(timeout))?])
     })
 }
 
@@ -458,6 +489,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"pause", js.function("pause", Some(pause), data)?),
             (c"wanted", js.function("wanted", Some(wanted), data)?),
             (c"resume", js.function("resume", Some(resume), data)?),
+            (c"limits", js.function("limits", Some(limits), data)?),
             (c"equip", js.function("equip", Some(equip), data)?),
             (c"keepSnapshot", js.function("keepSnapshot", Some(spare::keep_snapshot), data)?),
             (c"takeIsolate", js.function("takeIsolate", Some(spare::take_isolate), data)?),

@@ -18,7 +18,7 @@ use super::shelf::Shelf;
 use super::signal::Signal;
 use super::streams::{Kept, Origin};
 use super::{carrier, signal};
-use crate::isolate::{Kind, Remote, Settings, Stop};
+use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{Answer, Chain, Charge, Fault, Handle, Host, Outcome, Owner, Settlement, SharedMemory, Slot, Value};
 
@@ -44,6 +44,8 @@ pub struct Local {
     held: Cell<bool>,
     /// The event that is being handled, as far as what comes of it has to know.
     pub(super) current: Cell<Current>,
+    /// Limits of the call whose outcome the surface was handed last, or that waits while the surface serves a request.
+    pub(super) limits: Cell<Limits>,
     /// The surface reads in turns what was just handed to it, under this number.
     pub(super) pausing: Cell<Option<u64>>,
     /// What was just handed to the surface names this by numbers.
@@ -94,6 +96,7 @@ impl Local {
             pending: Cell::new(0),
             held: Cell::new(false),
             current: Cell::default(),
+            limits: Cell::default(),
             pausing: Cell::new(None),
             kept: RefCell::default(),
             owing: RefCell::default(),
@@ -221,11 +224,13 @@ impl Local {
         let origin = settlement.origin().and_then(|isolate| Remote::from_owner(&isolate));
         let origin = origin.map(|remote| Origin::of(&remote)).unwrap_or_default();
         let call = self.current.get().call;
+        let limits = self.limits.get();
         settlement.subscribe(
             None,
             Box::new(move |outcome| {
                 if let Some(shared) = shared.upgrade() {
-                    let _ = shared.send(Event::Settle { request, outcome, held, owing: Weak::new(), origin, call });
+                    let _ =
+                        shared.send(Event::Settle { request, outcome, held, owing: Weak::new(), origin, call, limits });
                 }
             }),
         );
@@ -234,12 +239,17 @@ impl Local {
 
     /// The answer that settles `request` of the surface.
     pub fn async_answer(&self, js: Js<'_>, request: i64, remote: Weak<Remote>) -> Arc<dyn Answer> {
+        self.limited_answer(js, request, remote, Limits::default())
+    }
+
+    /// The same for a call with limits.
+    pub fn limited_answer(&self, js: Js<'_>, request: i64, remote: Weak<Remote>, limits: Limits) -> Arc<dyn Answer> {
         self.begin(js);
         let shared = self.shared.me.clone();
         let origin = remote.upgrade().map(|remote| OnceLock::from(Origin::of(&remote))).unwrap_or_default();
         let owing = remote.clone();
         let answer: Arc<dyn Answer> =
-            Arc::new(AsyncAnswer { shared, request, owing, origin, answered: AtomicBool::new(false) });
+            Arc::new(AsyncAnswer { shared, request, owing, origin, limits, answered: AtomicBool::new(false) });
         self.abortable.begin(request, &answer, &remote);
         answer
     }
@@ -354,6 +364,7 @@ struct AsyncAnswer {
     /// More may come from there.
     owing: Weak<Remote>,
     origin: OnceLock<Origin>,
+    limits: Limits,
     answered: AtomicBool,
 }
 
@@ -373,9 +384,9 @@ impl Answer for AsyncAnswer {
         if !self.answered.swap(true, Ordering::AcqRel)
             && let Some(shared) = self.shared.upgrade()
         {
-            let (request, owing) = (self.request, self.owing.clone());
+            let (request, owing, limits) = (self.request, self.owing.clone(), self.limits);
             let origin = self.origin.get().cloned().unwrap_or_default();
-            let _ = shared.send(Event::Settle { request, outcome, held: true, owing, origin, call: request });
+            let _ = shared.send(Event::Settle { request, outcome, held: true, owing, origin, call: request, limits });
         }
     }
 

@@ -64,7 +64,7 @@ impl Local {
     /// An event that is not `wanted` is not read if it is large.
     fn handle_event(&self, js: Js<'_>, event: Event, wanted: bool) -> JsResult<()> {
         match event {
-            Event::Settle { request, outcome, held, owing, origin, call } => {
+            Event::Settle { request, outcome, held, owing, origin, call, limits } => {
                 let awaited = self.abortable.end(request);
                 self.owes(&owing);
                 if held {
@@ -72,6 +72,7 @@ impl Local {
                 }
                 let outcome = if awaited { outcome } else { Err(Fault::aborted()) };
                 let before = self.current.replace(Current { origin: origin.id, call });
+                self.limits.set(limits);
                 let settled = self.settle(js, request, outcome);
                 self.current.set(before);
                 let kept = self.kept.take();
@@ -83,6 +84,7 @@ impl Local {
                         bytes: 0,
                         spared: false,
                         abandoned: false,
+                        disposed: false,
                         _kept: kept,
                     };
                     self.shared.begin_reading(id, reading);
@@ -92,6 +94,7 @@ impl Local {
             Event::Ask { request, origin } => {
                 if wanted && origin.spares(|| request.byte_size()) {
                     let before = self.current.replace(Current { origin: origin.id, call: 0 });
+                    self.limits.take();
                     self.serve(js, request, origin);
                     self.current.set(before);
                 } else {
@@ -181,12 +184,16 @@ impl Local {
         let waits = chain.waits_in(self.shared.id);
         let caller = (!waits).then(|| chain.request());
         let outer = self.chain.replace(waits.then_some(chain));
+        let limits = self.limits.get();
         let carried = self.call_serve(js, caller, number, op, slot.index(), args);
+        // Calls that were made meanwhile have limits of their own.
+        self.limits.set(limits);
         *self.chain.borrow_mut() = outer;
         let kept = self.kept.take();
         if let Some(id) = self.pausing.take() {
             let subject = Subject::Request { number, _slot: slot, _charge: charge };
-            let reading = Reading { origin, subject, call, bytes, spared: false, abandoned: false, _kept: kept };
+            let reading =
+                Reading { origin, subject, call, bytes, spared: false, abandoned: false, disposed: false, _kept: kept };
             self.shared.begin_reading(id, reading);
         } else {
             drop((charge, slot));

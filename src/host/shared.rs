@@ -10,7 +10,7 @@ use super::pressure::Pressure;
 use super::signal::Signal;
 use super::streams::{Next, Origin, Reading, Streams};
 use crate::child;
-use crate::isolate::{Remote, Stop, next_owner_id};
+use crate::isolate::{Limits, Remote, Stop, next_owner_id};
 use crate::sandbox::Pool;
 use crate::value::{Answer, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Value, Wake};
 
@@ -27,6 +27,8 @@ pub enum Event {
         origin: Origin,
         /// The async call that it is the outcome of, or of what came out of it.
         call: i64,
+        /// Those of the call: reading its outcome counts as well.
+        limits: Limits,
     },
     /// A guest asks for something here.
     Ask { request: Request, origin: Origin },

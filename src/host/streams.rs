@@ -48,6 +48,8 @@ pub struct Reading {
     pub spared: bool,
     /// Nobody waits for it any more.
     pub abandoned: bool,
+    /// The host has disposed of the isolate meanwhile.
+    pub disposed: bool,
     /// What it names by numbers.
     pub _kept: Vec<Kept>,
 }
@@ -200,6 +202,17 @@ impl Streams {
         }
     }
 
+    /// The host disposes of an isolate: an outcome from there that is being read is an error.
+    pub fn dispose(&mut self, origin: u64) {
+        if let Some(reading) = self.all.get_mut(&origin).and_then(|stream| stream.reading.as_mut()) {
+            reading.disposed |= matches!(reading.subject, Subject::Outcome(_));
+        }
+    }
+
+    pub fn is_disposed(&self, origin: u64) -> bool {
+        self.all.get(&origin).and_then(|stream| stream.reading.as_ref()).is_some_and(|reading| reading.disposed)
+    }
+
     /// Nobody waits for the outcome of `request` any more, which may be being read.
     pub fn abandon(&mut self, request: i64) {
         for reading in self.all.values_mut().filter_map(|stream| stream.reading.as_mut()) {
@@ -219,7 +232,7 @@ mod tests {
 
     use super::{Next, Origin, Reading, Streams, Subject};
     use crate::host::shared::Event;
-    use crate::isolate::Legacy;
+    use crate::isolate::{Legacy, Limits};
     use crate::value::{Fault, Outcome, Value};
 
     fn origin(id: u64) -> Origin {
@@ -227,7 +240,15 @@ mod tests {
     }
 
     fn settle(origin: &Origin, request: i64, outcome: Outcome) -> Event {
-        Event::Settle { request, outcome, held: false, owing: Weak::new(), origin: origin.clone(), call: request }
+        Event::Settle {
+            request,
+            outcome,
+            held: false,
+            owing: Weak::new(),
+            origin: origin.clone(),
+            call: request,
+            limits: Limits::default(),
+        }
     }
 
     fn ok(origin: &Origin, request: i64) -> Event {
@@ -236,7 +257,16 @@ mod tests {
 
     fn reading(origin: &Origin, subject: Subject, call: i64) -> Reading {
         let bytes = usize::MAX;
-        Reading { origin: origin.clone(), subject, call, bytes, spared: false, abandoned: false, _kept: Vec::new() }
+        Reading {
+            origin: origin.clone(),
+            subject,
+            call,
+            bytes,
+            spared: false,
+            abandoned: false,
+            disposed: false,
+            _kept: Vec::new(),
+        }
     }
 
     fn next(streams: &mut Streams) -> Option<i64> {
@@ -288,6 +318,11 @@ mod tests {
         assert!(streams.is_wanted(1));
         streams.abandon(7);
         assert!(!streams.is_wanted(1));
+        streams.begin(1, reading(&a, Subject::Outcome(9), 9));
+        streams.dispose(2);
+        assert!(!streams.is_disposed(1) && !streams.is_disposed(2));
+        streams.dispose(1);
+        assert!(streams.is_wanted(1) && streams.is_disposed(1));
         for call in [5, 6] {
             let subject = Subject::Request {
                 number: 1,

@@ -81,6 +81,14 @@ impl Prepared {
         }
     }
 
+    /// Those of the call; none where no guest's code runs.
+    pub fn limits(&self) -> Limits {
+        match self {
+            Prepared::Enter { limits, .. } => *limits,
+            _ => Limits::default(),
+        }
+    }
+
     /// The same under limits that are no wider than `outer`. Making a context runs no code of anybody's.
     pub fn within(self, outer: Limits) -> Self {
         match self {

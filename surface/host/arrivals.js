@@ -5,13 +5,16 @@
 
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
-const { CODE } = require('../error.js');
+const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { TAG } = require('../protocol.js');
-const { MOST_WEIGHT, Reader } = require('./wire/index.js');
+const { FIXED_TIME, MOST_WEIGHT, Reader } = require('./wire/index.js');
+const { Work } = require('./work.js');
 
 /** Bytes that are read at once, however long they may take. */
 const SMALL = 4096;
+/** What `native.wanted` returns for an outcome of an isolate that the host has disposed of. */
+const DISPOSED = 2;
 /** Milliseconds that reading takes at a time, */
 const TURN = 16;
 /** and those after which something turns out to be large. */
@@ -43,6 +46,16 @@ const wiresIn = (carriers) => carriers.flatMap((carrier) => {
   return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE ? [carrier] : [];
 });
 
+/** @param {unknown} error */
+const thrown = (error) => [TAG.THROWN, [TAG.VALUE, error]];
+
+/**
+ * What ends the reading of an outcome.
+ * @typedef {object} ReadLimits
+ * @property {number} until the call's deadline, as a value of `performance.now()`
+ * @property {() => Error | undefined} [stopped] returns an error when the call is over
+ */
+
 /** One that is being read. */
 class Message {
   /** By which the native side knows it. */
@@ -57,6 +70,9 @@ class Message {
   #wires;
   deliver;
   drop;
+  /** Why the values that are left are not read. @type {Error | undefined} */
+  failure = undefined;
+  #work;
   /** Of the next value. @type {InstanceType<typeof Reader> | undefined} */
   #reader = undefined;
   #hooks;
@@ -66,9 +82,11 @@ class Message {
    * @param {import('./wire/leaf-reader.js').ReadHooks} hooks
    * @param {() => void} deliver what to do when it is read
    * @param {() => void} drop and when nobody wants it any more
+   * @param {ReadLimits} limits
    */
-  constructor(carriers, hooks, deliver, drop) {
+  constructor(carriers, hooks, deliver, drop, { until, stopped }) {
     this.#wires = wiresIn(carriers);
+    this.#work = new Work({ time: FIXED_TIME, until, stopped: () => stopped?.() ?? this.failure });
     this.#hooks = hooks;
     this.deliver = deliver;
     this.drop = drop;
@@ -81,10 +99,27 @@ class Message {
    * @returns {boolean} whether all of it is read
    */
   read(until, allowance) {
+    try {
+      this.#work.resume();
+      return this.#readOn(until, allowance);
+    } catch (error) {
+      // The call is over.
+      while (this.#results.length < this.#wires.length) this.#results.push(thrown(error));
+      return this.#finish();
+    } finally {
+      this.#work.pause();
+    }
+  }
+
+  /**
+   * @param {number} until
+   * @param {number} allowance
+   */
+  #readOn(until, allowance) {
     while (this.#results.length < this.#wires.length) {
       const [, bytes, table] = this.#wires[this.#results.length];
       try {
-        this.#reader ??= new Reader(/** @type {any} */ (bytes), table, this.#hooks, this.weight);
+        this.#reader ??= new Reader(/** @type {any} */ (bytes), table, this.#hooks, this.weight, this.#work);
         if (!this.#reader.readUntil(until, allowance)) {
           this.weight = this.#reader.weight;
           return false;
@@ -93,11 +128,15 @@ class Message {
         this.weight = this.#reader.weight;
       } catch (error) {
         // What had been read of it is nobody's.
-        this.#results.push([TAG.THROWN, [TAG.VALUE, error]]);
+        this.#results.push(thrown(error));
       }
       this.#reader = undefined;
       if (performance.now() >= until && this.#results.length < this.#wires.length) return false;
     }
+    return this.#finish();
+  }
+
+  #finish() {
     this.#wires.forEach((wire, index) => wire.splice(0, Infinity, ...this.#results[index]));
     return true;
   }
@@ -114,8 +153,8 @@ class Message {
 /**
  * @param {object} host
  * @param {any} host.native `pause()`: nothing more comes from the isolate of what was just handed over until `resume()` is called with
- *   the number that this returns; `wanted(number)`: whether to read on, else it is as if it were resumed; `drain()`; `reply(request,
- *   carrier)`
+ *   the number that this returns; `wanted(number)`: 0 when it is not to be read on, and is as if it were resumed, `DISPOSED` when it is to
+ *   fail; `limits()`: milliseconds until the deadline of what was just handed over; `drain()`; `reply(request, carrier)`
  * @param {import('./wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
@@ -140,6 +179,9 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
     },
   });
 
+  /** Limits of executions in sandboxes. @type {Map<number, ReadLimits>} by request */
+  const limited = new Map();
+
   /** Bytes that all of them take, but for one. @param {Message} [one] */
   const weightBeside = (one) => messages.reduce((bytes, message) => (message === one ? bytes : bytes + message.weight), 0);
 
@@ -151,9 +193,10 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
    * @param {any[]} carriers
    * @param {() => void} deliver
    * @param {() => void} drop
+   * @param {ReadLimits} [limits]
    */
-  function isRead(carriers, deliver, drop) {
-    const message = new Message(carriers, keeping, deliver, drop);
+  function isRead(carriers, deliver, drop, limits = { until: performance.now() + native.limits()[0] }) {
+    const message = new Message(carriers, keeping, deliver, drop, limits);
     if (message.read(performance.now() + GLANCE, allowanceOf(message))) return true;
     message.id = native.pause();
     messages.push(message);
@@ -183,7 +226,11 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
   function readNext(until) {
     const index = nextIndex();
     const message = messages[index];
-    if (!native.wanted(message.id)) {
+    const wanted = native.wanted(message.id);
+    if (wanted === DISPOSED) {
+      message.failure = coded(Error, 'Isolate was disposed during execution', CODE.DISPOSED);
+    }
+    if (!wanted) {
       messages.splice(index, 1);
       message.drop();
     } else if (message.read(until, allowanceOf(message))) {
@@ -225,9 +272,19 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
       const deliver = () => settle(request, carrier);
       // Whoever drops it has been answered.
       const drop = () => settle(request, [TAG.FAULT, 'Error', undefined, 'The call was aborted', '', CODE.ABORTED]);
-      if (weightOf(carriers) <= SMALL || isRead(carriers, deliver, drop)) {
+      if (weightOf(carriers) <= SMALL || isRead(carriers, deliver, drop, limited.get(request))) {
         deliver();
       }
+    },
+    /**
+     * Bounds the reading of an outcome that will arrive.
+     * @param {number} request
+     * @param {ReadLimits} limits
+     * @returns {() => void} to be called when it has been delivered
+     */
+    limit(request, limits) {
+      limited.set(request, limits);
+      return () => limited.delete(request);
     },
     /**
      * @param {number} caller

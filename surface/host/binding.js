@@ -73,6 +73,7 @@ function createHostBinding(native) {
       idOf,
       release: bound.release,
       begun: (request) => callers.begun(request),
+      limitReading: arrivals.limit,
       signals: createSignals(bound),
       bind,
       owned: (slot) => owned.value(slot),

@@ -1,18 +1,27 @@
 'use strict';
 // Carriers that arrive at this host, as values. A fault is thrown as a fresh error whose stack joins both sides.
 
+const { performance } = require('node:perf_hooks');
 const { versions } = require('node:process');
 const { CODE, callSite, coded, errorOf } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
 const { checkArgument } = require('./pack.js');
 const { bufferOf } = require('./shared.js');
-const { deserialize } = require('./wire/index.js');
+const { deserialize, FIXED_TIME } = require('./wire/index.js');
+const { Work } = require('./work.js');
 
 /** Electron lets no buffer lie around memory that it has not allocated. */
 const lack = versions.electron === undefined ? 'which lacks `node_api_create_external_sharedarraybuffer`' : 'for Electron forbids external buffers';
 const NO_GUEST_MEMORY = `A SharedArrayBuffer made inside an isolate cannot be shared with this host, ${lack}: `
   + 'make it in the host and pass it in, or copy what is in it';
+
+/** Bytes of a value that is read without a budget: it takes no time to speak of. */
+const SMALL = 4096;
+
+/** Reading a result stops after the call's `timeout`, but not sooner than honest data of some size is read. */
+const timedOut = () => coded(Error, 'Script execution timed out.', CODE.TIMEOUT);
+const now = performance.now.bind(performance);
 
 /** In a list, in the place of a value that this host cannot have. */
 class Unreadable {
@@ -64,7 +73,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
     }
     switch (carrier[0]) {
       case TAG.WIRE:
-        return deserialize(carrier[1], carrier[2], hooks);
+        return deserialize(carrier[1], carrier[2], hooks, carrier[1].length > SMALL ? workOfCall() : undefined);
       case TAG.VALUE:
         return carrier[1];
       case TAG.HANDLE:
@@ -90,6 +99,14 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
       default:
         throw coded(Error, `A carrier of unknown kind ${carrier[0]} arrived`, CODE.UNSUPPORTED);
     }
+  }
+
+  /** The budget for a value that is read while its caller waits: the limits of the call hold. */
+  function workOfCall() {
+    const [left, timeout] = native.limits();
+    const start = now();
+    const end = start + Math.max(timeout, FIXED_TIME);
+    return new Work({ time: FIXED_TIME, until: start + left, stopped: () => (now() >= end ? timedOut() : undefined) });
   }
 
   /**

@@ -8,6 +8,8 @@ const { inner } = require('../primordials.js');
 
 /** Milliseconds of work before the event loop gets a turn. */
 const SLICE = 16;
+/** Milliseconds that are counted between two looks at the clock, at most: a process that was stopped meanwhile has not worked. */
+const MAX_COUNTED = 50;
 /** Steps between two looks at the clock, at most. */
 const MAX_STRIDE = 512;
 /** Milliseconds between two looks at the clock: fewer steps follow a stride that took longer, more follow one that took less. */
@@ -34,7 +36,7 @@ class Work {
   #time;
   #until;
   #stopped;
-  /** Milliseconds of the slices before this one. */
+  /** Milliseconds of work so far. */
   #spent = 0;
   #sliceStart;
   #isSliceOver = false;
@@ -69,12 +71,14 @@ class Work {
     }
   }
 
-  /** Looks at the clock and throws as `spend` does. */
+  /**
+   * Looks at the clock and throws as `spend` does.
+   * @returns {number} what `performance.now()` returns now
+   */
   check() {
     this.#stepsLeft -= this.#granted - this.#ahead;
     const time = now();
-    const sinceLook = time - this.#lastLook;
-    this.#lastLook = time;
+    const sinceLook = this.#count(time);
     if (sinceLook > LONG_STRIDE) {
       this.#stride = Math.max(1, Math.floor((this.#stride * LONG_STRIDE) / sinceLook));
     } else if (sinceLook < SHORT_STRIDE) {
@@ -87,6 +91,18 @@ class Work {
     if (this.#stepsLeft < 0) {
       throw exceeded(`${this.#steps} steps`);
     }
+    return time;
+  }
+
+  /**
+   * @param {number} time
+   * @returns {number} milliseconds since the last look at the clock
+   */
+  #count(time) {
+    const sinceLook = time - this.#lastLook;
+    this.#lastLook = time;
+    this.#spent += Math.min(sinceLook, MAX_COUNTED);
+    return sinceLook;
   }
 
   /** @param {number} time */
@@ -98,9 +114,22 @@ class Work {
     if (time >= this.#until) {
       throw coded(Error, 'Execution exceeded its deadline', CODE.DEADLINE);
     }
-    if (this.#spent + time - this.#sliceStart >= this.#time) {
-      throw exceeded(`${this.#time} ms`);
+    if (this.#spent >= this.#time) {
+      throw exceeded(`${Math.round(this.#time)} ms`);
     }
+  }
+
+  /**
+   * Allows more time: for work whose limit depends on the size of the data.
+   * @param {number} milliseconds
+   */
+  extend(milliseconds) {
+    this.#time += milliseconds;
+  }
+
+  /** Steps until the next look at the clock, for a caller that counts them itself and calls `check`. */
+  get stride() {
+    return this.#stride;
   }
 
   /** Whether this slice is over as of the last look at the clock: a caller that can wait should `await turn()`. */
@@ -110,8 +139,7 @@ class Work {
 
   /** Ends this slice: the time until `resume` is not counted. */
   pause() {
-    this.#spent += now() - this.#sliceStart;
-    this.#sliceStart = Infinity;
+    this.#count(now());
   }
 
   /** Begins a new slice. Throws as `spend` does. */
@@ -131,5 +159,7 @@ class Work {
     this.resume();
   }
 }
+
+/** @typedef {Work} WorkBudget */
 
 module.exports = { Work };

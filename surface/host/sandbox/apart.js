@@ -1,11 +1,12 @@
 'use strict';
 // Executions in processes of their own: what the native side is asked, and what it answers.
 
+const { performance } = require('node:perf_hooks');
 const { CODE } = require('../../error.js');
 const { TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
 const { isMalformation } = require('../wire/refusal.js');
-const { abortedBy, refusedBy } = require('./execution.js');
+const { abortedBy, disposed, refusedBy } = require('./execution.js');
 const { partsOf } = require('./modules.js');
 
 /**
@@ -41,6 +42,7 @@ const { partsOf } = require('./modules.js');
 class Running {
   #environment;
   #number;
+  isTerminated = false;
 
   /**
    * @param {any} environment
@@ -53,6 +55,7 @@ class Running {
 
   /** Ends it, process and all. */
   terminate() {
+    this.isTerminated = true;
     this.#environment.terminateApart(this.#number);
   }
 }
@@ -77,12 +80,14 @@ function createApart(core, environment, launcher) {
     if (signal?.aborted) {
       return { ok: false, ...abortedBy(signal), logs: [], lost: 0 };
     }
+    const until = performance.now() + sort.timeout - spent;
     const packed = tools.flatMap(({ places, callback }) => [places.join('\0'), binding.pack(callback, TRANSFER.DEFAULT)]);
     const listener = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
     const call = calls.begin(execute);
     const number = environment.executeApart(call.request, ...parts(sort), spent, code.text, code.line, code.column,
       maxOutputSize, console.entries, console.length, listener, ...partsOf(modules), ...packed);
     const running = new Running(environment, number);
+    const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isTerminated ? disposed() : undefined) });
     let aborted = false;
     const unfollow = signal === undefined ? undefined : binding.signals?.follow(signal, () => {
       aborted = true;
@@ -95,12 +100,13 @@ function createApart(core, environment, launcher) {
       const outcome = value instanceof Unreadable
         ? { ok: false, ...refusedBy(value.error), ...(isMalformation(value.error) ? { code: CODE.PROTOCOL } : {}), logs, lost, usage }
         : { ok, value, code: failure, name, stack, logs, lost, usage, signal: by };
-      return aborted && failure === CODE.DISPOSED ? { ...outcome, ...abortedBy(signal) } : outcome;
+      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(signal) } : outcome;
     } catch (error) {
       // No process.
       return { ok: false, ...refusedBy(error), logs: [], lost: 0 };
     } finally {
       unfollow?.();
+      unlimit?.();
     }
   }
 

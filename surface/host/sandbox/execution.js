@@ -1,7 +1,8 @@
 'use strict';
 // One execution in a native sandbox: a call that starts it, a promise of its outcome, and a way to end it early.
 
-const { CODE } = require('../../error.js');
+const { performance } = require('node:perf_hooks');
+const { CODE, coded } = require('../../error.js');
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
 const { partsOf } = require('./modules.js');
@@ -64,6 +65,8 @@ const WEB_SHIFT = 8;
 /** What is said of an execution in a sandbox that was disposed. */
 const DISPOSED = 'Sandbox has been disposed';
 
+const disposed = () => coded(Error, DISPOSED, CODE.DISPOSED);
+
 /** @returns {Outcome} */
 const gone = () => ({ ok: false, value: DISPOSED, code: CODE.DISPOSED, logs: [], lost: 0 });
 
@@ -75,6 +78,7 @@ const gone = () => ({ ok: false, value: DISPOSED, code: CODE.DISPOSED, logs: [],
 class Running {
   #core;
   #id;
+  isDisposed = false;
 
   /**
    * @param {import('../../index.js').Core} core
@@ -87,6 +91,7 @@ class Running {
 
   /** Ends it; its outcome is an error. */
   dispose() {
+    this.isDisposed = true;
     this.#core.binding.invoke(OP.DISPOSE, MODE.SYNC, 0, this.#id);
   }
 
@@ -156,6 +161,7 @@ function createExecute(core, environment) {
       return { ok: false, ...abortedBy(spec.signal), logs: [], lost: 0 };
     }
     const { calls, binding } = core;
+    const until = performance.now() + spec.timeout;
     const flags = spec.flags | (spec.web << WEB_SHIFT);
     const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
     if (spec.warm > 0) {
@@ -171,6 +177,7 @@ function createExecute(core, environment) {
       form?.guard, flags, spec.memoryLimit, spec.timeout, spec.maxOutputSize, console.entries, console.length, listener,
       spec.warm, snapshot, globals, ...partsOf(spec.modules), ...tools);
     const running = new Running(core, id);
+    const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isDisposed ? disposed() : undefined) });
     let aborted = false;
     const unfollow = spec.signal === undefined ? undefined : binding.signals?.follow(spec.signal, () => {
       aborted = true;
@@ -183,12 +190,13 @@ function createExecute(core, environment) {
       const outcome = value instanceof Unreadable
         ? { ok: false, ...refusedBy(value.error), logs, lost, usage }
         : { ok, value, code, name, stack, logs, lost, usage };
-      return aborted && code === CODE.DISPOSED ? { ...outcome, ...abortedBy(spec.signal) } : outcome;
+      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(spec.signal) } : outcome;
     } finally {
       unfollow?.();
+      unlimit?.();
       binding.release(id);
     }
   };
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, FLAG, follow, gone, refusedBy };
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, FLAG, follow, gone, refusedBy };

@@ -4,7 +4,7 @@
 // into the table.
 
 const { MOST_WEIGHT } = require('./leaf-reader.js');
-const { Reader } = require('./reader.js');
+const { FIXED_TIME, Reader } = require('./reader.js');
 const { Writer } = require('./writer.js');
 
 /**
@@ -27,10 +27,11 @@ function serialize(value, hooks) {
  * @param {Uint8Array} bytes which nobody else writes to
  * @param {unknown[]} table
  * @param {import('./reader.js').ReadHooks} hooks
+ * @param {import('../work.js').WorkBudget} [work] the budget of the call
  * @returns {unknown}
  */
-function deserialize(bytes, table, hooks) {
-  return new Reader(bytes, table, hooks).run();
+function deserialize(bytes, table, hooks, work) {
+  return new Reader(bytes, table, hooks, 0, work).run();
 }
 
-module.exports = { deserialize, MOST_WEIGHT, Reader, serialize };
+module.exports = { deserialize, FIXED_TIME, MOST_WEIGHT, Reader, serialize };

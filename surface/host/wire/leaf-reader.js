@@ -90,8 +90,9 @@ class LeafReader extends Source {
     this.objects = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
     this.count = 0;
     this.reserved = 0;
-    /** Of the regular expressions so far. */
+    /** Of the regular expressions so far, and how many those are. */
     this.cost = 0;
+    this.regexps = 0;
     /** Where the clock is looked at next. */
     this.mark = 0;
     /** Bytes that the value takes so far. */
@@ -134,6 +135,7 @@ class LeafReader extends Source {
     const id = this.count;
     this.register(UNFINISHED);
     this.weight += WEIGHT.REGEXP;
+    this.regexps += 1;
     const source = this.string();
     const bits = this.varint();
     if (bits & ~ALL_FLAGS) throw malformed('unknown flags of a regular expression');

@@ -6,11 +6,11 @@
 // what is under way is put aside until it goes on. An array is filled with what was read, never made at its announced length: a
 // sparse one is filled at its end, when the number of its elements is known.
 
-const { performance } = require('node:perf_hooks');
 const { uncurryThis, define, ownKeys } = require('../../primordials.js');
 const { list, WEIGHT } = require('./leaf-reader.js');
 const { checkCount, MANY, PropertyReader } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
+const { Work } = require('../work.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
 /** @typedef {import('./leaf-reader.js').ReadHooks} ReadHooks */
@@ -40,8 +40,24 @@ const errorClasses = new Map(Object.entries(ERROR_PROTOTYPES).map(([name, tag]) 
 const SEEN = Object.freeze({ [ERROR_TAG.MESSAGE]: 1, [ERROR_TAG.STACK]: 2, [ERROR_TAG.CAUSE]: 4 });
 
 const LONGEST_ARRAY = 4_294_967_295;
-/** Bytes, or pairs of an array, that are read between two looks at the clock. */
+/** Bytes that are read before the first look at the clock. */
 const STRETCH = 2048;
+
+/**
+ * What reading may cost. The hashes of numbers and BigInts are not seeded in hosts' engines, and not those of all strings in each: a guest
+ * that chooses keys which collide makes n insertions into a Map, Set or object cost n². Which keys those are differs from engine to engine
+ * and from version to version, and other things are as costly (the elements of an object that become a dictionary and back, again and
+ * again): so it is the clock that decides. The time is a fixed allowance and so much for each byte, of the data and of the memory that its
+ * value takes: 25 times what honest data takes, or more.
+ */
+const FIXED_TIME = 250;
+const TIME_PER_BYTE = 500e-6;
+/** Bytes for each step of work: the budget looks at the clock after so many of those, and after fewer where they take long. */
+const BYTES_PER_STEP = 4;
+/** A regular expression may take as long as so many bytes: see `costOf`. */
+const REGEXP_BYTES = 20_000;
+/** Pairs of an array that are defined before the first look at the clock. */
+const MAX_PAIRS = 512;
 
 /** An array gets room for this many holes per element and as many more; beyond it is a dictionary. */
 const HOLES = 16;
@@ -68,9 +84,13 @@ class Reader extends PropertyReader {
    * @param {unknown[]} table
    * @param {ReadHooks} hooks
    * @param {number} [weight]
+   * @param {import('../work.js').WorkBudget} [work] the budget of the call; what has a length of a few KB needs none
    */
-  constructor(bytes, table, hooks, weight) {
+  constructor(bytes, table, hooks, weight, work) {
     super(bytes, table, hooks, weight);
+    this.work = work;
+    /** Bytes that time was allowed for. */
+    this.allowed = this.weight;
     this.maxDepth = hooks.maxDepth ?? DEFAULT_MAX_DEPTH;
     // As in the writer.
     this.outside = 0;
@@ -138,11 +158,16 @@ class Reader extends PropertyReader {
     }
   }
 
-  /** Whether it is time to interrupt; asked at the mark. */
+  /** Whether it is time to interrupt; asked at the mark. Throws where the budget is used up. */
   isLate() {
-    this.mark = this.position + STRETCH;
     this.checkWeight();
-    this.isInterrupted = this.weight >= this.allowance || performance.now() >= this.until;
+    const work = (this.work ??= new Work({ time: FIXED_TIME }));
+    const bytes = this.position + this.weight + this.regexps * REGEXP_BYTES;
+    work.extend((bytes - this.allowed) * TIME_PER_BYTE);
+    this.allowed = bytes;
+    const time = work.check();
+    this.mark = this.position + BYTES_PER_STEP * work.stride;
+    this.isInterrupted = this.weight >= this.allowance || time >= this.until;
     return this.isInterrupted;
   }
 
@@ -359,11 +384,13 @@ class Reader extends PropertyReader {
    * @returns {unknown}
    */
   pairs(array, pairs, index, length) {
-    while (index < pairs.length) {
+    for (let look = index + 2 * (this.work?.stride ?? MAX_PAIRS); index < pairs.length; index += 2) {
+      if (index >= look) {
+        if (this.isLate()) return this.putAside(KIND.PAIRS, array, false, 0, index, length, pairs);
+        look = index + 2 * /** @type {import('../work.js').WorkBudget} */ (this.work).stride;
+      }
       if (Object.hasOwn(array, pairs[index])) throw malformed('an element twice');
       define(array, pairs[index], pairs[index + 1], true, true);
-      index += 2;
-      if (index % STRETCH === 0 && this.isLate()) return this.putAside(KIND.PAIRS, array, false, 0, index, length, pairs);
     }
     if (array.length !== length) throw malformed('an element beyond the end');
     return array;
@@ -476,4 +503,4 @@ function withPair(pairs, key, value) {
   return pairs;
 }
 
-module.exports = { Reader };
+module.exports = { FIXED_TIME, Reader };
