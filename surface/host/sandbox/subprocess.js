@@ -5,8 +5,9 @@ const { constants } = require('node:os');
 const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, coded } = require('../../error.js');
+const { parseJson } = require('../json.js');
 const { createApart } = require('./apart.js');
-const { follow } = require('./execution.js');
+const { disposed, follow } = require('./execution.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
@@ -20,6 +21,7 @@ const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128, poolSize: 1 }
 const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'minimalEnv', 'poolSize', 'confinement', ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
 const MOST_POOLED = 64;
+const BYTES_PER_MB = 2 ** 20;
 const bodyOf = bodyAfter('"use strict"; return (async () => { ');
 const SYSTEMS = Object.freeze(['darwin', 'linux']);
 const TERMINATED = 'Execution terminated (timeout or resource limit)';
@@ -181,6 +183,12 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
           return reading.failure;
         }
         const count = callCounter(this.#quota.calls);
+        const until = start + this.#sort.timeout;
+        const isGone = () => this.#terminations > terminations;
+        let isOver = false;
+        const stopped = () => (isOver || isGone() || signal?.aborted ? disposed() : undefined);
+        /** @param {string} text */
+        const read = (text) => parseJson(text, { maxWeight: this.#sort.memoryLimit * BYTES_PER_MB, until, stopped });
         const outcome = await execute({
           sort: this.#current,
           spent: performance.now() - start,
@@ -188,14 +196,16 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
           modules: reading.modules,
           maxOutputSize: this.#quota.output,
           console: this.#console,
-          tools: names.map((name) => ({ places: placesOf(name), callback: toolCallback(toolExecutor, name, count, JSON.parse) })),
+          tools: names.map((name) => ({ places: placesOf(name), callback: toolCallback(toolExecutor, name, count, read) })),
           signal,
           onStart: (started) => {
             running = started;
             this.#running.add(started);
           },
+        }).finally(() => {
+          isOver = true;
         });
-        return await bounded(outcome, this.#quota.output, { signal, until: start + this.#sort.timeout, isGone: () => this.#terminations > terminations });
+        return await bounded(outcome, this.#quota.output, { signal, until, isGone });
       } finally {
         if (running !== undefined) {
           this.#running.delete(running);

@@ -27,13 +27,13 @@ function placeOf(name) {
  * @param {ToolExecutor} toolExecutor
  * @param {string} name
  * @param {() => void} count throws for a call too many
- * @param {(params: any) => any} [read] what makes params of what comes in
+ * @param {(text: string) => Promise<any>} [read] what makes params of a text that comes in
  */
-function toolCallback(toolExecutor, name, count, read = (params) => params) {
+function toolCallback(toolExecutor, name, count, read) {
   /** @param {any} params */
   const target = async (params) => {
     count();
-    return plain(await toolExecutor(name, read(params)));
+    return plain(await toolExecutor(name, read === undefined ? params : await read(params)));
   };
   return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
 }

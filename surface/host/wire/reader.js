@@ -503,4 +503,4 @@ function withPair(pairs, key, value) {
   return pairs;
 }
 
-module.exports = { FIXED_TIME, Reader };
+module.exports = { FIXED_TIME, Reader, TIME_PER_BYTE };

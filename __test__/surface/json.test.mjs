@@ -1,0 +1,101 @@
+// JSON of guests, parsed in slices.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { indices } from '../wire/collisions.mjs';
+
+const require = createRequire(import.meta.url);
+const { parseJson } = require('../../surface/host/json.js');
+
+const LIMITS = { maxWeight: 2 ** 28, until: Infinity, stopped: () => undefined };
+const read = (text, limits) => parseJson(text, { ...LIMITS, ...limits });
+/** Longer than what is parsed in one piece. */
+const long = (text) => text + ' '.repeat(10_000);
+
+const VALUES = [
+  1, -0.5, 1e300, 'text', '', 'a\u0000\n"\\\u2028\ud800', true, false, null, [], {}, [[]], [{}], { a: [] }, [1, [2, [3, { a: { b: [4] } }]], 5],
+  { '': 1, a: { '"': '"', '\\': '\\', '\\"': '\\\\"' }, 'longer than a dozen': 'longer than "a dozen' }, { 5: 1, 3: 2, b: 3, a: 4 },
+  ['\\', '\\\\', '\\"', '"', 'x\\'.repeat(50)], Array.from({ length: 500 }, (_, index) => ({ index, at: [index, `n${index}`, index / 7] })),
+];
+
+test('is what JSON.parse makes of it', async () => {
+  for (const value of VALUES) {
+    for (const space of [undefined, 2, '\t\r\n ']) {
+      const text = long(JSON.stringify(value, undefined, space));
+      assert.deepEqual(await read(text), JSON.parse(text));
+      assert.equal(JSON.stringify(await read(` \n${text}`)), JSON.stringify(value));
+    }
+  }
+});
+
+test('keys that prototypes have are properties, and the last of two counts', async () => {
+  const value = await read(long('{"__proto__":{"x":1},"constructor":2,"toString":3,"a":1,"a":2}'));
+  assert.equal(Object.getPrototypeOf(value), Object.prototype);
+  assert.deepEqual(Object.entries(value), [['__proto__', { x: 1 }], ['constructor', 2], ['toString', 3], ['a', 2]]);
+});
+
+test('what is no JSON is refused', async () => {
+  const broken = ['', '[', '[1', '[1,', '[1,]', '[,]', '{', '{"a"', '{"a":', '{"a":1', '{"a":1,', '{"a":1,}', '{a:1}', '{1:1}', '"', '"a', '"a\\', '"\\x"', '"a" 1', ']', '}', '[1}', '{"a":1]',
+    '[1 2]', 'tru', 'nulll', '-', '1e', '0x1', '+1', 'NaN', 'undefined', "'a'", '[1],', '"\\"'];
+  for (const text of broken) {
+    assert.throws(() => JSON.parse(long(text)), SyntaxError, text);
+    await assert.rejects(read(long(text)), { code: 'ERR_ISOLATE_TRANSFER' }, text);
+  }
+});
+
+test('depth and memory are limited', async () => {
+  const nested = (depth) => '['.repeat(depth) + ']'.repeat(depth);
+  let levels = 0;
+  for (let value = await read(nested(10_000)); value !== undefined; [value] = value) levels += 1;
+  assert.equal(levels, 10_000);
+  await assert.rejects(read(nested(10_001)), { code: 'ERR_ISOLATE_LIMIT', message: /nested too deeply/ });
+  const many = `[${'[],'.repeat(100_000)}0]`;
+  assert.equal((await read(many)).length, 100_001);
+  await assert.rejects(read(many, { maxWeight: 2 ** 20 }), { code: 'ERR_ISOLATE_LIMIT', message: /1048576 bytes/ });
+});
+
+test('a deadline, and the end of the call, end it', async () => {
+  const text = `[${'{"a":[]},'.repeat(500_000)}0]`;
+  await assert.rejects(read(text, { until: performance.now() + 20 }), { code: 'ERR_ISOLATE_DEADLINE' });
+  const stopped = new Error('stopped');
+  let isOver = false;
+  setTimeout(() => { isOver = true; }, 20);
+  await assert.rejects(read(text, { stopped: () => (isOver ? stopped : undefined) }), stopped);
+});
+
+/** @returns {Promise<{ took: number, gap: number }>} milliseconds, in all and between two turns of the event loop */
+async function timed(text) {
+  let gap = 0;
+  let last = performance.now();
+  const start = last;
+  const timer = setInterval(() => {
+    gap = Math.max(gap, performance.now() - last);
+    last = performance.now();
+  }, 1);
+  await read(text).catch((error) => assert.equal(error.code, 'ERR_ISOLATE_LIMIT'));
+  await new Promise((resolve) => { setImmediate(resolve); });
+  clearInterval(timer);
+  return { took: performance.now() - start, gap: Math.max(gap, performance.now() - last) };
+}
+
+const TEXTS = {
+  'backslashes': (size) => `["${'\\\\'.repeat(size / 2)}"]`,
+  'escaped quotes': (size) => `["${'\\"'.repeat(size / 2)}"]`,
+  'short strings before a backslash': (size) => `[${'"a",'.repeat(size / 4)}"\\\\"]`,
+  'blanks': (size) => `[${' '.repeat(size)}]`,
+  'empty lists': (size) => `[${'[],'.repeat(size / 3)}0]`,
+  'keys that look like indices': (size) => `{${indices(size / 15).map((key) => `"${key}":0,`).join('')}"a":0}`,
+};
+
+for (const [what, make] of Object.entries(TEXTS)) {
+  test(`the time for ${what} is linear, in small pieces`, async () => {
+    const size = 1_000_000;
+    await timed(make(size / 4));
+    const one = await timed(make(size));
+    const four = await timed(make(size * 4));
+    // Four times as much; for noise, and to tell it from sixteen times as much where it takes long.
+    assert.ok(four.took < one.took * 10 + 1_000, `${one.took} and ${four.took} ms`);
+    assert.ok(four.gap < 500, `${four.gap} ms`);
+  });
+}
