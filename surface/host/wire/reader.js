@@ -228,8 +228,12 @@ class Reader extends PropertyReader {
       case TAG.UINT32: return this.varint();
       case TAG.BIGINT: return this.bigint();
       case TAG.DATE: return this.date();
-      case TAG.BEGIN_MAP: return this.begin(KIND.MAP, new Map(), 0, level);
-      case TAG.BEGIN_SET: return this.begin(KIND.SET, new Set(), 0, level);
+      case TAG.BEGIN_MAP:
+        this.weight += WEIGHT.MAP_TABLE;
+        return this.begin(KIND.MAP, new Map(), 0, level);
+      case TAG.BEGIN_SET:
+        this.weight += WEIGHT.SET_TABLE;
+        return this.begin(KIND.SET, new Set(), 0, level);
       case TAG.ERROR: return this.error(level);
       case TAG.REGEXP: return this.regexp();
       case TAG.ARRAY_BUFFER_TRANSFER: return this.viewOn(this.tableBuffer());
