@@ -91,6 +91,21 @@ describe('what is visited', () => {
     assert.deepEqual([visitor.next(), visitor.value, visitor.next(), visitor.value.length], [EVENT.LEAF, 3, EVENT.LEAVE, 2]);
   });
 
+  test('what is skipped costs nothing, however many parts it has', () => {
+    const time = (count) => {
+      const row = Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
+      const value = cloned(Array(5000).fill(row));
+      const visitor = new Visitor(value, new Work());
+      visitor.next();
+      const start = performance.now();
+      while (visitor.next() === EVENT.ENTER) visitor.skip();
+      return performance.now() - start;
+    };
+    time(10);
+    const [few, many] = [time(10), time(1000)];
+    assert.ok(many < 10 * few + 10, `${few} ms, then ${many} ms`);
+  });
+
   test('a parent, for each part', () => {
     const value = { a: new Map([['k', [1]]]) };
     const visitor = new Visitor(value, new Work());

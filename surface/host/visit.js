@@ -125,12 +125,17 @@ class Frame {
     this.parts = undefined;
     /** An entry of a map whose value is next. @type {[unknown, unknown] | undefined} */
     this.entry = undefined;
-    switch (form) {
+    this.isOpen = false;
+  }
+
+  /** Finds out what its parts are: not before they are asked for, since the container may be skipped. */
+  open() {
+    this.isOpen = true;
+    switch (this.form) {
       case FORM.ARRAY: this.openArray(); break;
-      case FORM.MAP: this.parts = entriesOf(object); break;
-      case FORM.SET: this.parts = membersOf(object); break;
-      case FORM.ERROR:
-      case FORM.OBJECT: this.keys = noteOf(object)?.keys ?? ownEnumerableKeys(object); break;
+      case FORM.MAP: this.parts = entriesOf(this.object); break;
+      case FORM.SET: this.parts = membersOf(this.object); break;
+      default: this.keys = noteOf(this.object)?.keys ?? ownEnumerableKeys(this.object);
     }
   }
 
@@ -190,6 +195,9 @@ class Visitor {
       return this.#come(this.#root, ROLE.ROOT, undefined);
     }
     this.parent = frame.object;
+    if (!frame.isOpen) {
+      frame.open();
+    }
     if (frame.parts !== undefined) {
       return frame.form === FORM.MAP ? this.#nextOfMap(frame) : this.#nextOfSet(frame);
     }
