@@ -4,6 +4,8 @@
 const { IsolatedVMSandbox, normalizeCode } = require('./index.js');
 
 const TIMEOUT = 60_000;
+/** Arguments of one call of a tool. */
+const MAX_ARGUMENTS = 10_000;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const FUNCTION = /^(?:async\s+)?function\b/;
 const RESERVED = new Set(`arguments await break case catch class const continue debugger default delete do else enum eval export
@@ -29,6 +31,21 @@ function withoutSemicolons(text) {
   return text.slice(0, end);
 }
 
+/**
+ * The arguments of a call. Those that the prelude passes on are an array; the guest's code can also call what the prelude calls.
+ * @param {unknown} args
+ * @returns {unknown[]}
+ */
+function checkArguments(args) {
+  if (!Array.isArray(args)) {
+    throw new TypeError('The arguments of a tool must be an array');
+  }
+  if (args.length > MAX_ARGUMENTS) {
+    throw new RangeError(`A tool takes at most ${MAX_ARGUMENTS} arguments`);
+  }
+  return args;
+}
+
 /** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
 function createExecutor(options) {
   const sandbox = new IsolatedVMSandbox({ timeout: TIMEOUT, ...options });
@@ -48,7 +65,8 @@ function createExecutor(options) {
     const text = withoutSemicolons(code.trim());
     const main = FUNCTION.test(text) ? text : normalizeCode(text);
     const body = `${inside.join('')}const $main = await (${main}\n)(); return typeof $main === 'function' ? $main() : $main;`;
-    const { result, error, logs } = await sandbox.execute(body, tools, async (name, args) => fns[Number(name.slice(7))](...args));
+    const { result, error, logs } = await sandbox.execute(body, tools, async (name, args) =>
+      fns[Number(name.slice(7))](...checkArguments(args)));
     return error === undefined ? { result, logs } : { result: undefined, error, logs };
   }
   return { execute };

@@ -27,6 +27,24 @@ const SANDBOXES = {
   ...(process.platform === 'linux' ? { SubprocessSandbox: agentBy(SubprocessSandbox) } : {}),
 };
 
+/** Values that hold much where JSON does not look. */
+const HIDDEN = {
+  'named keys of arrays': 'const a = []; a.big = "x".repeat(5e6); return a',
+  'named keys of arrays inside': 'const a = [1]; a.in = [Object.assign([2], { big: { text: "x".repeat(5e5) } })]; return [new Map([[1, a]])]',
+  'the names of such keys': 'const a = []; a["x".repeat(5e5)] = 1; return a',
+  'many such keys': 'const a = []; for (let i = 0; i < 5_000; i += 1) a["k" + i] = i; return { a }',
+  'such keys of a sparse array': 'const a = []; a[4] = 1; a.big = "x".repeat(5e5); return a',
+  'keys of maps': 'return new Map([["x".repeat(5e5), 1]])',
+  'objects as keys of maps': 'return new Map([[{ a: "x".repeat(5e5) }, 1]])',
+  'long keys without a value': 'return { ["x".repeat(5e5)]: undefined }',
+  'many keys without a value': 'const o = {}; for (let i = 0; i < 5_000; i += 1) o["k" + i] = undefined; return o',
+  'causes of errors': 'return new Error("a", { cause: new Error("b", { cause: ["x".repeat(5e5)] }) })',
+  'boxed strings': 'return [Object("x".repeat(5e5))]',
+  'the buffer behind a view': 'return new Uint8Array(new ArrayBuffer(5e5), 0, 1)',
+  'the length of a sparse array': 'const a = [1]; a.length = 1_000; return a',
+  'what stands in several places': 'let a = ["x"]; for (let i = 0; i < 28; i += 1) a = [a, a]; return a',
+};
+
 for (const [kind, run] of Object.entries(SANDBOXES)) {
   describe(`${kind}: maxOutputSize`, () => {
     test('bytes of JSON, to the byte', async () => {
@@ -53,16 +71,35 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
       assert.equal((await run(shared, { maxOutputSize: 100_000, timeout: 5_000 })).result?.length, 20_000);
     });
 
-    test('the timeout and a signal end the measuring', async () => {
-      const endless = "const row = {}; for (let i = 0; i < 5_000; i += 1) row['k' + i] = undefined; row.self = row; return Array(20_000).fill(row)";
-      const start = performance.now();
-      assert.equal((await run(endless, { maxOutputSize: 1e9, timeout: 1_000 })).code, 'ERR_ISOLATE_DEADLINE');
-      assert.ok(performance.now() - start < 5_000);
+    test('cycles are measured in time that is linear in what there is', async () => {
+      const cycle = "const row = {}; for (let i = 0; i < 5_000; i += 1) row['k' + i] = undefined; row.self = row; return Array(20_000).fill(row)";
+      assert.equal((await run(cycle, { maxOutputSize: 1e9, timeout: 5_000 })).result?.length, 20_000);
     });
 
-    test(`the default is ${kind === 'createSandbox' ? '1 MB' : 'none'}`, async () => {
+    for (const [what, code] of Object.entries(HIDDEN)) {
+      test(`is not blind to ${what}`, async () => {
+        const { result, error, code: failureCode } = await run(code, { maxOutputSize: 100, memoryLimit: 64 });
+        assert.deepEqual([result, failureCode], [null, 'ERR_ISOLATE_LIMIT'], error);
+      });
+    }
+
+    test(`the default is ${kind === 'createSandbox' ? '1 MB' : 'the memory limit, at least 64 MB'}`, async () => {
       const { result, error } = await run('return "x".repeat(1_100_000)', { memoryLimit: 64 });
       assert.equal(error ?? result.length, kind === 'createSandbox' ? 'Result of 1100002 bytes exceeds the maximum output size of 1048576 bytes' : 1_100_000);
+      const start = performance.now();
+      const shared = await run('let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; return a', {});
+      assert.equal(shared.code, 'ERR_ISOLATE_LIMIT');
+      if (kind !== 'createSandbox') {
+        assert.match(shared.error, /exceeds the maximum output size of 134217728 bytes$/);
+        assert.match((await run('let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; return a', { memoryLimit: 32 })).error, / 67108864 bytes$/);
+      }
+      assert.ok(performance.now() - start < 10_000);
+    });
+
+    test('Infinity is no limit', async () => {
+      const { result, error } = await run('let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; return a', { maxOutputSize: Infinity });
+      assert.equal(error, undefined);
+      assert.equal(result[0], result[1]);
     });
   });
 
@@ -100,6 +137,33 @@ describe('IsolatedVmSandbox: maxOutputSize and maxApiCalls', () => {
     const isolate = await sandbox.createIsolate(manifest());
     return { sandbox, run: (code) => sandbox.executeInSandbox(isolate, code, context) };
   };
+
+  for (const [what, code] of Object.entries(HIDDEN)) {
+    test(`results: not blind to ${what}`, async () => {
+      const { sandbox, run } = await plugin({ maxOutputSize: 100 });
+      assert.equal((await errorOf(run(`(() => { ${code} })()`))).cause.code, 'ERR_ISOLATE_LIMIT');
+      sandbox.disposeAll();
+    });
+  }
+
+  test('the default is the memory limit, at least 64 MB', async () => {
+    const { sandbox, run } = await plugin({});
+    const shared = 'let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; a';
+    assert.match((await errorOf(run(`{ ${shared} }`))).message, /exceeds the maximum output size of \d{8,} bytes$/);
+    sandbox.disposeAll();
+    const unlimited = await plugin({ maxOutputSize: Infinity });
+    assert.equal((await unlimited.run(`{ ${shared} }`)).length, 2);
+    unlimited.sandbox.disposeAll();
+  });
+
+  for (const [what, code] of Object.entries(HIDDEN)) {
+    test(`storage: not blind to ${what}`, async () => {
+      const { sandbox, run } = await plugin({});
+      const error = await errorOf(run(`context.cache.set("k", (() => { ${code.replaceAll('5_000', '500')} })())`));
+      assert.equal(error.kind, 'STORAGE');
+      sandbox.disposeAll();
+    });
+  }
 
   test('results', async () => {
     const { sandbox, run } = await plugin({ maxOutputSize: 10 });

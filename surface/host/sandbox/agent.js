@@ -9,7 +9,7 @@ const { DISPOSED: GONE, FLAG, follow, gone } = require('./execution.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
-  bare, checkOptions, COMMON, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
+  bare, checkOptions, COMMON, defaultOutput, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
 } = require('./options.js');
 const { placeOf, readTools, toolCallback } = require('./tools.js');
 const { bounded, callCounter } = require('./quota.js');
@@ -46,7 +46,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       const settings = checkOptions(config, OPTIONS);
       this.#timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
       this.#memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
-      this.#quota = readQuota(settings);
+      this.#quota = readQuota(settings, { output: defaultOutput(this.#memoryLimit) });
       this.#console = readConsole(settings, CONSOLE);
       this.#web = readWeb(settings);
       this.#warm = readWarm(settings);
@@ -93,7 +93,9 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       const failure = failureOf(outcome, code, error, this.#modules?.texts);
       // What the code threw, or did not catch: then it has a place in it.
       if (outcome.code === undefined || (outcome.code === CODE.TRANSFER && failure.line !== undefined)) {
-        logs.push(`[ERROR] Execution error: ${error}`);
+        const line = `[ERROR] Execution error: ${error}`;
+        const { length } = this.#console;
+        logs.push(line.length > length ? `${line.slice(0, length)}...` : line);
       }
       return { result: null, logs, error, failure, ...more };
     }

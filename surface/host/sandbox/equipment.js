@@ -5,7 +5,7 @@ const { CallbackRecord } = require('../../callback.js');
 const { recordOf, stamp } = require('../../handle.js');
 const { CALLBACK, KIND, MODE, TRANSFER } = require('../../protocol.js');
 const { readModules } = require('./modules.js');
-const { checkOptions, COMMON, readBoolean, readLogging, readQuota, readWarm, readWeb } = require('./options.js');
+const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readQuota, readWarm, readWeb } = require('./options.js');
 const { errorOf } = require('./plugin-failure.js');
 const { readingOf } = require('./reading.js');
 
@@ -19,7 +19,7 @@ const MODULES_DEADLINE = 30_000;
 /**
  * @typedef {object} Equipment
  * @property {boolean} timers
- * @property {{ output: number, calls: number }} quota of each execution
+ * @property {(memoryLimit: number) => { output: number, calls: number }} quotaOf each execution of a plugin that has so many megabytes
  * @property {import('./options.js').Logging} console
  * @property {ReadonlyMap<string, string> | undefined} texts of the modules, as their author wrote them
  * @property {(memoryLimit: number) => any} take an isolate that nobody has used, with so many megabytes
@@ -57,9 +57,12 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
     const warm = readWarm(settings);
     // Each plugin has a limit of its own, which is looked at when it gets its isolate.
     const snapshot = readSnapshot(settings, MOST_MEMORY);
+    const limits = { maxOutputSize: own(settings, 'maxOutputSize'), maxApiCalls: own(settings, 'maxApiCalls') };
+    // Wrong ones are refused at once.
+    readQuota(limits, { output: 0 });
     return Object.freeze({
       timers,
-      quota: readQuota(settings),
+      quotaOf: (memoryLimit) => readQuota(limits, { output: defaultOutput(memoryLimit) }),
       console,
       texts: modules?.texts,
       take: (memoryLimit) =>

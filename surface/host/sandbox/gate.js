@@ -275,7 +275,7 @@ class Gate {
    */
   #addCache(cache, storage) {
     const permissions = this.#permissions;
-    const { quota } = permissions.plugin;
+    const { quota, cpuLimit } = permissions.plugin;
     for (const name of CACHE_METHODS) {
       const target = member(cache, name);
       if (typeof target === 'function') {
@@ -288,7 +288,7 @@ class Gate {
             throw invalid('The key must be a string');
           }
           const access = { run: (/** @type {any[]} */ args) => settled(Reflect.apply(target, cache, args)), isThere: prober(cache) };
-          return storage.perform(name, key, rest, access, quota, (message) => permissions.refuse('STORAGE', method, message));
+          return storage.perform(name, key, rest, access, quota, cpuLimit, (message) => permissions.refuse('STORAGE', method, message));
         });
       }
     }

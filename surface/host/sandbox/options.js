@@ -175,18 +175,20 @@ function readSignal(options) {
   return signal;
 }
 
-/** What an execution may give out and ask for, where nobody says. */
-const UNLIMITED = Object.freeze({ output: MOST, calls: MOST });
+/** Bytes of JSON that a result may take by default: as much as the guest's memory, and at least 64 MB. */
+const MIN_DEFAULT_OUTPUT = 64 * 2 ** 20;
+/** @param {number} memoryLimit megabytes */
+const defaultOutput = (memoryLimit) => Math.max(MIN_DEFAULT_OUTPUT, memoryLimit * 2 ** 20);
 
 /**
- * Bytes of JSON that a result may take, and how often an execution may call its host.
+ * What an execution may give out and ask for: bytes of JSON that a result may take, and how often it may call its host.
  * @param {Record<string, any>} options
- * @param {{ output: number, calls: number }} [fallback]
+ * @param {{ output: number, calls?: number }} fallback
  * @returns {{ output: number, calls: number }}
  */
-const readQuota = (options, fallback = UNLIMITED) => ({
-  output: readNumber(options, 'maxOutputSize', fallback.output, 0),
-  calls: readNumber(options, 'maxApiCalls', fallback.calls, 0),
+const readQuota = (options, { output, calls = MOST }) => ({
+  output: own(options, 'maxOutputSize') === Infinity ? MOST : readNumber(options, 'maxOutputSize', output, 0),
+  calls: readNumber(options, 'maxApiCalls', calls, 0),
 });
 
 /**
@@ -264,5 +266,5 @@ function readWeb(options) {
 }
 
 module.exports = {
-  bare, checkOptions, COMMON, member, own, readBoolean, readConsole, readEnvironment, readListener, readLogging, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
+  bare, checkOptions, COMMON, defaultOutput, member, own, readBoolean, readConsole, readEnvironment, readListener, readLogging, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
 };

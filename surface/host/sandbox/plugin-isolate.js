@@ -59,6 +59,7 @@ class PluginIsolate {
   #listeners;
   #budget;
   #equipment;
+  #quota;
   /** The contexts that the plugin may still know: each execution brings one. @type {import('./recent.js').RecentOnes<import('./gate.js').PluginGate>} */
   #gates = new Recent(MOST_IDLE);
   #actors;
@@ -89,7 +90,8 @@ class PluginIsolate {
     this.#storage = storage;
     this.#log = log;
     this.#equipment = equipment;
-    this.#actors = new Actors(equipment.quota.calls);
+    this.#quota = equipment.quotaOf(this.#plugin.memoryLimit);
+    this.#actors = new Actors(this.#quota.calls);
     this.#isolateId = isolateId;
     this.#failed = failed;
     this.#isolate = equipment.take(this.#plugin.memoryLimit);
@@ -192,7 +194,6 @@ class PluginIsolate {
    * @param {number} deadline milliseconds
    */
   async #run(execution, reading, context, signal, deadline) {
-    const { quota } = this.#equipment;
     const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget);
     const data = {
       number: execution.actor.number,
@@ -209,7 +210,7 @@ class PluginIsolate {
       const name = reading.modules && await this.#equipment.moduleOf(this.#context, reading, execution.file);
       const [text, file] = name === undefined ? [reading.body.text, execution.file] : [runnerOf(name), '<plugin>'];
       const value = await this.#equipment.enact(this.#context, this.#enter, [ENTER.BEGIN, data], { text, file }, { timeout, deadline, signal });
-      const refusal = await refusalOf(value, quota.output, { signal, until, isGone: () => this.#isolate.isDisposed });
+      const refusal = await refusalOf(value, this.#quota.output, { signal, until, isGone: () => this.#isolate.isDisposed });
       if (refusal !== undefined) {
         throw coded(refusal.code === CODE.LIMIT ? /** @type {ErrorConstructor} */ (RangeError) : Error, refusal.value, refusal.code);
       }

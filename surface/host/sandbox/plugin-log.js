@@ -1,20 +1,26 @@
 'use strict';
 // What a plugin sandbox tells its host's logger. A logger that fails changes nothing; one plugin cannot fill it.
 
+const { Buffer } = require('node:buffer');
+const { CODE } = require('../../error.js');
+const { Work } = require('../work.js');
 const { member } = require('./options.js');
 const { sizeOf } = require('./size.js');
 
 /** Entries that one execution of a plugin can bring about. */
-const MOST_ENTRIES = 10_000;
+const MAX_ENTRIES = 10_000;
 /** What is passed on of one: values, characters of a text or bytes of an object. */
-const MOST = Object.freeze({ values: 100, length: 10_000 });
+const MAX = Object.freeze({ values: 100, length: 10_000 });
+/** Steps of work that measuring the values of one entry may take, and how many for each character or byte that may be passed on of a value. */
+const MIN_STEPS = 50_000;
+const STEPS_PER_BYTE = 4;
 
 /** @typedef {'debug' | 'info' | 'warn' | 'error'} Level */
 
 class Log {
   #logger;
   #fields;
-  #left = MOST_ENTRIES;
+  #left = MAX_ENTRIES;
   #isFull = false;
 
   /**
@@ -48,7 +54,7 @@ class Log {
 
   /** A plugin begins: it may say something again. */
   refill() {
-    this.#left = MOST_ENTRIES;
+    this.#left = MAX_ENTRIES;
     this.#isFull = false;
   }
 
@@ -70,7 +76,7 @@ class Log {
     }
     this.#left -= 1;
     if (this.#left === 0) {
-      this.full(MOST_ENTRIES);
+      this.full(MAX_ENTRIES);
     }
     return this.#left > 0;
   }
@@ -96,16 +102,40 @@ class Log {
  * @param {unknown[]} args clones
  * @param {number} [length] characters of a text, or bytes of anything else
  */
-function bearable(args, length = MOST.length) {
-  const shown = args.slice(0, MOST.values).map((each) => {
+function bearable(args, length = MAX.length) {
+  const work = new Work({ steps: Math.max(MIN_STEPS, length * STEPS_PER_BYTE) });
+  const shown = args.slice(0, MAX.values).map((each) => {
     if (typeof each === 'string') {
-      return each.length > length ? `${each.slice(0, length)}...` : each;
+      return each.length > length ? `${beginning(each, length)}...` : each;
     }
-    const isLong = (typeof each === 'bigint' || (typeof each === 'object' && each !== null)) && sizeOf(each, length) > length;
-    return isLong ? `[${typeof each} of more than ${length} bytes]` : each;
+    const isMeasured = typeof each === 'bigint' || (typeof each === 'object' && each !== null);
+    return isMeasured ? shownOf(each, length, work) : each;
   });
-  return args.length > MOST.values ? [...shown, `[${args.length - MOST.values} more]`] : shown;
+  return args.length > MAX.values ? [...shown, `[${args.length - MAX.values} more]`] : shown;
 }
+
+/**
+ * @param {bigint | object} value
+ * @param {number} length
+ * @param {InstanceType<typeof Work>} work
+ */
+function shownOf(value, length, work) {
+  try {
+    return sizeOf(value, length, work) > length ? `[${typeof value} of more than ${length} bytes]` : value;
+  } catch (error) {
+    if (/** @type {{ code?: string }} */ (error).code !== CODE.LIMIT) {
+      throw error;
+    }
+    return `[${typeof value} of too many values]`;
+  }
+}
+
+/**
+ * The beginning of a text, as a text of its own: a slice would keep the whole one in memory.
+ * @param {string} text
+ * @param {number} length
+ */
+const beginning = (text, length) => Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le');
 
 /** @typedef {Log} PluginLog */
 

@@ -1,10 +1,10 @@
 'use strict';
 // What one execution may give out and ask for: the size of its result, and the number of its calls of the host.
 
-const { performance } = require('node:perf_hooks');
-const { CODE } = require('../../error.js');
+const { CODE, coded } = require('../../error.js');
+const { Work } = require('../work.js');
 const { abortedBy, DISPOSED } = require('./execution.js');
-const { sizeInTurns } = require('./size.js');
+const { outputSize } = require('./size.js');
 
 /**
  * Counts the calls of one execution.
@@ -47,15 +47,15 @@ async function refusalOf(value, limit, { signal, until, isGone }) {
   if (limit === Number.MAX_SAFE_INTEGER) {
     return undefined;
   }
-  const size = await sizeInTurns(value, limit, () => isGone() || signal?.aborted === true || performance.now() >= until);
-  if (size !== undefined) {
+  const stopped = () => (isGone() || signal?.aborted === true ? coded(Error, DISPOSED, CODE.DISPOSED) : undefined);
+  try {
+    const size = await outputSize(value, limit, new Work({ until, stopped }));
     const told = size === Infinity ? `more than ${limit}` : size;
     return size <= limit ? undefined : { value: `Result of ${told} bytes exceeds the maximum output size of ${limit} bytes`, code: CODE.LIMIT, name: 'RangeError' };
+  } catch (error) {
+    const { message, code } = /** @type {Error & { code: string }} */ (error);
+    return { name: 'Error', ...(signal?.aborted && !isGone() ? abortedBy(signal) : { value: message, code }) };
   }
-  if (isGone()) {
-    return { value: DISPOSED, code: CODE.DISPOSED, name: 'Error' };
-  }
-  return { name: 'Error', ...(signal?.aborted ? abortedBy(signal) : { value: 'Execution exceeded its deadline', code: CODE.DEADLINE }) };
 }
 
 /**

@@ -1,220 +1,316 @@
 'use strict';
-// How large a result is: the bytes of its JSON in UTF-8, and of what JSON has no form for as much as it holds.
+// The size of a guest's value: the bytes of its JSON in UTF-8. What JSON has no form for counts as much as it holds: the entries of
+// maps and sets, the fields of errors, buffers, BigInts, and the named keys of arrays.
+//
+// What stands in several places counts in each of them, as in JSON, but is looked at once: measuring takes time in proportion to the
+// value's distinct parts, whatever it unfolds to.
 
 const { Buffer } = require('node:buffer');
-const { performance } = require('node:perf_hooks');
-const { setImmediate } = require('node:timers');
 const { types } = require('node:util');
+const { EVENT, ROLE, Visitor } = require('../visit.js');
 
-/** Bytes over the limit up to which the true size is found out. */
+/** Bytes over the limit up to which the exact size is found. */
 const TOLERANCE = 2 ** 20;
 
-/** A BigInt is long that takes more digits than these, to the base of 16. */
-const LONG_HEX = 1000;
-const DECIMAL_PER_HEX = Math.log10(16);
+/** A BigInt of more bits than this is long: the time that writing it in decimal takes grows with the square of its length. */
+const LONG_BITS = 4096;
+const DECIMAL_PER_BIT = Math.log10(2);
 
-/** Parts that are measured between two looks at the clock, and milliseconds that measuring takes at a time. */
-const STRETCH = 512;
-const TURN = 16;
+/** Characters of a text that are measured at a time, and characters that count as a step of work. */
+const PIECE = 65_536;
+const CHARACTERS_PER_STEP = 64;
 
-/** Keys without a value, which JSON leaves out, that an object must have for its size to be kept: looking at them again takes time, and adds nothing. */
-const MANY_LEFT_OUT = 8;
+/** A result may have keys without a value, which JSON leaves out, of so many bytes for each byte of its limit. */
+const MAX_LEFT_OUT_PER_BYTE = 16;
 
-/** Parts that are looked at for each byte of the limit: in a cycle they may add nothing, again and again. */
-const PARTS_PER_BYTE = 4;
+/** A text of up to so many characters, all of which JSON writes as one byte, is measured faster here than there. */
+const SHORT = 48;
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const DELETE = 0x7f;
 
+/** Bytes of `null`, of quotes or brackets, and of a hole with its comma. */
 const NULL = 4;
+const PAIR = 2;
+const HOLE = NULL + 1;
 
 /**
- * @typedef {object} Frame an object whose parts are being measured
- * @property {object} object
- * @property {Iterator<any>} values
- * @property {string[] | undefined} keys of the values; lists have none
- * @property {number} index of the next
- * @property {boolean} isEmpty
- * @property {number} start size before its parts
- * @property {number} leftOut keys without a value
- * @property {boolean} isCut it has a part that it lies in itself
+ * Bytes of a text as JSON, with its quotes.
+ * @param {string} text
  */
-
-/** @param {string} text */
-const bytesOf = (text) => Buffer.byteLength(JSON.stringify(text));
-
-/**
- * The digits of a BigInt. Those of a long one are only counted, to within one: writing it in tens takes seconds, or minutes.
- * @param {bigint} value
- */
-function digitsOf(value) {
-  const hex = value.toString(16);
-  return hex.length > LONG_HEX ? Math.ceil(hex.length * DECIMAL_PER_HEX) : value.toString().length;
+function jsonBytes(text) {
+  const { length } = text;
+  if (length > SHORT) {
+    return Buffer.byteLength(JSON.stringify(text));
+  }
+  for (let index = 0; index < length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit < SPACE || unit >= DELETE || unit === QUOTE || unit === BACKSLASH) {
+      return Buffer.byteLength(JSON.stringify(text));
+    }
+  }
+  return length + PAIR;
 }
 
 /**
- * @param {any} value
- * @returns {number | undefined} bytes of what has no parts; undefined for what has no form in JSON
+ * The number of bits of a BigInt, in time that is linear in it.
+ * @param {bigint} value
  */
-function leafSize(value) {
-  switch (typeof value) {
-    case 'string': return bytesOf(value);
-    case 'number': return Number.isFinite(value) ? String(value).length : NULL;
-    case 'boolean': return value ? 4 : 5;
-    case 'bigint': return digitsOf(value) + 2;
-    case 'object': return NULL;
+function bitsOf(value) {
+  let rest = value < 0n ? -value : value;
+  let width = LONG_BITS;
+  while (BigInt.asUintN(width, rest) !== rest) {
+    width *= 2;
+  }
+  let bits = 1;
+  for (; width >= 1; width = Math.floor(width / 2)) {
+    const high = rest >> BigInt(width);
+    if (high !== 0n) {
+      bits += width;
+      rest = high;
+    }
+  }
+  return bits;
+}
+
+/**
+ * The number of digits of a BigInt; of a long one to within one.
+ * @param {bigint} value
+ */
+function digitsOf(value) {
+  return BigInt.asIntN(LONG_BITS, value) === value ? value.toString().length : Math.ceil(bitsOf(value) * DECIMAL_PER_BIT);
+}
+
+/**
+ * @param {any} leaf anything but a string, as `Visitor` gives it
+ * @returns {number | undefined} undefined for what has no form in JSON and holds nothing
+ */
+function leafSize(leaf) {
+  switch (typeof leaf) {
+    case 'number': return Number.isFinite(leaf) ? String(leaf).length : NULL;
+    case 'boolean': return leaf ? 4 : 5;
+    case 'bigint': return digitsOf(leaf) + PAIR;
+    case 'object': return leaf === null ? NULL : objectSize(leaf);
     default: return undefined;
   }
 }
 
-/**
- * What is measured in the place of an object.
- * @param {any} object
- */
-function formOf(object) {
-  if (types.isBoxedPrimitive(object)) {
-    return object.valueOf();
+/** @param {any} leaf an object without parts */
+function objectSize(leaf) {
+  if (types.isDate(leaf)) {
+    return Number.isNaN(leaf.getTime()) ? NULL : jsonBytes(leaf.toISOString());
   }
-  if (types.isDate(object)) {
-    return Number.isNaN(object.getTime()) ? null : object.toISOString();
+  if (types.isRegExp(leaf)) {
+    return '{"source":}'.length + jsonBytes(leaf.source);
   }
-  if (object instanceof Error) {
-    return { name: object.name, message: object.message, stack: object.stack, cause: object.cause };
-  }
-  return types.isRegExp(object) ? { source: object.source } : object;
+  // A view brings its whole buffer.
+  const bytes = ArrayBuffer.isView(leaf) ? leaf.buffer : leaf;
+  return types.isAnyArrayBuffer(bytes) ? NULL + bytes.byteLength : PAIR;
 }
 
-/**
- * What is shared counts wherever it stands, as in JSON; a cycle, which has none, is cut where it closes. The bytes are what
- * this returns, Infinity where they are more than `most` by far: what is shared again and again may be larger than any memory.
- * Now and then it lets others go on.
- * @param {unknown} root a clone: data without functions
- * @param {number} most
- * @returns {Generator<undefined, number, unknown>}
- */
-function* measure(root, most) {
-  /** @type {Frame[]} the objects that the present one lies in */
-  const path = [];
-  /** The same, to be found there. */
-  const inside = new Set();
-  /** Sizes of objects whose parts add little for what it takes to look at them. @type {Map<object, number>} */
-  const known = new Map();
-  let size = 0;
+/** @typedef {InstanceType<typeof import('../work.js').Work>} Budget */
+
+/** A container whose parts are being measured. */
+class Frame {
+  /** size before its parts; -1 while the key that it has in its own container is being measured */ start = -1;
+  parts = 0;
+  elements = 0;
+}
+
+/** One measuring of a value. */
+class Measurement {
+  /** Bytes so far; Infinity once they are more than the limit by far. */ size = 0;
+  /** bytes of keys without a value */ #leftOut = 0;
+  #max;
+  #maxLeftOut;
+  #visitor;
+  #work;
+  /** @type {Frame[]} */ #path = [];
+  /** Sizes of the containers that have been measured. @type {Map<object, number>} */ #known = new Map();
+  /** A text that is being measured, and how far. */ #text = '';
+  #at = 0;
 
   /**
-   * @param {any} value
-   * @returns {number | undefined} bytes, without those of its parts
+   * @param {unknown} root
+   * @param {number} max bytes up to which the exact size is wanted
+   * @param {number} maxLeftOut bytes of keys without a value that do not count; 0 if all count
+   * @param {Budget} work
    */
-  function enter(value) {
-    const form = typeof value === 'object' && value !== null ? formOf(value) : value;
-    if (typeof form !== 'object' || form === null) {
-      return typeof form === 'string' && form.length > most + TOLERANCE ? Infinity : leafSize(form);
-    }
-    if (inside.has(value)) {
-      path[path.length - 1].isCut = true;
-      return NULL;
-    }
-    const before = known.get(value);
-    if (before !== undefined) {
-      return before;
-    }
-    // A view brings its whole buffer.
-    const bytes = ArrayBuffer.isView(form) ? form.buffer : form;
-    if (types.isAnyArrayBuffer(bytes)) {
-      return NULL + bytes.byteLength;
-    }
-    const isList = Array.isArray(form) || form instanceof Map || form instanceof Set;
-    const keys = isList ? undefined : Object.keys(form);
-    const values = isList ? form[Symbol.iterator]() : valuesOf(form, /** @type {string[]} */ (keys));
-    inside.add(value);
-    path.push({ object: value, values, keys, index: 0, isEmpty: true, start: 0, leftOut: 0, isCut: false });
-    return 2;
+  constructor(root, max, maxLeftOut, work) {
+    this.#max = max;
+    this.#maxLeftOut = maxLeftOut;
+    this.#visitor = new Visitor(root, work);
+    this.#work = work;
   }
 
-  size += enter(root) ?? 0;
-  const mostParts = (most + TOLERANCE) * PARTS_PER_BYTE;
-  for (let count = 1; path.length > 0; count += 1) {
-    if (size > most + TOLERANCE || count > mostParts) {
-      return Infinity;
-    }
-    if (count % STRETCH === 0) {
-      yield;
-    }
-    const frame = path[path.length - 1];
-    const { done, value } = frame.values.next();
-    if (done) {
-      inside.delete(frame.object);
-      path.pop();
-      if (frame.isCut && path.length > 0) {
-        path[path.length - 1].isCut = true;
-      } else if (frame.leftOut >= MANY_LEFT_OUT) {
-        known.set(frame.object, size - frame.start + 2);
+  /**
+   * Goes on measuring.
+   * @param {boolean} isPausing stops when the slice of work is over
+   * @returns {boolean} whether the size is known
+   */
+  run(isPausing) {
+    while (this.size <= this.#max) {
+      if (isPausing && this.#work.isSliceOver) {
+        return false;
       }
-      continue;
+      if (this.#at < this.#text.length) {
+        this.#addPiece();
+      } else if (!this.#step()) {
+        return true;
+      }
     }
-    const key = frame.keys?.[frame.index];
-    frame.index += 1;
-    const bytes = enter(value) ?? (key === undefined ? NULL : undefined);
-    if (bytes === undefined) {
-      frame.leftOut += 1;
+    this.size = Infinity;
+    return true;
+  }
+
+  /** @returns {boolean} false at the end */
+  #step() {
+    const visitor = this.#visitor;
+    const frame = this.#path.at(-1);
+    if (frame !== undefined && frame.start < 0) {
+      frame.start = this.size;
+    }
+    switch (visitor.next()) {
+      case EVENT.END: return false;
+      case EVENT.LEAF: this.#leaf(visitor.value); break;
+      case EVENT.ENTER: this.#enter(visitor.value); break;
+      case EVENT.LEAVE: this.#leave(visitor.value); break;
+      // A cycle, which JSON has no form for, ends here.
+      default: this.#part(NULL);
+    }
+    return true;
+  }
+
+  /** @param {any} value */
+  #leaf(value) {
+    if (typeof value === 'string') {
+      this.#part(PAIR);
+      this.#addText(value);
+      return;
+    }
+    const size = leafSize(value);
+    const { role, key } = this.#visitor;
+    if (size !== undefined) {
+      this.#part(size);
+    } else if (role !== ROLE.PROPERTY) {
+      this.#part(role === ROLE.ROOT ? 0 : NULL);
+    } else if (this.#maxLeftOut === 0) {
+      this.#part(NULL);
     } else {
-      size += bytes + (frame.isEmpty ? 0 : 1) + (key === undefined ? 0 : bytesOf(key) + 1);
-      frame.isEmpty = false;
-      const entered = path[path.length - 1];
-      if (entered !== frame) {
-        entered.start = size;
+      this.#leftOut += key.length + NULL;
+      if (this.#leftOut > this.#maxLeftOut) {
+        this.size = Infinity;
       }
     }
   }
-  return size;
-}
 
-/**
- * @param {any} object
- * @param {string[]} keys
- */
-function* valuesOf(object, keys) {
-  for (const key of keys) {
-    yield object[key];
+  /** @param {any} container */
+  #enter(container) {
+    const known = this.#known.get(container);
+    if (known !== undefined) {
+      this.#visitor.skip();
+      this.#part(known);
+      return;
+    }
+    this.#part(0);
+    this.#path.push(new Frame());
+    this.size += PAIR;
+    const count = Array.isArray(container) ? container.length : types.isMap(container) || types.isSet(container) ? container.size : 0;
+    if (this.size + count > this.#max) {
+      this.size = Infinity;
+    }
+  }
+
+  /** @param {any} container */
+  #leave(container) {
+    const { start, parts, elements } = /** @type {Frame} */ (this.#path.pop());
+    if (Array.isArray(container) && elements < container.length) {
+      this.size += (container.length - elements) * HOLE - (parts === 0 ? 1 : 0);
+    }
+    this.#known.set(container, this.size - start + PAIR);
+  }
+
+  /**
+   * A part of the present container, with what stands around it.
+   * @param {number} size
+   */
+  #part(size) {
+    this.size += size;
+    const frame = this.#path.at(-1);
+    if (frame === undefined) {
+      return;
+    }
+    const { role, key } = this.#visitor;
+    // Between the parts stand commas. The entry of a map is a list of two.
+    this.size += role === ROLE.MAP_VALUE ? 1 : (frame.parts === 0 ? 0 : 1) + (role === ROLE.MAP_KEY ? PAIR : 0);
+    frame.parts += 1;
+    if (role === ROLE.ELEMENT) {
+      frame.elements += 1;
+    } else if (role === ROLE.PROPERTY) {
+      this.size += PAIR + 1;
+      this.#addText(key);
+    }
+  }
+
+  /** @param {string} text */
+  #addText(text) {
+    if (text.length > this.#max - this.size) {
+      this.size = Infinity;
+    } else if (text.length <= PIECE && this.#at >= this.#text.length) {
+      this.#work.spend(Math.floor(text.length / CHARACTERS_PER_STEP));
+      this.size += jsonBytes(text) - PAIR;
+    } else {
+      // A key and its value, at most.
+      this.#text = this.#text.slice(this.#at) + text;
+      this.#at = 0;
+    }
+  }
+
+  #addPiece() {
+    const text = this.#text;
+    let end = Math.min(this.#at + PIECE, text.length);
+    const last = text.charCodeAt(end - 1);
+    if (end < text.length && last >= 0xd800 && last < 0xdc00) {
+      // Not between the halves of a character.
+      end += 1;
+    }
+    this.#work.spend(PIECE / CHARACTERS_PER_STEP);
+    this.size += jsonBytes(text.slice(this.#at, end)) - PAIR;
+    this.#at = end;
+    if (end === text.length) {
+      this.#text = '';
+      this.#at = 0;
+    }
   }
 }
 
 /**
+ * Bytes of a value. All that it has counts, also keys without a value.
  * @param {unknown} value
- * @param {number} most
- * @returns {number} see `measure`
+ * @param {number} max bytes
+ * @param {Budget} work
+ * @returns {number} Infinity where they are more than `max`
  */
-function sizeOf(value, most) {
-  const measuring = measure(value, most);
-  for (;;) {
-    const { done, value: size } = measuring.next();
-    if (done) {
-      return /** @type {number} */ (size);
-    }
-  }
+function sizeOf(value, max, work) {
+  const measurement = new Measurement(value, max, 0, work);
+  measurement.run(false);
+  return measurement.size;
 }
 
 /**
- * The same, with turns of the event loop for others in between where it takes long.
+ * Bytes of a result as JSON, with turns of the event loop for others where it takes long.
  * @param {unknown} value
- * @param {number} most
- * @param {() => boolean} isOver whether nobody waits for it any more
- * @returns {Promise<number | undefined>} undefined where it was over before
+ * @param {number} limit
+ * @param {Budget} work
+ * @returns {Promise<number>} Infinity where they are more than `limit` by far
  */
-async function sizeInTurns(value, most, isOver) {
-  const measuring = measure(value, most);
-  for (let until = performance.now() + TURN; ;) {
-    const { done, value: size } = measuring.next();
-    if (done) {
-      return /** @type {number} */ (size);
-    }
-    if (performance.now() >= until) {
-      await new Promise((resolve) => {
-        setImmediate(resolve);
-      });
-      if (isOver()) {
-        return undefined;
-      }
-      until = performance.now() + TURN;
-    }
+async function outputSize(value, limit, work) {
+  const measurement = new Measurement(value, limit + TOLERANCE, limit * MAX_LEFT_OUT_PER_BYTE, work);
+  while (!measurement.run(true)) {
+    await work.turn();
   }
+  return measurement.size;
 }
 
-module.exports = { sizeInTurns, sizeOf };
+module.exports = { outputSize, sizeOf, TOLERANCE };

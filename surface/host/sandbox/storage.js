@@ -4,13 +4,19 @@
 const { Buffer } = require('node:buffer');
 const { performance } = require('node:perf_hooks');
 const { types } = require('node:util');
-const { sizeOf } = require('./size.js');
+const { Work } = require('../work.js');
+const { Expiries } = require('./expiries.js');
+const { sizeOf, TOLERANCE } = require('./size.js');
 
 /** What a plugin may do with a cache: its methods, each with a key first. */
 const METHODS = Object.freeze(['get', 'has', 'exists', 'set', 'delete', 'del', 'expire', 'ttl']);
 
 /** Keys that a cache is asked for at a time. */
-const MOST_PROBES = 100;
+const MAX_PROBES = 100;
+
+/** A plugin may have so many records of which only keys and values count; each further one counts what the account of it takes, too. */
+const MAX_FREE_RECORDS = 1_000;
+const RECORD_BYTES = 256;
 
 /**
  * @typedef {object} Cache the host's
@@ -23,6 +29,11 @@ const expiry = (seconds) => (typeof seconds === 'number' && seconds > 0 ? perfor
 
 /** Bytes that are kept, or may be, under one key. */
 class Record {
+  /** @param {string} name */
+  constructor(name) {
+    this.name = name;
+  }
+
   /** what counts: while writes are under way, the most that any of them may leave behind */
   bytes = 0;
   /** what the write that has ended last left behind */
@@ -36,6 +47,7 @@ class Record {
 /** The storage of one plugin, in all of its isolates. */
 class Account {
   /** @type {Map<string, Record>} */ #records = new Map();
+  /** @type {import('./expiries.js').ExpiryHeap<Record>} */ #expiries = new Expiries();
   #used = 0;
   #prefix;
 
@@ -64,24 +76,25 @@ class Account {
    * @param {unknown[]} rest of the arguments
    * @param {Cache} cache
    * @param {number} quota
+   * @param {number} time milliseconds that measuring a value may take
    * @param {(message: string) => Error} exceeded
    * @returns {unknown}
    */
-  perform(method, key, rest, cache, quota, exceeded) {
+  perform(method, key, rest, cache, quota, time, exceeded) {
     const name = this.name(key);
     const call = () => cache.run([name, ...rest]);
     switch (method) {
       case 'set': {
         const [value, seconds] = rest;
-        const bytes = Buffer.byteLength(name) + bytesOf(value, quota);
+        const bytes = Buffer.byteLength(name) + bytesOf(value, quota, time);
         const write = () => {
-          const total = this.#used - this.#bytes(name) + Math.max(this.#bytes(name), bytes);
+          const total = this.#totalWith(name, Math.max(this.#bytes(name), bytes));
           if (total > quota) {
             throw exceeded(`Storage quota exceeded: ${total === Infinity ? `more than ${quota}` : total} bytes > ${quota} bytes`);
           }
           return this.#write(name, bytes, call, value, expiry(seconds));
         };
-        return this.#used - this.#bytes(name) + bytes > quota ? this.#reclaim(cache, write) : write();
+        return this.#totalWith(name, bytes) > quota ? this.#reclaim(cache, write) : write();
       }
       case 'delete':
       case 'del':
@@ -90,7 +103,7 @@ class Account {
         return after(call(), () => {
           const record = this.#records.get(name);
           if (record !== undefined && !record.isNothing) {
-            record.expires = expiry(rest[0]);
+            this.#expire(record, expiry(rest[0]));
           }
         });
       default:
@@ -106,13 +119,46 @@ class Account {
    */
   #reclaim(cache, next) {
     const now = performance.now();
-    const expired = [...this.#records].filter(([, { expires, underWay }]) => expires <= now && underWay === 0).slice(0, MOST_PROBES);
-    const answers = expired.map(([name, record]) => after(cache.isThere(name), (isThere) => {
-      if (isThere === false && record.underWay === 0 && this.#records.get(name) === record) {
-        this.#forget(name, record);
+    /** @type {Record[]} */
+    const expired = [];
+    while (expired.length < MAX_PROBES) {
+      const record = this.#expiries.take(now);
+      if (record === undefined) {
+        break;
       }
-    }));
+      if (this.#records.get(record.name) === record) {
+        expired.push(record);
+      }
+    }
+    const answers = expired.map((record) => {
+      // The next time, others are asked for first.
+      this.#expire(record, now);
+      return record.underWay > 0 ? undefined : after(cache.isThere(record.name), (isThere) => {
+        if (isThere === false && record.underWay === 0 && this.#records.get(record.name) === record) {
+          this.#forget(record);
+        }
+      });
+    });
     return answers.some((answer) => types.isPromise(answer)) ? afterAll(answers, next) : next();
+  }
+
+  /**
+   * What counts once a record takes so many bytes.
+   * @param {string} name
+   * @param {number} bytes
+   */
+  #totalWith(name, bytes) {
+    const records = this.#records.size + (this.#records.has(name) ? 0 : 1);
+    return this.#used - this.#bytes(name) + bytes + Math.max(0, records - MAX_FREE_RECORDS) * RECORD_BYTES;
+  }
+
+  /**
+   * @param {Record} record
+   * @param {number} expires
+   */
+  #expire(record, expires) {
+    record.expires = expires;
+    this.#expiries.add(record, this.#records.values(), this.#records.size);
   }
 
   /** @param {string} name */
@@ -128,7 +174,7 @@ class Account {
    * @param {number} [expires]
    */
   #write(name, bytes, call, value, expires = Infinity) {
-    const record = this.#records.get(name) ?? new Record();
+    const record = this.#records.get(name) ?? new Record(name);
     this.#records.set(name, record);
     record.underWay += 1;
     this.#count(record, Math.max(record.bytes, bytes));
@@ -138,12 +184,12 @@ class Account {
       if (written) {
         record.kept = bytes;
         record.isNothing = value === null || value === undefined;
-        record.expires = record.isNothing ? Infinity : expires;
+        this.#expire(record, record.isNothing ? Infinity : expires);
       }
       if (record.underWay === 0) {
         this.#count(record, record.kept);
         if (record.kept === 0 && this.#records.get(name) === record) {
-          this.#forget(name, record);
+          this.#forget(record);
         }
       }
     };
@@ -164,13 +210,10 @@ class Account {
     record.bytes = bytes;
   }
 
-  /**
-   * @param {string} name
-   * @param {Record} record
-   */
-  #forget(name, record) {
+  /** @param {Record} record */
+  #forget(record) {
     this.#count(record, 0);
-    this.#records.delete(name);
+    this.#records.delete(record.name);
   }
 }
 
@@ -216,9 +259,10 @@ async function afterAll(answers, next) {
 
 /**
  * @param {unknown} value
- * @param {number} most
+ * @param {number} quota
+ * @param {number} time milliseconds that measuring may take
  */
-const bytesOf = (value, most) => (typeof value === 'string' ? Buffer.byteLength(value) : sizeOf(value, most));
+const bytesOf = (value, quota, time) => (typeof value === 'string' ? Buffer.byteLength(value) : sizeOf(value, quota + TOLERANCE, new Work({ time })));
 
 /** @typedef {Account} StorageAccount */
 

@@ -11,7 +11,7 @@ const { disposed, follow } = require('./execution.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
-  bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWeb, SIGNAL, wrong,
+  bare, checkOptions, COMMON, defaultOutput, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWeb, SIGNAL, wrong,
 } = require('./options.js');
 const { bounded, callCounter } = require('./quota.js');
 const { bodyAfter, readingOf } = require('./reading.js');
@@ -117,7 +117,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
       const memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
       const pool = Math.min(Math.trunc(readNumber(settings, 'poolSize', DEFAULT.poolSize, 0)), MOST_POOLED);
-      this.#quota = readQuota(settings);
+      this.#quota = readQuota(settings, { output: defaultOutput(memoryLimit) });
       this.#console = readConsole(settings, CONSOLE);
       this.#minimal = readBoolean(settings, 'minimalEnv', true);
       this.#typescript = readBoolean(settings, 'typescript');

@@ -1,0 +1,97 @@
+'use strict';
+// Which records of a cache expire first: a binary heap, so that finding one that has expired takes no time for all that have not.
+
+/**
+ * @typedef {object} Expiring
+ * @property {string} name
+ * @property {number} expires as `performance.now()` tells it; Infinity for never
+ */
+
+/** Entries beyond the number of records: a record whose expiry has changed has an old one, too. */
+const MAX_STALE = 64;
+
+/** @template {Expiring} T */
+class Expiries {
+  /** @type {{ time: number, record: T }[]} by time: each before the two at twice its index */ #heap = [];
+
+  /**
+   * A record has a new time, or has gone; entries with the old one are left out later.
+   * @param {T} record
+   * @param {Iterable<T>} all
+   * @param {number} count of all
+   */
+  add(record, all, count) {
+    if (this.#heap.length > 2 * count + MAX_STALE) {
+      this.#heap = [];
+      for (const each of all) {
+        this.#push(each);
+      }
+    } else {
+      this.#push(record);
+    }
+  }
+
+  /**
+   * Takes out the record that has expired first.
+   * @param {number} now
+   * @returns {T | undefined}
+   */
+  take(now) {
+    while (this.#heap.length > 0 && /** @type {{ time: number }} */ (this.#heap[0]).time <= now) {
+      const { time, record } = this.#pop();
+      if (record.expires === time) {
+        return record;
+      }
+    }
+    return undefined;
+  }
+
+  /** @param {T} record */
+  #push(record) {
+    if (record.expires === Infinity) {
+      return;
+    }
+    const heap = this.#heap;
+    const entry = { time: record.expires, record };
+    let index = heap.length;
+    heap.push(entry);
+    while (index > 0) {
+      const above = (index - 1) >> 1;
+      if (heap[above].time <= entry.time) {
+        break;
+      }
+      heap[index] = heap[above];
+      index = above;
+    }
+    heap[index] = entry;
+  }
+
+  /** @returns {{ time: number, record: T }} */
+  #pop() {
+    const heap = this.#heap;
+    const first = heap[0];
+    const last = /** @type {{ time: number, record: T }} */ (heap.pop());
+    let index = 0;
+    for (let below = 1; below < heap.length; below = 2 * index + 1) {
+      if (below + 1 < heap.length && heap[below + 1].time < heap[below].time) {
+        below += 1;
+      }
+      if (heap[below].time >= last.time) {
+        break;
+      }
+      heap[index] = heap[below];
+      index = below;
+    }
+    if (heap.length > 0) {
+      heap[index] = last;
+    }
+    return first;
+  }
+}
+
+/**
+ * @template {Expiring} T
+ * @typedef {Expiries<T>} ExpiryHeap
+ */
+
+module.exports = { Expiries };
