@@ -1,0 +1,119 @@
+// The budget of work for a guest's data.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { performance } from 'node:perf_hooks';
+
+const require = createRequire(import.meta.url);
+const { Work } = require('../../surface/host/work.js');
+
+const LIMIT = { code: 'ERR_ISOLATE_LIMIT' };
+const busy = (milliseconds) => {
+  for (const until = performance.now() + milliseconds; performance.now() < until;);
+};
+
+test('steps: exactly so many, one by one or together', () => {
+  for (const steps of [0, 1, 511, 512, 513, 5_000]) {
+    const work = new Work({ steps });
+    for (let index = 0; index < steps; index += 1) work.spend();
+    assert.throws(() => work.spend(), { name: 'RangeError', message: `Value takes too much work: the limit is ${steps} steps`, ...LIMIT });
+    assert.throws(() => work.spend(), LIMIT, 'it stays used up');
+    const atOnce = new Work({ steps });
+    atOnce.spend(steps);
+    atOnce.check();
+    assert.throws(() => atOnce.spend(), LIMIT);
+    assert.throws(() => new Work({ steps }).spend(steps + 1), LIMIT);
+  }
+});
+
+test('without limits there are none', () => {
+  const work = new Work();
+  for (let index = 0; index < 100_000; index += 1) work.spend();
+  work.spend(2 ** 50);
+  work.check();
+});
+
+test('time: that of all slices, without the pauses between them', async () => {
+  const work = new Work({ time: 300 });
+  busy(30);
+  work.pause();
+  busy(400);
+  work.resume();
+  work.check();
+  await work.turn();
+  busy(300);
+  assert.throws(() => work.check(), { message: 'Value takes too much work: the limit is 300 ms', ...LIMIT });
+  await assert.rejects(work.turn(), LIMIT);
+});
+
+test('until: the deadline of the call, pauses included', () => {
+  const work = new Work({ until: performance.now() + 20 });
+  work.check();
+  work.pause();
+  busy(25);
+  assert.throws(() => work.resume(), { message: 'Execution exceeded its deadline', code: 'ERR_ISOLATE_DEADLINE' });
+  assert.throws(() => work.check(), { code: 'ERR_ISOLATE_DEADLINE' });
+});
+
+test('stopped: its own error, before any other', async () => {
+  const errors = [];
+  const work = new Work({ until: performance.now(), time: 0, stopped: () => errors[0] });
+  assert.throws(() => work.check(), { code: 'ERR_ISOLATE_DEADLINE' });
+  const error = new Error('stopped');
+  errors.push(error);
+  assert.throws(() => work.check(), error);
+  await assert.rejects(work.turn(), error);
+});
+
+test('steps that take long are followed by a look at the clock soon', () => {
+  const work = new Work({ time: 100 });
+  let steps = 0;
+  // 512 of them would take half a second.
+  assert.throws(() => {
+    for (;;) {
+      steps += 1;
+      work.spend();
+      busy(steps > 512 ? 1 : 0);
+    }
+  }, LIMIT);
+  assert.ok(steps < 512 * 2 + 100, `${steps}`);
+  assert.throws(() => {
+    for (const other = new Work({ time: 60 }); ; steps += 1) {
+      other.spend(64);
+      busy(1);
+    }
+  }, LIMIT);
+});
+
+test('a slice is over after 16 ms, and a turn lets the event loop go on', async () => {
+  const work = new Work();
+  assert.equal(work.isSliceOver, false);
+  busy(17);
+  work.check();
+  assert.equal(work.isSliceOver, true);
+  let turns = 0;
+  setImmediate(() => { turns += 1; });
+  await work.turn();
+  assert.equal(turns, 1);
+  assert.equal(work.isSliceOver, false);
+  work.check();
+});
+
+test('a replaced clock or constructor of promises changes nothing', async () => {
+  const { now } = performance;
+  const work = new Work({ time: 20 });
+  const { constructor } = Promise.prototype;
+  // oxlint-disable-next-line no-extend-native -- put back below
+  const replace = (value) => Object.defineProperty(Promise.prototype, 'constructor', { value, writable: true, enumerable: false, configurable: true });
+  try {
+    performance.now = () => 0;
+    replace(class {});
+    await work.turn();
+  } finally {
+    replace(constructor);
+    performance.now = now;
+  }
+  busy(20);
+  assert.throws(() => work.check(), LIMIT);
+});

@@ -1,0 +1,135 @@
+'use strict';
+// A budget for the work that a guest's data costs on the host's thread: one per call.
+
+const { performance } = require('node:perf_hooks');
+const { setImmediate } = require('node:timers');
+const { CODE, coded } = require('../error.js');
+const { inner } = require('../primordials.js');
+
+/** Milliseconds of work before the event loop gets a turn. */
+const SLICE = 16;
+/** Steps between two looks at the clock, at most. */
+const MAX_STRIDE = 512;
+/** Milliseconds between two looks at the clock: fewer steps follow a stride that took longer, more follow one that took less. */
+const LONG_STRIDE = 4;
+const SHORT_STRIDE = 1;
+
+/** `performance` is shared with the host's own code, which may replace its methods. */
+const now = performance.now.bind(performance);
+
+/** @param {string} limit */
+const exceeded = (limit) => coded(/** @type {ErrorConstructor} */ (RangeError), `Value takes too much work: the limit is ${limit}`, CODE.LIMIT);
+
+/**
+ * @typedef {object} WorkLimits
+ * @property {number} [steps] in all; no limit by default
+ * @property {number} [time] milliseconds that the work itself may take on this thread, over all slices; no limit by default
+ * @property {number} [until] the call's deadline, as a value of `performance.now()`; none by default
+ * @property {() => Error | undefined} [stopped] returns an error when the call is over: aborted, disposed or terminated
+ */
+
+class Work {
+  #steps;
+  #stepsLeft;
+  #time;
+  #until;
+  #stopped;
+  /** Milliseconds of the slices before this one. */
+  #spent = 0;
+  #sliceStart;
+  #isSliceOver = false;
+  #lastLook;
+  #stride = MAX_STRIDE;
+  /** Steps that were granted at the last look, and how many of those are left. */
+  #granted;
+  #ahead;
+
+  /** @param {WorkLimits} [limits] */
+  constructor({ steps = Infinity, time = Infinity, until = Infinity, stopped } = {}) {
+    this.#steps = steps;
+    this.#stepsLeft = steps;
+    this.#time = time;
+    this.#until = until;
+    this.#stopped = stopped;
+    this.#granted = Math.min(MAX_STRIDE, steps);
+    this.#ahead = this.#granted;
+    this.#sliceStart = now();
+    this.#lastLook = this.#sliceStart;
+  }
+
+  /**
+   * Counts steps of work.
+   * @param {number} [steps]
+   * @throws {Error} `ERR_ISOLATE_LIMIT` when the steps or the time are used up, `ERR_ISOLATE_DEADLINE` after `until`, or the error of `stopped()`
+   */
+  spend(steps = 1) {
+    this.#ahead -= steps;
+    if (this.#ahead < 0) {
+      this.check();
+    }
+  }
+
+  /** Looks at the clock and throws as `spend` does. */
+  check() {
+    this.#stepsLeft -= this.#granted - this.#ahead;
+    const time = now();
+    const sinceLook = time - this.#lastLook;
+    this.#lastLook = time;
+    if (sinceLook > LONG_STRIDE) {
+      this.#stride = Math.max(1, Math.floor((this.#stride * LONG_STRIDE) / sinceLook));
+    } else if (sinceLook < SHORT_STRIDE) {
+      this.#stride = Math.min(MAX_STRIDE, this.#stride * 2);
+    }
+    this.#granted = Math.min(this.#stride, this.#stepsLeft);
+    this.#ahead = this.#granted;
+    this.#isSliceOver = time - this.#sliceStart >= SLICE;
+    this.#throwIfOver(time);
+    if (this.#stepsLeft < 0) {
+      throw exceeded(`${this.#steps} steps`);
+    }
+  }
+
+  /** @param {number} time */
+  #throwIfOver(time) {
+    const error = this.#stopped?.();
+    if (error !== undefined) {
+      throw error;
+    }
+    if (time >= this.#until) {
+      throw coded(Error, 'Execution exceeded its deadline', CODE.DEADLINE);
+    }
+    if (this.#spent + time - this.#sliceStart >= this.#time) {
+      throw exceeded(`${this.#time} ms`);
+    }
+  }
+
+  /** Whether this slice is over as of the last look at the clock: a caller that can wait should `await turn()`. */
+  get isSliceOver() {
+    return this.#isSliceOver;
+  }
+
+  /** Ends this slice: the time until `resume` is not counted. */
+  pause() {
+    this.#spent += now() - this.#sliceStart;
+    this.#sliceStart = Infinity;
+  }
+
+  /** Begins a new slice. Throws as `spend` does. */
+  resume() {
+    this.#sliceStart = now();
+    this.#lastLook = this.#sliceStart;
+    this.#isSliceOver = false;
+    this.#throwIfOver(this.#sliceStart);
+  }
+
+  /** Gives the event loop a turn and begins a new slice. Throws as `spend` does. */
+  async turn() {
+    this.pause();
+    await inner(new Promise((resolve) => {
+      setImmediate(resolve);
+    }));
+    this.resume();
+  }
+}
+
+module.exports = { Work };
