@@ -5,6 +5,7 @@
 const { define, ownKeys } = require('../../primordials.js');
 const { ObjectPrototype } = require('./brand.js');
 const { LeafReader } = require('./leaf-reader.js');
+const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
 const { malformed } = require('./refusal.js');
 const { TAG } = require('./tags.js');
 
@@ -16,9 +17,6 @@ const inherited = new Set(inheritedKeys);
 const SHORTEST_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
 /** With fewer objects than this, looking every key up is cheaper than comparing Object.prototype with what it was. */
 const FEW = 8;
-
-/** An object with more properties than this is asked for each whether it has it already; others are looked at in the end. */
-const MANY = 1024;
 
 class PropertyReader extends LeafReader {
   /**
@@ -36,11 +34,11 @@ class PropertyReader extends LeafReader {
   /**
    * @param {object} object with many properties
    * @param {any} key
-   * @param {number} count
+   * @param {any[]} keys of the object, to which this one is added
    */
-  checkNew(object, key, count) {
-    if (count === MANY) checkCount(object, count);
+  checkNew(object, key, keys) {
     if (isOwn(object, key)) throw malformed('a property twice');
+    keys[keys.length] = key;
   }
 
   /**
@@ -100,6 +98,22 @@ function checkCount(object, count) {
   if (found !== count) throw malformed('a property twice');
 }
 
+/**
+ * The keys of an object that gets large: those that it has, and those that are added to this list. Such an object is asked for each key
+ * whether it has it already; a smaller one is looked at in the end.
+ * @param {object} object
+ * @param {number} count of the properties that it got
+ * @returns {any}
+ */
+function keysOfLarge(object, count) {
+  const noted = noteOf(object);
+  if (noted !== undefined) return noted.keys;
+  checkCount(object, count);
+  const keys = Object.setPrototypeOf(ownKeys(object), null);
+  note(object, keys, false);
+  return keys;
+}
+
 /** Whether Object.prototype has exactly the keys that it had when this file was loaded. */
 function isStandard() {
   const keys = ownKeys(ObjectPrototype);
@@ -108,4 +122,4 @@ function isStandard() {
   return true;
 }
 
-module.exports = { checkCount, MANY, PropertyReader };
+module.exports = { checkCount, keysOfLarge, MANY, PropertyReader };

@@ -9,7 +9,8 @@
 const { performance } = require('node:perf_hooks');
 const { uncurryThis, define, ownKeys } = require('../../primordials.js');
 const { list, WEIGHT } = require('./leaf-reader.js');
-const { checkCount, MANY, PropertyReader } = require('./property-reader.js');
+const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
+const { checkCount, keysOfLarge, MANY, PropertyReader } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
@@ -154,7 +155,10 @@ class Reader extends PropertyReader {
   resume({ kind, target, waiting, key, index, length, pairs }, value) {
     switch (kind) {
       case KIND.OBJECT:
-        if (waiting) this.property(target, key, value);
+        if (waiting) {
+          if (index >= MANY) this.checkNew(target, key, keysOfLarge(target, index));
+          this.property(target, key, value);
+        }
         return this.properties(target, index + (waiting ? 1 : 0), 0);
       case KIND.ELEMENTS:
         if (waiting) this.element(target, index, value);
@@ -277,6 +281,8 @@ class Reader extends PropertyReader {
    * @returns {unknown}
    */
   properties(object, count, level) {
+    /** The keys of a large object. @type {any} */
+    let keys;
     for (;;) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.OBJECT, object, false, 0, count, 0, NONE);
       const tag = this.peek();
@@ -284,7 +290,10 @@ class Reader extends PropertyReader {
       const key = this.key(tag);
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(KIND.OBJECT, object, true, key, count, 0, NONE);
-      if (count >= MANY) this.checkNew(object, key, count);
+      if (count >= MANY) {
+        if (keys === undefined) keys = keysOfLarge(object, count);
+        this.checkNew(object, key, keys);
+      }
       this.property(object, key, value);
       this.weight += WEIGHT.PROPERTY;
       count++;
@@ -348,12 +357,13 @@ class Reader extends PropertyReader {
       else this.checkWeight(length * WEIGHT.ELEMENT);
       array.length = length;
     }
+    if (length + count > MAX_WITHOUT_NOTE) note(array, pairs, kind === KIND.SPARSE);
     return this.pairs(array, pairs, 0, length);
   }
 
   /**
    * @param {any[]} array
-   * @param {any[]} pairs of keys and values that it gets
+   * @param {any[]} pairs of keys and values that it gets; the keys remain
    * @param {number} index of the next
    * @param {number} length
    * @returns {unknown}
@@ -362,9 +372,11 @@ class Reader extends PropertyReader {
     while (index < pairs.length) {
       if (Object.hasOwn(array, pairs[index])) throw malformed('an element twice');
       define(array, pairs[index], pairs[index + 1], true, true);
+      pairs[index / 2] = pairs[index];
       index += 2;
       if (index % STRETCH === 0 && this.isLate()) return this.putAside(KIND.PAIRS, array, false, 0, index, length, pairs);
     }
+    if (pairs !== NONE) pairs.length /= 2;
     if (array.length !== length) throw malformed('an element beyond the end');
     return array;
   }
