@@ -4,7 +4,7 @@
 // functions.
 
 const { types } = require('node:util');
-const { findForbidden } = require('./urls.js');
+const { normalizeUrls } = require('./url-gate.js');
 const { METHODS: CACHE_METHODS } = require('./storage.js');
 const { SandboxViolationError } = require('./plugin-errors.js');
 const { invalid } = require('../../error.js');
@@ -110,11 +110,12 @@ class Permissions {
   }
 
   /**
+   * Checks URLs and hosts in the arguments of a call, which are clones, and replaces them by the normalized ones.
    * @param {unknown[]} args
    * @param {string} method
    */
   checkUrls(args, method) {
-    const host = findForbidden(this.#plugin.domains, args);
+    const host = normalizeUrls(this.#plugin.domains, args);
     if (host !== undefined) {
       throw this.lacks('NETWORK', method, `network:${host}`);
     }
