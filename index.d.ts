@@ -1208,16 +1208,20 @@ declare namespace ivm {
     child?(fields: Record<string, unknown>): ILogger;
   }
 
-  /** A cache, synchronous or not. Plugins see those of its methods that are named here. */
+  /**
+   * A cache, synchronous or not. Plugins see those of its methods that are named here, and your cache gets the arguments that are named
+   * here and no others. A key must be a string of at most 65,536 characters, without control characters and lone surrogates. Other
+   * arguments of a plugin throw `ERR_INVALID_ARG`.
+   */
   interface ICacheProvider {
     /** What is kept under the key. */
     get(key: string): any;
     /**
      * Keeps a value, as far as the manifest's `maxSize` allows.
-     * @param ttl seconds; any other form counts as for ever. Bytes of what has expired are given back where there is need of
-     *   them and the cache says (`exists`, `has` or `get`) that it is gone
+     * @param ttl seconds, or an object of numbers, which counts as for ever; other members of the object do not reach the cache.
+     *   Bytes of what has expired are given back where there is need of them and the cache says (`exists`, `has` or `get`) that it is gone
      */
-    set(key: string, value: any, ttl?: any): any;
+    set(key: string, value: any, ttl?: number | { ttl?: number; EX?: number; PX?: number; EXAT?: number; PXAT?: number; maxAge?: number }): any;
     /** Whether there is something under the key. */
     has?(key: string): any;
     /** The same, as other caches call it; numbers count as well. */

@@ -46,10 +46,12 @@ function strings(list, name) {
   if (list === undefined || list === null) {
     return [];
   }
-  if (!Array.isArray(list) || !list.every((each) => typeof each === 'string')) {
+  // What is checked must be what counts, so elements are read once.
+  const elements = Array.isArray(list) ? [...list] : [undefined];
+  if (!elements.every((each) => typeof each === 'string')) {
     throw wrong(name, 'an array of strings');
   }
-  return list;
+  return elements;
 }
 
 /**
