@@ -1208,16 +1208,20 @@ declare namespace ivm {
     child?(fields: Record<string, unknown>): ILogger;
   }
 
-  /** A cache, synchronous or not. Plugins see those of its methods that are named here. */
+  /**
+   * A cache, synchronous or not. Plugins see those of its methods that are named here, and your cache gets the arguments that are named
+   * here and no others. A key must be a string of at most 65,536 characters, without control characters and lone surrogates. Other
+   * arguments of a plugin throw `ERR_INVALID_ARG`.
+   */
   interface ICacheProvider {
     /** What is kept under the key. */
     get(key: string): any;
     /**
      * Keeps a value, as far as the manifest's `maxSize` allows.
-     * @param ttl seconds; any other form counts as for ever. Bytes of what has expired are given back where there is need of
-     *   them and the cache says (`exists`, `has` or `get`) that it is gone
+     * @param ttl seconds, or an object of numbers, which counts as for ever; other members of the object do not reach the cache.
+     *   Bytes of what has expired are given back where there is need of them and the cache says (`exists`, `has` or `get`) that it is gone
      */
-    set(key: string, value: any, ttl?: any): any;
+    set(key: string, value: any, ttl?: number | { ttl?: number; EX?: number; PX?: number; EXAT?: number; PXAT?: number; maxAge?: number }): any;
     /** Whether there is something under the key. */
     has?(key: string): any;
     /** The same, as other caches call it; numbers count as well. */
@@ -1260,8 +1264,9 @@ declare namespace ivm {
    * manifest before a method is called; what is refused throws in the plugin (an `Error` whose `name` is
    * `SandboxViolationError`) and is logged. Methods that return promises do so inside, the others look synchronous. Arguments
    * and results are structured clones; a function that a method returns, such as the end of a timer, can be called. Members
-   * beside those named here may be functions and objects of functions, those of their classes included: whatever a URL in
-   * their arguments leads to must be permitted. The global `context` is each execution's own, also in what it goes on with by promises and
+   * beside those named here may be functions and objects of functions, those of their classes included: whatever a URL or a host in
+   * their arguments leads to must be permitted, and your function gets it in normalized form, such as `https://example.org/` for
+   * `HTTPS://Example.org`. The global `context` is each execution's own, also in what it goes on with by promises and
    * timers while others run; in handlers of events it is that of the execution which has registered them. One that a plugin keeps in a
    * variable works as long as it is used or has listeners, and for 256 further executions. Names that start with `_`, `constructor`, `prototype` and `then` are left out.
    */
@@ -1284,6 +1289,62 @@ declare namespace ivm {
      */
     eventBus?: IPluginEventBus;
   }
+
+  /** What `createPluginFetch` permits. */
+  interface PluginFetchOptions {
+    /** Domains that requests and redirects may lead to, with their subdomains, as in a manifest. */
+    allowedDomains: string[];
+    /**
+     * Domains, with their subdomains, whose names may have addresses that are not public: of this machine, of private networks, of links.
+     * `localhost`, and addresses themselves, need only be in `allowedDomains`. Default none.
+     */
+    privateDomains?: string[];
+    /** Redirects that a request follows, from 0 to 20. Default 5. */
+    maxRedirects?: number;
+    /** Bytes of a request's body and of a response's. Default 10 MB. */
+    maxBodySize?: number;
+    /** Milliseconds that a request may take with its redirects. Default 30,000. */
+    timeout?: number;
+    /** Certificates of authorities to trust instead of the host's own, as `tls.createSecureContext` takes them. */
+    ca?: string | Uint8Array | (string | Uint8Array)[];
+  }
+
+  /** What a plugin may ask of a request. */
+  interface PluginFetchInit {
+    /** Default `'GET'`. */
+    method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
+    /** At most 100, of 16,384 characters in all, without those of the connection, such as `host`, and `accept-encoding`. */
+    headers?: Record<string, string>;
+    body?: string | Uint8Array;
+    /** `'manual'` gives a redirect as the response, `'error'` fails for it. Default `'follow'`. */
+    redirect?: 'follow' | 'manual' | 'error';
+    /** What `body` of the response is. Default `'text'`, which is decoded from UTF-8. */
+    responseType?: 'text' | 'bytes';
+  }
+
+  /** A response, as data. */
+  interface PluginFetchResponse {
+    /** The URL that has answered, after redirects. */
+    url: string;
+    status: number;
+    statusText: string;
+    /** The status is 200 to 299. */
+    ok: boolean;
+    redirected: boolean;
+    /** By names in lower case. */
+    headers: Record<string, string>;
+    body: string | Uint8Array;
+  }
+
+  /**
+   * Makes a function that can be put into a plugin's context, such as `{ fetch: createPluginFetch(manifest.permissions.network) }`. It follows redirects to
+   * permitted hosts only, never to a URL with a user name and not from `https:` to `http:`, and leaves `authorization` and `cookie` out where
+   * the origin changes. A name with an address that is not public is refused, and the connection is made to the addresses that were checked, so that a name that changes its
+   * address meanwhile leads nowhere else. Each request has a connection of its own, without a proxy.
+   * @throws {TypeError} `ERR_INVALID_ARG` for wrong options. What the function is called with fails with that, too; what it may not reach with
+   *   `ERR_ISOLATE_PERMISSION`; a response that is too large with `ERR_ISOLATE_LIMIT`, and one that is late with `ERR_ISOLATE_DEADLINE`
+   */
+  function createPluginFetch(options: PluginFetchOptions): (url: string, init?: PluginFetchInit | null) => Promise<PluginFetchResponse>;
 
   /** An isolate of a plugin. It ends with its scope by `using` and `await using`. */
   interface SandboxIsolate {

@@ -11,6 +11,7 @@ export const {
   configureEngine,
   Context,
   createIsolatedVMSandbox,
+  createPluginFetch,
   createSandbox,
   createSubprocessSandbox,
   engineStats,

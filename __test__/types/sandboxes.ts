@@ -3,6 +3,7 @@
 import { EventEmitter } from 'node:events';
 import {
   createIsolatedVMSandbox,
+  createPluginFetch,
   createSandbox,
   createSubprocessSandbox,
   Isolate,
@@ -23,6 +24,7 @@ import type {
   IsolatedVMExecutionResult,
   IsolatedVMSandboxConfig,
   IsolatedVMTool,
+  PluginFetchResponse,
   Sandbox,
   SandboxContext,
   SandboxIsolate,
@@ -91,6 +93,12 @@ export async function agent() {
 }
 
 export async function plugins(logger: ILogger, context: SandboxContext) {
+  const fetch = createPluginFetch({ allowedDomains: ['example.org'], privateDomains: [], maxRedirects: 1, maxBodySize: 1, timeout: 1, ca: ['x'] });
+  expectType<Promise<PluginFetchResponse>>()(fetch('https://example.org/', { method: 'POST', headers: { a: 'b' }, body: 'x', redirect: 'manual', responseType: 'bytes' }));
+  // @ts-expect-error -- domains are required
+  createPluginFetch({});
+  // @ts-expect-error -- no such method
+  void fetch('https://example.org/', { method: 'CONNECT' });
   const manifest: IPluginManifest = {
     id: 'p', name: 'P', version: '1.0.0', description: '', author: '', license: 'MIT', entrypoint: 'index.js', dependencies: [],
     permissions: { network: { allowedDomains: ['example.com'] }, storage: { maxSize: 1 }, hooks: ['x'] },

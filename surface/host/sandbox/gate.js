@@ -4,8 +4,8 @@
 // functions.
 
 const { types } = require('node:util');
-const { findForbidden } = require('./urls.js');
-const { METHODS: CACHE_METHODS } = require('./storage.js');
+const { normalizeUrls } = require('./url-gate.js');
+const { METHODS: CACHE_METHODS, readArguments } = require('./storage.js');
 const { SandboxViolationError } = require('./plugin-errors.js');
 const { invalid } = require('../../error.js');
 const { member } = require('./options.js');
@@ -24,6 +24,7 @@ const MOST_DEPTH = 4;
 const MOST_REMEMBERED = 100;
 /** Characters of a missing permission: part of it is the plugin's. */
 const MOST_NAME = 200;
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 /** Functions that methods have returned, of which a plugin can call those that came last. */
 const MOST_FUNCTIONS = 1_000;
 /** Methods of one context. */
@@ -81,7 +82,9 @@ class Permissions {
    * @param {string} permission
    */
   lacks(kind, method, permission) {
-    const shown = permission.length > MOST_NAME ? `${permission.slice(0, MOST_NAME)}...` : permission;
+    const text = permission.length > MOST_NAME ? `${permission.slice(0, MOST_NAME)}...` : permission;
+    // It goes to logs, where a plugin's line breaks and control characters could pass for entries.
+    const shown = text.replace(INVISIBLE, '\ufffd');
     return this.refuse(kind, method, `Plugin '${this.#plugin.id}' lacks required permission: ${shown}`, shown);
   }
 
@@ -110,11 +113,12 @@ class Permissions {
   }
 
   /**
+   * Checks URLs and hosts in the arguments of a call, which are clones, and replaces them by the normalized ones.
    * @param {unknown[]} args
    * @param {string} method
    */
   checkUrls(args, method) {
-    const host = findForbidden(this.#plugin.domains, args);
+    const host = normalizeUrls(this.#plugin.domains, args);
     if (host !== undefined) {
       throw this.lacks('NETWORK', method, `network:${host}`);
     }
@@ -276,18 +280,16 @@ class Gate {
   #addCache(cache, storage) {
     const permissions = this.#permissions;
     const { quota, cpuLimit } = permissions.plugin;
-    for (const name of CACHE_METHODS) {
+    for (const name of /** @type {(keyof typeof CACHE_METHODS)[]} */ (Object.keys(CACHE_METHODS))) {
       const target = member(cache, name);
       if (typeof target === 'function') {
         const method = `cache.${name}`;
-        this.#add(['cache', name], cache, ([key, ...rest]) => {
+        this.#add(['cache', name], cache, (args) => {
           if (quota === undefined) {
             throw permissions.lacks('STORAGE', method, 'storage');
           }
-          if (typeof key !== 'string') {
-            throw invalid('The key must be a string');
-          }
-          const access = { run: (/** @type {any[]} */ args) => settled(Reflect.apply(target, cache, args)), isThere: prober(cache) };
+          const [key, ...rest] = readArguments(name, args);
+          const access = { run: (/** @type {any[]} */ own) => settled(Reflect.apply(target, cache, own)), isThere: prober(cache) };
           return storage.perform(name, key, rest, access, quota, cpuLimit, (message) => permissions.refuse('STORAGE', method, message));
         });
       }

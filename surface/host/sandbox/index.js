@@ -7,6 +7,7 @@ const { createReadEquipment } = require('./equipment.js');
 const { createExecute } = require('./execution.js');
 const { normalizeCode } = require('./normalize.js');
 const { createPluginSandbox } = require('./plugin.js');
+const { createPluginFetch } = require('./plugin-fetch.js');
 const { createReadSnapshot } = require('./snapshot.js');
 const { createSubprocessSandboxes } = require('./subprocess.js');
 const { createStripper } = require('./typescript.js');
@@ -25,6 +26,7 @@ function createSandboxes(core, environment, ivm, launcher) {
   return {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),
     normalizeCode,
+    createPluginFetch,
     ...createAgentSandbox(execute, strip, readSnapshot),
     ...createPluginSandbox(core, ivm, createReadEquipment(core, environment, strip, readSnapshot)),
     ...createSubprocessSandboxes(core, environment, strip, readSnapshot, launcher),

@@ -46,10 +46,27 @@ function strings(list, name) {
   if (list === undefined || list === null) {
     return [];
   }
-  if (!Array.isArray(list) || !list.every((each) => typeof each === 'string')) {
+  // What is checked must be what counts, so elements are read once.
+  const elements = Array.isArray(list) ? [...list] : [undefined];
+  if (!elements.every((each) => typeof each === 'string')) {
     throw wrong(name, 'an array of strings');
   }
-  return list;
+  return elements;
+}
+
+/**
+ * @param {unknown} list
+ * @param {string} name
+ * @returns {string[]} normalized
+ */
+function readDomains(list, name) {
+  return strings(list, name).map((entry) => {
+    const domain = readDomain(entry);
+    if (domain === undefined) {
+      throw wrong(name, `an array of domain names, which ${JSON.stringify(entry)} is not`);
+    }
+    return domain;
+  });
 }
 
 /**
@@ -66,13 +83,7 @@ function readManifest(manifest) {
   }
   const permissions = section(manifest, 'permissions', 'manifest.permissions');
   const network = section(permissions, 'network', 'manifest.permissions.network');
-  const domains = strings(own(network, 'allowedDomains'), 'manifest.permissions.network.allowedDomains').map((entry) => {
-    const domain = readDomain(entry);
-    if (domain === undefined) {
-      throw wrong('manifest.permissions.network.allowedDomains', `an array of domain names, which ${JSON.stringify(entry)} is not`);
-    }
-    return domain;
-  });
+  const domains = readDomains(own(network, 'allowedDomains'), 'manifest.permissions.network.allowedDomains');
   const hasStorage = (own(permissions, 'storage') ?? undefined) !== undefined;
   const storage = section(permissions, 'storage', 'manifest.permissions.storage');
   const limits = checkOptions(own(manifest, 'limits'), LIMITS);
@@ -91,4 +102,4 @@ function readManifest(manifest) {
   });
 }
 
-module.exports = { MOST_TIME, readManifest };
+module.exports = { MOST_TIME, readDomains, readManifest };

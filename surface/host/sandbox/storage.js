@@ -7,9 +7,19 @@ const { types } = require('node:util');
 const { Work } = require('../work.js');
 const { Expiries } = require('./expiries.js');
 const { sizeOf, TOLERANCE } = require('./size.js');
+const { invalid } = require('../../error.js');
 
-/** What a plugin may do with a cache: its methods, each with a key first. */
-const METHODS = Object.freeze(['get', 'has', 'exists', 'set', 'delete', 'del', 'expire', 'ttl']);
+/** What a plugin may do with a cache: its methods, and the arguments that they take after the key. Others do not reach the host's. */
+const METHODS = Object.freeze({
+  get: 0, has: 0, exists: 0, set: 2, delete: 0, del: 0, expire: 1, ttl: 0,
+});
+
+/** Characters of a key. */
+const MAX_KEY = 65_536;
+/** Options by which a cache may be given a time to live. */
+const TIMES = Object.freeze(['ttl', 'EX', 'PX', 'EXAT', 'PXAT', 'maxAge']);
+// oxlint-disable-next-line no-control-regex -- those are what it is about
+const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** Keys that a cache is asked for at a time. */
 const MAX_PROBES = 100;
@@ -23,6 +33,71 @@ const RECORD_BYTES = 256;
  * @property {(args: unknown[]) => unknown} run calls the method in question
  * @property {(name: string) => unknown} isThere false where there is nothing, now or as a promise
  */
+
+/**
+ * A key as it may follow a plugin's prefix: one that has a form of its own in every cache.
+ * @param {unknown} key
+ * @returns {string}
+ */
+function readKey(key) {
+  if (typeof key !== 'string') {
+    throw invalid('The key must be a string');
+  }
+  if (key.length > MAX_KEY) {
+    throw invalid(`The key must be of at most ${MAX_KEY} characters`);
+  }
+  if (CONTROL.test(key) || !key.isWellFormed()) {
+    throw invalid('The key must be text without control characters and lone surrogates');
+  }
+  return key;
+}
+
+/**
+ * The time to live of what is set: a number, or an object with one of `TIMES` that is a number.
+ * @param {unknown} ttl
+ */
+function readTtl(ttl) {
+  if (ttl === undefined || ttl === null) {
+    return undefined;
+  }
+  if (typeof ttl === 'object' && !Array.isArray(ttl)) {
+    const times = TIMES.filter((name) => Object.hasOwn(ttl, name)).map((name) => [name, readNumber(/** @type {any} */ (ttl)[name], name)]);
+    if (times.length > 0) {
+      return Object.fromEntries(times);
+    }
+  }
+  return readNumber(ttl, 'ttl');
+}
+
+/**
+ * @param {unknown} value
+ * @param {string} name
+ */
+function readNumber(value, name) {
+  if (typeof value !== 'number' || !Number.isFinite(value)) {
+    throw invalid(`\`${name}\` must be a finite number`);
+  }
+  return value;
+}
+
+/**
+ * The arguments of a cache's method, each of its type. A cache may take more: further keys, and options that change what a key means.
+ * @param {keyof typeof METHODS} method
+ * @param {unknown[]} args
+ * @returns {[string, ...unknown[]]} the key, and the others that are there
+ */
+function readArguments(method, args) {
+  const key = readKey(args[0]);
+  const rest = args.slice(1, 1 + METHODS[method]);
+  if (method === 'expire') {
+    return [key, readNumber(rest[0], 'seconds')];
+  }
+  if (method !== 'set') {
+    return [key];
+  }
+  const ttl = readTtl(rest[1]);
+  return ttl === undefined ? [key, rest[0]] : [key, rest[0], ttl];
+}
 
 /** @param {unknown} seconds */
 const expiry = (seconds) => (typeof seconds === 'number' && seconds > 0 ? performance.now() + seconds * 1_000 : Infinity);
@@ -266,4 +341,4 @@ const bytesOf = (value, quota, time) => (typeof value === 'string' ? Buffer.byte
 
 /** @typedef {Account} StorageAccount */
 
-module.exports = { Account, METHODS };
+module.exports = { Account, METHODS, readArguments };

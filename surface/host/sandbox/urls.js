@@ -1,55 +1,84 @@
 'use strict';
-// Where the URLs in a call's arguments lead. The arguments have been cloned: they are data, and no object among them has a
-// method of its own. Whoever gets them may parse by other rules than ours, so what rules disagree about is refused.
+// What a text is to programs that take URLs. A text that leads to a host has exactly one accepted form, defined by the grammar below, and is
+// passed on as the normalized URL, in which every parser finds the host that was checked. Other texts that some parser may take for a URL
+// are refused; all others are no URLs.
 
-const { types } = require('node:util');
+/** Schemes of the URL standard that need a host. */
+const WEB = new Set(['http', 'https', 'ws', 'wss', 'ftp']);
+/** Other schemes whose authority names the server, for all that use them. */
+const NETWORK = new Set([
+  'amqp', 'amqps', 'coap', 'coaps', 'ftps', 'git', 'gopher', 'grpc', 'grpcs', 'imap', 'imaps', 'irc', 'ircs', 'ldap', 'ldaps', 'mariadb', 'memcached',
+  'mongodb', 'mqtt', 'mqtts', 'mysql', 'nats', 'pop3', 'postgres', 'postgresql', 'redis', 'rediss', 'rtmp', 'rtsp', 'sftp', 'smtp', 'smtps', 'ssh', 'tcp',
+  'telnet', 'tls', 'udp',
+]);
+/** Schemes that lead somewhere without an authority. */
+const LOCAL = new Set([
+  'about', 'blob', 'data', 'dns', 'file', 'filesystem', 'ipv4', 'ipv6', 'javascript', 'mailto', 'vbscript', 'view-source', 'vsock', 'xds',
+]);
+/** Sockets and pipes of the machine, as in `http+unix:` and `unix-abstract:`. */
+const SOCKET = /unix|pipe|ipc/;
+/** Parameters by which a URL of another scheme than those of the web names another server than its authority. */
+const REROUTING = /[?&](?:[^=&#]*(?:host|socket|unix|proxy|addr|path)[^=&#]*|[^=&#]*%[^=&#]*)(?:[=&#]|$)/i;
 
-/** Schemes that lead somewhere, but to no host that could be allowed. */
-const HOSTLESS = new Set(['about:', 'blob:', 'data:', 'file:', 'filesystem:', 'javascript:', 'mailto:', 'vbscript:', 'view-source:']);
-/** Properties whose value is a host by itself. */
-const HOST_KEYS = new Set(['host', 'hostname']);
-/** Properties whose value is a way around every host. */
-const SOCKET_KEYS = new Set(['socketpath', 'unix']);
-/** A property whose value may be a scheme alone. */
-const SCHEME_KEY = 'protocol';
+const USER = '[a-z0-9._~!$&()*+,=:-]*';
+const NAME = String.raw`[\p{L}\p{M}\p{N}._-]+`;
+const HOST = String.raw`(\[[0-9a-f:.]+\]|${NAME})`;
+const END = '(?=[/?#]|$)';
 
-const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
-const SCHEME_ALONE = /^[a-z][a-z0-9+.-]*:$/i;
-/** What makes a text more than a relative URL, as far as parsers are concerned that take no characters out. */
-const START = /^(?:([a-z][a-z0-9+.-]*:)|[/\\]{2})/i;
-const ABSOLUTE = /^(?:https?|wss?):\/\//i;
-/** The authority of a URL behind its scheme, and what ends it. */
-const AUTHORITY = /^\/\/([^/?#\\]+)(.?)/s;
-/** What some parsers drop, decode or take for an end, and others do not. */
-// oxlint-disable-next-line no-control-regex -- those characters are what it is about
-const AMBIGUOUS = /[\u0000-\u0020\u007f%]|@.*@/s;
-// oxlint-disable-next-line no-control-regex -- as above
-const LEADING = /^[\u0000-\u0020]+/;
-/** What parsers leave out wherever it stands. */
+/** Begins what a parser may take for an absolute URL, or for one that names its host. */
+const START = /^(?:([a-z][a-z0-9+.-]*):|[/\\]{2})/i;
+/** The only form of those that is accepted: scheme, user, host and port. */
+const ABSOLUTE = new RegExp(String.raw`^(?:([a-z][a-z0-9+.-]*):)?//(?:(${USER})@)?${HOST}(?::(\d{0,5}))?${END}`, 'iu');
+/** What programs that complete a URL without a scheme take for its authority. */
+const SCHEMELESS = /^[^/?#\\]+/;
+/** A host as a value by itself, and its port. */
+const HOST_ALONE = new RegExp(String.raw`^(?:${HOST}(?::(\d{1,5}))?|([0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*))$`, 'iu');
+/** A normalized authority with its scheme. */
+const NORMAL = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@\\\s]*@)?([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?\/$/;
+/** What no name, word or address of mail has. */
+const SUSPECT = /\[|:.*@/s;
+const PORT_BEHIND = /:\d+$/;
+/** Has what such a name or address has, or what may become that. */
+const MAYBE_HOST = /[^a-z0-9_:@-]|localhost/i;
+/** Has a name of several labels, an address, or the one name that every machine has. */
+const QUALIFIED = /[^.]\.[^.]|^localhost\.?$|^\[/;
+/** A path on a drive of Windows. */
+const DRIVE = /^[a-z]:[/\\](?![/\\])/i;
+// oxlint-disable-next-line no-control-regex -- those are what it is about
+const ASCII = /^[\u0000-\u007f]*$/;
+/** What some program removes at the ends of a text: blanks, controls, and what is not visible. */
+const VISIBLE = /[^\p{C}\p{Z}\s]/u;
+const BLANK = /[\p{C}\p{Z}\s]/u;
+/** What the URL standard removes wherever it stands. */
 const DROPPED = /[\t\n\r]/g;
-/** What is no part of a host. */
-const NOT_IN_HOST = /[/\\?#@]/;
 
-/** Characters of a text that are looked at: the host of a URL which is longer than this is no name. */
-const MOST_CHARACTERS = 8_192;
+/** Characters in which the authority of a URL must end. */
+const MAX_HEAD = 8_192;
+/** Characters of a URL whose path and query are normalized, too. */
+const MAX_NORMALIZED = 65_536;
 /** Schemes before a URL, as in `view:https://…`. */
-const MOST_SCHEMES = 8;
-/** Arrays inside arrays. */
-const MOST_DEPTH = 100;
-/** What is looked through for one call: values, and every 256 characters once more. */
-const MOST_WORK = 50_000;
+const MAX_SCHEMES = 8;
+/** Characters of a text that stand for a host in a refusal. */
+const MAX_SHOWN = 100;
+/** Characters for each step of work. */
+const CHARACTERS_PER_STEP = 32;
 
-/** Nobody looks through that much. */
-class TooMuch extends Error {}
+/** @typedef {{ spend(steps?: number): void }} Work */
+
+/**
+ * A text that may lead to a host.
+ * @typedef {object} Destination
+ * @property {string} host or what stands in its place
+ * @property {string} [normal] the text to pass on if the host is allowed; undefined where the text is refused in any case
+ */
 
 /**
  * @param {string} text
- * @param {string} [base]
  * @returns {URL | undefined}
  */
-function parse(text, base) {
+function parse(text) {
   try {
-    return new URL(text, base);
+    return new URL(text);
   } catch {
     return undefined;
   }
@@ -59,16 +88,24 @@ function parse(text, base) {
 const withoutDot = (hostname) => (hostname.endsWith('.') ? hostname.slice(0, -1) : hostname);
 
 /**
+ * The normalized form of a host.
+ * @param {string} host
+ * @returns {string | undefined} undefined for what is none
+ */
+function normalHost(host) {
+  const name = NORMAL.exec(parse(`https://${host}/`)?.href ?? '')?.[1];
+  return name === undefined || /^\.|\.\./.test(name) || name === '.' ? undefined : name;
+}
+
+/**
  * A domain as the manifest has it, in the form of parsed URLs.
  * @param {string} entry
  * @returns {string | undefined} undefined for what is none
  */
 function readDomain(entry) {
-  if (/[/\\?#@*%\s]/.test(entry) || entry.startsWith('.') || /:\d*$/.test(entry.replace(/^\[.*\]$/, ''))) {
-    return undefined;
-  }
-  const domain = withoutDot(parse(`https://${entry}/`)?.hostname ?? '');
-  return domain === '' || domain.endsWith('.') ? undefined : domain;
+  const found = HOST_ALONE.exec(entry);
+  const host = found?.[1];
+  return host === undefined || found?.[2] !== undefined || host.startsWith('.') ? undefined : withoutDot(normalHost(host) ?? '') || undefined;
 }
 
 /**
@@ -81,196 +118,166 @@ function isAllowed(domains, hostname) {
 }
 
 /**
- * Whether all parsers find the same host.
- * @param {string} raw
- * @param {boolean} cut it goes on
- */
-function isPlain(raw, cut) {
-  const found = AUTHORITY.exec(raw.replace(SCHEME, ''));
-  if (found === null) {
-    return false;
-  }
-  const [, authority = '', end = ''] = found;
-  return !AMBIGUOUS.test(authority) && end !== '\\' && !(cut && end === '');
-}
-
-/**
- * Where a text leads, if it is a URL.
  * @param {string} text
- * @returns {{ host: string, plain: boolean } | undefined} undefined for what names no host
+ * @returns {Destination}
  */
-function destination(text) {
-  const whole = text.replace(LEADING, '');
-  let raw = whole.slice(0, MOST_CHARACTERS);
-  for (let schemes = 0; schemes < MOST_SCHEMES; schemes += 1) {
-    const start = START.exec(raw.replace(DROPPED, ''));
-    if (start === null) {
-      return undefined;
-    }
-    const url = start[1] === undefined ? parse(raw, 'https://relative.invalid/') : parse(raw);
-    if (url === undefined) {
-      break;
-    }
-    if (HOSTLESS.has(url.protocol)) {
-      return { host: url.protocol, plain: false };
-    }
-    if (url.hostname !== '') {
-      return { host: url.hostname, plain: isPlain(raw, whole.length > MOST_CHARACTERS) };
-    }
-    // Text with a colon in it, unless what follows is a URL again.
-    raw = url.pathname;
-  }
-  return { host: raw.slice(0, 100), plain: false };
-}
+const refused = (text) => ({ host: text.slice(0, MAX_SHOWN) });
 
-/** The search through one call's arguments. */
-class Search {
-  /** @type {unknown[]} */ #waiting = [];
-  #seen = new Set();
-  #work = 0;
-  #domains;
-
-  /** @param {readonly string[]} domains */
-  constructor(domains) {
-    this.#domains = domains;
+/**
+ * Where the visible part of a text begins.
+ * @param {string} text
+ * @param {Work} work
+ */
+function firstVisible(text, work) {
+  for (let from = 0; from < text.length; from += MAX_HEAD) {
+    const found = VISIBLE.exec(text.slice(from, from + MAX_HEAD));
+    if (found !== null) {
+      return from + found.index;
+    }
+    work.spend(MAX_HEAD / CHARACTERS_PER_STEP);
   }
-
-  /** @param {unknown} value */
-  add(value) {
-    this.#spend(1);
-    this.#waiting.push(value);
-  }
-
-  /** @param {number} work */
-  #spend(work) {
-    this.#work += work;
-    if (this.#work > MOST_WORK) {
-      throw new TooMuch();
-    }
-  }
-
-  /** @returns {string | undefined} the first host that is not allowed, or what stands in its place */
-  run() {
-    while (this.#waiting.length > 0) {
-      const value = this.#waiting.pop();
-      const found = typeof value === 'string' ? this.#check(value) : this.#open(value);
-      if (found !== undefined) {
-        return found;
-      }
-    }
-    return undefined;
-  }
-
-  /** @param {string} text */
-  #check(text) {
-    this.#spend(Math.min(text.length, MOST_CHARACTERS) >> 8);
-    const found = destination(text);
-    return found !== undefined && !(found.plain && isAllowed(this.#domains, found.host)) ? found.host : undefined;
-  }
-
-  /**
-   * @param {any} value
-   * @returns {string | undefined}
-   */
-  #open(value) {
-    if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || this.#seen.has(value)) {
-      return undefined;
-    }
-    this.#seen.add(value);
-    if (Array.isArray(value)) {
-      this.#spend(value.length);
-      value.forEach((each) => this.add(each));
-      // What takes a text takes an array for its elements with commas between; a URL cannot go on by another one.
-      return value.every((each) => typeof each === 'string' && ABSOLUTE.test(each)) ? undefined : this.#check(this.#joined(value, 0));
-    }
-    if (types.isBoxedPrimitive(value)) {
-      this.add(value.valueOf());
-    } else if (types.isRegExp(value)) {
-      this.add(String(value));
-    } else if (types.isSet(value)) {
-      value.forEach((each) => this.add(each));
-    } else if (types.isNativeError(value)) {
-      [value.message, value.stack, value.cause].forEach((each) => this.add(each));
-    }
-    const entries = types.isMap(value) ? [...value] : Object.keys(value).map((key) => [key, value[key]]);
-    for (const [key, each] of entries) {
-      this.add(key);
-      const found = this.#property(key, each);
-      if (found !== undefined) {
-        return found;
-      }
-    }
-    return undefined;
-  }
-
-  /**
-   * @param {unknown} key
-   * @param {unknown} value
-   * @returns {string | undefined}
-   */
-  #property(key, value) {
-    const name = typeof key === 'string' ? key.toLowerCase() : '';
-    if (name === SCHEME_KEY && typeof value === 'string' && SCHEME_ALONE.test(value) && !HOSTLESS.has(value.toLowerCase())) {
-      return undefined;
-    }
-    this.add(value);
-    if (value === undefined || value === null || !(HOST_KEYS.has(name) || SOCKET_KEYS.has(name))) {
-      return undefined;
-    }
-    const text = this.#joined([value], 0);
-    return SOCKET_KEYS.has(name) || NOT_IN_HOST.test(text) ? text.slice(0, 100) : this.#check(`https://${text}/`);
-  }
-
-  /**
-   * The beginning of an array's text. Arrays that stand in several places make texts without end of little.
-   * @param {unknown[]} array
-   * @param {number} depth
-   * @returns {string}
-   */
-  #joined(array, depth) {
-    let text = '';
-    for (let index = 0; index < array.length && text.length <= MOST_CHARACTERS; index += 1) {
-      const each = array[index];
-      this.#spend(1);
-      if (depth > MOST_DEPTH) {
-        throw new TooMuch();
-      }
-      text += index === 0 ? '' : ',';
-      if (Array.isArray(each)) {
-        text += this.#joined(each, depth + 1);
-      } else if (typeof each === 'string' || types.isStringObject(each)) {
-        text += String(each).slice(0, MOST_CHARACTERS + 1);
-      } else if (typeof each === 'bigint' && BigInt.asUintN(64, each) !== each) {
-        // No host is that long, and writing it may take minutes.
-        throw new TooMuch();
-      } else if (each !== undefined && each !== null && typeof each !== 'object') {
-        text += String(each);
-      } else if (typeof each === 'object' && each !== null) {
-        // The text of no other object is of the guest's making up to where a host would end.
-        return `${text}/`;
-      }
-    }
-    return text;
-  }
+  return text.length;
 }
 
 /**
- * Finds a URL that leads to a host which is not allowed.
- * @param {readonly string[]} domains from `readDomain`
- * @param {readonly unknown[]} args
- * @returns {string | undefined} that host, or what stands in its place
+ * What a text is to a program that takes a URL.
+ * @param {string} text
+ * @param {Work} work
+ * @param {{ isPlace?: boolean, isServer?: boolean }} [position] `isPlace`: a URL is what belongs here, so the scheme may be missing; `isServer`:
+ *   so may everything but a name
+ * @returns {Destination | undefined} undefined for what is no URL
  */
-function findForbidden(domains, args) {
-  const search = new Search(domains);
-  try {
-    args.forEach((each) => search.add(each));
-    return search.run();
-  } catch (error) {
-    if (error instanceof TooMuch) {
-      return '(too many values)';
+function readText(text, work, { isPlace = false, isServer = false } = {}) {
+  const visible = text.slice(firstVisible(text, work)).trimEnd();
+  const head = visible.slice(0, MAX_HEAD);
+  const plain = head.replace(DROPPED, '');
+  if (isPlace || isServer) {
+    work.spend(plain.length / CHARACTERS_PER_STEP);
+    const found = schemeless(plain, text, isServer);
+    if (found !== undefined) {
+      return found;
     }
-    throw error;
   }
+  let rest = plain;
+  for (let schemes = 0; schemes < MAX_SCHEMES; schemes += 1) {
+    const start = START.exec(rest);
+    if (start === null || (schemes === 0 && DRIVE.test(rest))) {
+      return undefined;
+    }
+    work.spend(rest.length / CHARACTERS_PER_STEP);
+    const scheme = start[1]?.toLowerCase();
+    // A message may begin with a protocol's name and a colon.
+    if (scheme === undefined || WEB.has(scheme) || /^[/\\]/.test(rest.slice(start[0].length)) || (NETWORK.has(scheme) && rest[start[0].length] !== ' ')) {
+      // Behind another scheme there is no form that all parsers agree about, so the text stays what it is.
+      return schemes === 0 ? absolute(visible, head, work) : nested(rest, text);
+    }
+    if (LOCAL.has(scheme) || SOCKET.test(scheme)) {
+      return refused(`${scheme}:`);
+    }
+    rest = rest.slice(start[0].length);
+  }
+  return refused(plain);
 }
 
-module.exports = { findForbidden, readDomain };
+/**
+ * A name alone is no URL, unless a server is what belongs there: file names and keys look the same.
+ * @param {string} plain
+ * @param {string} text
+ * @param {boolean} isServer
+ * @returns {Destination | undefined}
+ */
+function schemeless(plain, text, isServer) {
+  const authority = SCHEMELESS.exec(plain)?.[0] ?? '';
+  const isMore = authority.length < plain.length || PORT_BEHIND.test(authority) || SUSPECT.test(authority);
+  if (!(isServer || isMore) || !MAYBE_HOST.test(authority)) {
+    return undefined;
+  }
+  const host = parse(`http://${authority}/`)?.hostname ?? '';
+  if (!QUALIFIED.test(host)) {
+    return undefined;
+  }
+  return { host, normal: HOST_ALONE.test(authority) ? text : undefined };
+}
+
+/**
+ * @param {string} rest
+ * @param {string} text
+ * @returns {Destination}
+ */
+function nested(rest, text) {
+  const found = ABSOLUTE.exec(rest);
+  const host = found === null || found[0].length === MAX_HEAD ? undefined : normalHost(found[3]);
+  return host === undefined || !ASCII.test(rest) ? refused(rest) : { host, normal: text };
+}
+
+/**
+ * @param {string} text
+ * @param {string} head the beginning of it
+ * @param {Work} work
+ * @returns {Destination}
+ */
+function absolute(text, head, work) {
+  const found = ABSOLUTE.exec(head);
+  if (found === null || (found[0].length === head.length && head.length < text.length)) {
+    return refused(parse(head)?.hostname || head);
+  }
+  const [authority, scheme = '', user, host, port = ''] = found;
+  const protocol = scheme.toLowerCase();
+  const isWeb = protocol === '' || WEB.has(protocol);
+  if (!isWeb && !(NETWORK.has(protocol) && ASCII.test(host))) {
+    return refused(NETWORK.has(protocol) ? host : `${protocol}:`);
+  }
+  // Without a scheme, a port that is some scheme's own must stay.
+  const base = parse(`${protocol || 'https'}://${user === undefined ? '' : `${user}@`}${isWeb ? host : host.toLowerCase()}${protocol === '' || port === '' ? '' : `:${port}`}/`);
+  const name = NORMAL.exec(base?.href ?? '')?.[1];
+  if (base === undefined || name === undefined || normalHost(name) !== name || Number(port) > 65_535) {
+    return refused(host);
+  }
+  const start = protocol === '' ? `${base.href.slice('https:'.length, -1)}${port === '' ? '' : `:${port}`}` : base.href.slice(0, -1);
+  const rest = text.slice(authority.length);
+  if (!isWeb && REROUTING.test(rest.slice(0, MAX_HEAD))) {
+    return refused(name);
+  }
+  if (!isWeb && rest.length > MAX_HEAD) {
+    return refused(name);
+  }
+  return { host: name, normal: start + (isWeb ? normalRest(rest, work) : slashed(rest)) };
+}
+
+/** @param {string} rest of a URL */
+const slashed = (rest) => (rest.startsWith('/') ? rest : `/${rest}`);
+
+/**
+ * Path, query and fragment of a URL. A text with blanks is rather a message that begins with a URL: its rest stays as it is, and so does that of a
+ * very long one.
+ * @param {string} rest
+ * @param {Work} work
+ */
+function normalRest(rest, work) {
+  const path = slashed(rest);
+  if (path.length > MAX_NORMALIZED || BLANK.test(path)) {
+    return path;
+  }
+  work.spend(path.length / CHARACTERS_PER_STEP);
+  return parse(`https://host${path}`)?.href.slice('https://host'.length) ?? path;
+}
+
+/**
+ * A host, perhaps with a port, that is a value by itself.
+ * @param {string} text
+ * @returns {Destination}
+ */
+function readHost(text) {
+  const found = text.length > MAX_HEAD ? null : HOST_ALONE.exec(text);
+  if (found === null) {
+    return refused(text);
+  }
+  const [, host, port, address] = found;
+  const name = normalHost(address === undefined ? host : `[${address}]`);
+  if (name === undefined || Number(port ?? 0) > 65_535) {
+    return refused(text);
+  }
+  return { host: name, normal: (address === undefined ? name : name.slice(1, -1)) + (port === undefined ? '' : `:${port}`) };
+}
+
+module.exports = { CHARACTERS_PER_STEP, isAllowed, LOCAL, readDomain, readHost, readText, SOCKET };

@@ -1,0 +1,209 @@
+// `createPluginFetch`: what it reaches, by way of servers of this machine that lead elsewhere.
+
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import dns from 'node:dns';
+import http from 'node:http';
+import https from 'node:https';
+import ivm from '../../index.mjs';
+import { hostContext, manifest, plugin } from './plugin-helper.mjs';
+
+const { createPluginFetch } = ivm;
+
+// Made for this test, for the name `localhost`, valid until 2126.
+const pem = (kind, base64) => `-----BEGIN ${kind}-----\n${base64.match(/.{1,64}/g).join('\n')}\n-----END ${kind}-----\n`;
+const key = pem('PRIVATE KEY', 'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgqzOntvBjdoDhep//Qv0p1Mu2mbEEjxeAFiA6JopvouWhRANCAATu3YixtZ1RUggcREGbB9fPh67Pm8WgCo+GH4KwfZwTf4V34tPifW+n+zPnvUfcDTn5h0vhMKrlM6btAGfLKjU9');
+const cert = pem('CERTIFICATE', 'MIIBlDCCATugAwIBAgIUWKyW8JE4zuX9v1d9khR/IHAqPVwwCgYIKoZIzj0EAwIwFDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMzAwNDkxN1oYDzIxMjYxMDMwMDA0OTE3WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATu3YixtZ1RUggcREGbB9fPh67Pm8WgCo+GH4KwfZwTf4V34tPifW+n+zPnvUfcDTn5h0vhMKrlM6btAGfLKjU9o2kwZzAdBgNVHQ4EFgQUQHrWecuMfmXX/3jB9TX0TCpCMIowHwYDVR0jBBgwFoAUQHrWecuMfmXX/3jB9TX0TCpCMIowDwYDVR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwIDRwAwRAIgKCRPMpv2eSjrzlwboc6hTPMzuNVegaomrvtMjRizeFsCIDYUFwTVu7BpwgZue0mm4Kj+oUYlFs/M2f+21l7aJEwm');
+
+let server;
+let secure;
+let port;
+let tls;
+const requests = [];
+
+function answer(request, response) {
+  const { pathname, searchParams } = new URL(request.url, 'http://localhost');
+  const chunks = [];
+  request.on('data', (chunk) => chunks.push(chunk));
+  request.on('end', () => {
+    requests.push({ method: request.method, url: request.url, headers: request.headers, body: Buffer.concat(chunks).toString() });
+    if (pathname === '/to') {
+      response.writeHead(Number(searchParams.get('status') ?? 302), { location: searchParams.get('url') });
+      response.end('moved');
+    } else if (pathname === '/long') {
+      response.write('x'.repeat(5_000));
+      response.end('x'.repeat(5_000));
+    } else if (pathname === '/announced') {
+      response.writeHead(200, { 'content-length': '1000000' });
+      response.write('x');
+    } else if (pathname === '/cut') {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('x', () => response.destroy());
+    } else if (pathname !== '/never') {
+      response.writeHead(pathname === '/missing' ? 404 : 200, { 'content-type': 'text/plain', 'x-one': ['a', 'b'] });
+      response.end(`${request.method} ${request.url}`);
+    }
+  });
+}
+
+const listen = (each) => new Promise((resolve) => { each.listen(0, '127.0.0.1', () => resolve(each.address().port)); });
+
+before(async () => {
+  server = http.createServer(answer);
+  secure = https.createServer({ key, cert }, answer);
+  port = await listen(server);
+  tls = await listen(secure);
+});
+after(() => {
+  for (const each of [server, secure]) {
+    each.closeAllConnections();
+    each.close();
+  }
+});
+
+const local = (more = {}) => createPluginFetch({ allowedDomains: ['localhost'], ...more });
+const at = (path) => `http://localhost:${port}${path}`;
+const to = (url, status = 302) => at(`/to?status=${status}&url=${encodeURIComponent(url)}`);
+const denied = { code: 'ERR_ISOLATE_PERMISSION' };
+const wrong = { code: 'ERR_INVALID_ARG' };
+
+describe('createPluginFetch', () => {
+  test('gives a response as data', async () => {
+    const fetch = local();
+    const { headers, ...response } = await fetch(at('/a?b#c'));
+    assert.deepEqual(response, { url: at('/a?b#c'), status: 200, statusText: 'OK', ok: true, redirected: false, body: 'GET /a?b' });
+    assert.deepEqual([headers['content-type'], headers['x-one']], ['text/plain', 'a, b']);
+    assert.equal((await fetch(at('/missing'))).ok, false);
+    const posted = await fetch(at('/post'), { method: 'POST', body: 'ü', headers: { 'X-Own': 'yes', 'content-type': 'text/plain' }, responseType: 'bytes' });
+    assert.deepEqual([posted.body.constructor, Buffer.from(posted.body).toString()], [Uint8Array, 'POST /post']);
+    const { method, body, headers: sent } = requests.at(-1);
+    assert.deepEqual([method, body, sent['x-own'], sent['content-length'], sent['accept-encoding'], sent.host], ['POST', 'ü', 'yes', '2', 'identity', `localhost:${port}`]);
+    await fetch(at('/'), { method: 'PUT', body: Uint8Array.of(104, 105) });
+    assert.equal(requests.at(-1).body, 'hi');
+    assert.equal((await fetch(at('/'), { method: 'HEAD' })).body, '');
+  });
+
+  test('serves a plugin', async () => {
+    const made = manifest({ permissions: { network: { allowedDomains: ['localhost'] } } });
+    const { sandbox, execute } = await plugin({ manifest: made, context: hostContext({ fetch: local() }) });
+    assert.deepEqual(await execute(`context.fetch('HTTP://LOCALHOST:${port}/x/../y', { method: 'DELETE' }).then(({ status, body }) => [status, body])`), [200, 'DELETE /y']);
+    assert.equal((await execute(`context.fetch('http://localhost:${port}/', { responseType: 'bytes' })`)).body.length, 5);
+    await assert.rejects(execute(`context.fetch(${JSON.stringify(to(`http://127.0.0.1:${port}/`))})`), /The redirect leads to 127\.0\.0\.1, which is not permitted/);
+    await assert.rejects(execute(`context.fetch('http://127.0.0.1:${port}/')`), { kind: 'NETWORK' });
+    sandbox.disposeAll();
+  });
+
+  test('follows redirects to permitted hosts only', async () => {
+    const fetch = local();
+    const { url, redirected, body } = await fetch(to('/to?url=%2Fend'));
+    assert.deepEqual([url, redirected, body], [at('/end'), true, 'GET /end']);
+    assert.equal((await fetch(to(`//localhost:${port}/end`))).url, at('/end'));
+    const count = requests.length;
+    for (const target of [
+      `http://127.0.0.1:${port}/`, `//127.0.0.1:${port}/`, `http://127.1:${port}/`, `http://2130706433:${port}/`, `http://[::1]:${port}/`, 'http://evil.test/', `http://localhost.evil.test/`, `http:\\\\127.0.0.1:${port}/`, `/\\127.0.0.1:${port}/`, '\t//evil.test/',
+      `http://user@localhost:${port}/`, `http://:p@localhost:${port}/`, `http://localhost@127.0.0.1:${port}/`, 'file:///etc/passwd', 'data:text/plain,x', 'blob:http://localhost/x', 'ftp://localhost/', 'ws://localhost/', 'javascript:1', 'http://', 'http://localhost:99999/', 'unix:/x',
+    ]) {
+      const error = await fetch(to(target)).then((response) => assert.fail(`${target}: ${response.body}`), (each) => each);
+      assert.match(error.code, /^ERR_ISOLATE_PERMISSION$|^ERR_INVALID_ARG$/, `${target}: ${error.stack}`);
+    }
+    assert.ok(requests.slice(count).every((each) => each.url.startsWith('/to?')), 'no target was reached');
+  });
+
+  test('redirects as asked for, as often as permitted', async () => {
+    const fetch = local();
+    const { status, headers, redirected, body } = await fetch(to('http://evil.test/'), { redirect: 'manual' });
+    assert.deepEqual([status, headers.location, redirected, body], [302, 'http://evil.test/', false, '']);
+    await assert.rejects(fetch(to('/end'), { redirect: 'error' }), denied);
+    const loop = at('/to?url=').concat(encodeURIComponent('/to?url=x'));
+    const count = requests.length;
+    await assert.rejects(local({ maxRedirects: 0 })(loop), { ...denied, message: 'There are more than 0 redirects' });
+    assert.equal(requests.length, count + 1);
+    let nested = '/end';
+    for (let i = 0; i < 6; i += 1) nested = `/to?url=${encodeURIComponent(nested)}`;
+    await assert.rejects(fetch(at(nested)), { ...denied, message: 'There are more than 5 redirects' });
+    assert.equal((await local({ maxRedirects: 6 })(at(nested))).body, 'GET /end');
+  });
+
+  test('a redirect changes the method as browsers do, and takes no credentials to another origin', async () => {
+    const fetch = local();
+    const init = { method: 'POST', body: 'body', headers: { authorization: 'a', cookie: 'c', 'content-type': 'text/plain', 'x-own': 'yes' } };
+    for (const [status, method, body] of [[301, 'GET', ''], [302, 'GET', ''], [303, 'GET', ''], [307, 'POST', 'body'], [308, 'POST', 'body']]) {
+      await fetch(to('/end', status), init);
+      const last = requests.at(-1);
+      assert.deepEqual([last.method, last.body, last.headers['content-type'] === undefined, last.headers.authorization, last.headers.cookie], [method, body, method === 'GET', 'a', 'c'], String(status));
+    }
+    const other = http.createServer(answer);
+    const otherPort = await listen(other);
+    await fetch(to(`http://localhost:${otherPort}/end`, 307), init);
+    const { headers, body } = requests.at(-1);
+    assert.deepEqual([headers.authorization, headers.cookie, headers['x-own'], headers.host, body], [undefined, undefined, 'yes', `localhost:${otherPort}`, 'body']);
+    other.closeAllConnections();
+    other.close();
+  });
+
+  test('a name with an address that is not public is refused, unless its domain may have one', async () => {
+    const { lookup } = dns;
+    let looks = 0;
+    let addresses = [];
+    dns.lookup = (hostname, options, callback) => {
+      looks += 1;
+      setImmediate(() => (options.all ? callback(null, addresses) : callback(null, addresses[0].address, addresses[0].family)));
+    };
+    try {
+      const fetch = createPluginFetch({ allowedDomains: ['api.example.com'], timeout: 1_000 });
+      const count = requests.length;
+      for (const each of [
+        ['127.0.0.1'], ['0.0.0.0'], ['10.1.2.3'], ['172.31.0.1'], ['192.168.1.1'], ['169.254.169.254'], ['100.64.0.1'], ['224.0.0.1'], ['255.255.255.255'], ['::1'], ['::'], ['fe80::1'], ['fe80::1%lo'], ['fd00::1'], ['::ffff:127.0.0.1'],
+        ['64:ff9b::7f00:1'], ['2002:7f00:1::'], ['ff02::1'], ['not an address'], ['93.184.216.34', '127.0.0.1'], ['2606:2800:220:1::1', '::1'], [],
+      ]) {
+        addresses = each.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+        await assert.rejects(fetch(`http://api.example.com:${port}/`), /not public/, String(each));
+      }
+      assert.equal(requests.length, count);
+      // The connection is made to what the one look has found.
+      looks = 0;
+      addresses = [{ address: '127.0.0.1', family: 4 }];
+      const { body, url } = await createPluginFetch({ allowedDomains: ['api.example.com'], privateDomains: ['example.com'] })(`http://api.example.com:${port}/x`);
+      assert.deepEqual([body, url, looks, requests.at(-1).headers.host], ['GET /x', `http://api.example.com:${port}/x`, 1, `api.example.com:${port}`]);
+    } finally {
+      dns.lookup = lookup;
+    }
+    assert.equal((await createPluginFetch({ allowedDomains: ['127.0.0.1'] })(`http://127.0.0.1:${port}/x`)).body, 'GET /x');
+    // Where a name is the machine's own and only an ordinary domain is allowed, its address decides.
+    await assert.rejects(createPluginFetch({ allowedDomains: ['127.0.0.1'] })(at('/')), denied);
+  });
+
+  test('https, with the certificate of the name', async () => {
+    const fetch = local({ ca: cert });
+    assert.equal((await fetch(`https://localhost:${tls}/x`)).body, 'GET /x');
+    await assert.rejects(local()(`https://localhost:${tls}/x`));
+    await assert.rejects(createPluginFetch({ allowedDomains: ['127.0.0.1'], ca: cert })(`https://127.0.0.1:${tls}/x`));
+    await assert.rejects(fetch(`https://localhost:${tls}/to?url=${encodeURIComponent(at('/end'))}`), { ...denied, message: 'The redirect leads from `https:` to `http:`' });
+  });
+
+  test('bounds size and time', async () => {
+    const fetch = local({ maxBodySize: 9_999, timeout: 300 });
+    await assert.rejects(fetch(at('/long')), { code: 'ERR_ISOLATE_LIMIT', message: 'Response exceeds the maximum body size of 9999 bytes' });
+    assert.equal((await local({ maxBodySize: 10_000 })(at('/long'))).body.length, 10_000);
+    await assert.rejects(fetch(at('/'), { method: 'POST', body: 'x'.repeat(10_000) }), { code: 'ERR_INVALID_ARG', message: '`body` must be of at most 9999 bytes' });
+    for (const path of ['/never', '/announced']) await assert.rejects(fetch(at(path)), { code: 'ERR_ISOLATE_DEADLINE' }, path);
+    await assert.rejects(local()(at('/cut')));
+  });
+
+  test('wrong arguments and options', async () => {
+    const fetch = local();
+    const count = requests.length;
+    for (const url of [undefined, null, 5, {}, new URL(at('/')), '', '/x', 'localhost/x']) await assert.rejects(fetch(url), wrong, String(url));
+    for (const url of ['http:localhost', '//evil.test/', 'file:///x', 'http://evil.test/', 'http://localhost%2f@evil.test/', `x${at('/')}`]) await assert.rejects(fetch(url), denied, url);
+    for (const init of [
+      5, 'x', { method: 'get' }, { method: 'CONNECT' }, { method: ['GET'] }, { body: 'x' }, { method: 'POST', body: 5 }, { method: 'POST', body: {} }, { redirect: 'x' }, { responseType: 'json' }, { agent: {} }, { socketPath: '/x' }, { headers: 'x' }, { headers: [['host', 'x']] },
+      { headers: new Map() }, { headers: { host: 'x' } }, { headers: { Host: 'x' } }, { headers: { 'Transfer-Encoding': 'chunked' } }, { headers: { 'Proxy-Authorization': 'x' } }, { headers: { connection: 'x' } }, { headers: { 'a b': 'x' } }, { headers: { a: 'x\r\nhost: y' } },
+      { headers: { a: '\u0100' } }, { headers: { a: 5 } }, { headers: { '': 'x' } }, { headers: { a: 'x'.repeat(20_000) } }, { headers: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`h${i}`, 'x'])) },
+    ]) await assert.rejects(fetch(at('/'), init), wrong, JSON.stringify(init));
+    assert.equal(requests.length, count);
+    for (const options of [
+      undefined, null, {}, 5, { allowedDomains: 'localhost' }, { allowedDomains: ['https://localhost'] }, { allowedDomains: [5] }, { allowedDomains: [], privateDomains: ['*'] }, { allowedDomains: [], maxRedirects: 21 }, { allowedDomains: [], maxRedirects: '5' }, { allowedDomains: [], maxBodySize: -1 },
+      { allowedDomains: [], timeout: 0 }, { allowedDomains: [], timeout: 2 ** 31 }, { allowedDomains: [], follow: true },
+    ]) assert.throws(() => createPluginFetch(options), wrong, JSON.stringify(options));
+  });
+});
