@@ -4,6 +4,7 @@
 
 const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
+const { ORIGIN, report } = require('./host-calls.js');
 
 /** @type {any} */
 const ONCE = alone({ once: true });
@@ -21,7 +22,12 @@ class Followers {
     this.listener = () => {
       followed.delete(signal);
       for (const abort of this.aborts) {
-        abort();
+        try {
+          abort();
+        } catch (error) {
+          // The others are aborted all the same.
+          report(ORIGIN.SIGNAL, error);
+        }
       }
     };
     signal.addEventListener('abort', this.listener, ONCE);
@@ -40,8 +46,14 @@ class Followers {
 const followed = new WeakMap();
 
 /** @param {any} value */
-const isSignal = (value) => typeof value === 'object' && typeof value.aborted === 'boolean'
-  && typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function';
+function isSignal(value) {
+  try {
+    return typeof value === 'object' && typeof value.aborted === 'boolean'
+      && typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function';
+  } catch {
+    return false;
+  }
+}
 
 /** @param {any} signal */
 function reason(signal) {
@@ -73,6 +85,85 @@ function follow(signal, abort) {
   return () => all.leave(abort);
 }
 
+/** A signal of the host's whose getters do not throw, and which has one reason. */
+class GuardedSignal {
+  #signal;
+  /** @type {{ reason: unknown } | undefined} */ #ended;
+
+  /** @param {any} signal */
+  constructor(signal) {
+    this.#signal = signal;
+  }
+
+  get aborted() {
+    try {
+      return this.#ended !== undefined || this.#signal.aborted === true;
+    } catch (error) {
+      this.#ended = { reason: error };
+      return true;
+    }
+  }
+
+  get reason() {
+    if (!this.aborted) {
+      return undefined;
+    }
+    this.#ended ??= { reason: reason(this.#signal) };
+    return this.#ended.reason;
+  }
+
+  /**
+   * @param {string} type
+   * @param {() => void} listener
+   * @param {object} options
+   */
+  addEventListener(type, listener, options) {
+    this.#signal.addEventListener(type, listener, options);
+  }
+
+  /**
+   * @param {string} type
+   * @param {() => void} listener
+   */
+  removeEventListener(type, listener) {
+    try {
+      this.#signal.removeEventListener(type, listener);
+    } catch (error) {
+      report(ORIGIN.SIGNAL, error);
+    }
+  }
+
+  /**
+   * Follows the signal. One that cannot be listened to counts as aborted.
+   * @param {() => void} abort
+   * @returns {() => void} ends the following
+   */
+  follow(abort) {
+    try {
+      return follow(this, abort);
+    } catch (error) {
+      this.#ended ??= { reason: error };
+      abort();
+      return () => {};
+    }
+  }
+}
+
+/** @type {WeakMap<object, GuardedSignal>} */
+const guarded = new WeakMap();
+
+/**
+ * @param {any} signal
+ * @returns {GuardedSignal} always the same for a signal
+ */
+function guard(signal) {
+  const found = guarded.get(signal) ?? new GuardedSignal(signal);
+  guarded.set(signal, found);
+  return found;
+}
+
+/** @typedef {GuardedSignal} Signal */
+
 /**
  * @param {any} native
  * @returns {import('../index.js').Signals}
@@ -85,4 +176,4 @@ const createSignals = (native) => Object.freeze({
   abort: (request) => native.abort(request),
 });
 
-module.exports = { createSignals, isSignal };
+module.exports = { createSignals, guard, isSignal };

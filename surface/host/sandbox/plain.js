@@ -1,14 +1,18 @@
 'use strict';
 // Values of the host as data.
 
+const { discardWithin } = require('../host-calls.js');
+
 /**
  * A value as data: what cannot be cloned loses what JSON has no form for.
  * @param {unknown} value
+ * @param {string} origin of the value, for promises in it
  */
-function plain(value) {
+function plain(value, origin) {
   try {
     return structuredClone(value);
   } catch {
+    discardWithin(origin, value);
     const json = JSON.stringify(value);
     return json === undefined ? undefined : JSON.parse(json);
   }

@@ -1,6 +1,7 @@
 'use strict';
 // What a plugin sandbox tells its host's logger. A logger that fails changes nothing; one plugin cannot fill it.
 
+const { notify, ORIGIN } = require('../host-calls.js');
 const { member } = require('./options.js');
 const { sizeOf } = require('./size.js');
 
@@ -37,13 +38,12 @@ class Log {
    * @param {unknown[]} rest
    */
   say(level, message, ...rest) {
-    try {
+    notify(ORIGIN.LOGGER, () => {
       if (typeof member(this.#logger, level) === 'function') {
-        this.#logger[level](message, ...rest);
+        return this.#logger[level](message, ...rest);
       }
-    } catch {
-      // It is the host's, and says nothing about the sandbox.
-    }
+      return undefined;
+    }, undefined, []);
   }
 
   /** A plugin begins: it may say something again. */
