@@ -29,9 +29,22 @@ const MAX_SMALL = 1_024;
  * @property {unknown} error that the arguments cannot be copied for
  */
 
-/** @param {unknown[]} args */
-const areSmall = (args) => args.every((arg) => (typeof arg === 'string' ? arg.length <= MAX_SMALL : typeof arg !== 'bigint' && Object(arg) !== arg))
-  && args.length <= MAX_SMALL;
+/**
+ * @param {unknown[]} args
+ * @returns {boolean} false as soon as there is an object, or a BigInt, which may be long
+ */
+function areSmall(args) {
+  let size = args.length;
+  for (let index = 0; index < args.length && size <= MAX_SMALL; index += 1) {
+    const arg = args[index];
+    if (typeof arg === 'string') {
+      size += arg.length;
+    } else if (typeof arg === 'bigint' || typeof arg === 'function' || (typeof arg === 'object' && arg !== null)) {
+      return false;
+    }
+  }
+  return size <= MAX_SMALL;
+}
 
 /**
  * @param {any} carrier
@@ -57,9 +70,6 @@ function createEventCopies(core) {
    * @returns {Copy}
    */
   function copyOf(args) {
-    if (areSmall(args)) {
-      return { bytes: 0, take: () => args };
-    }
     const carrier = binding.pack(args, TRANSFER.COPY);
     const bytes = bytesOf(carrier);
     const entry = entries.enter(binding.idOf(binding.invoke(OP.COPY_NEW, MODE.SYNC, 0, 0, carrier), copyFor));
@@ -74,10 +84,13 @@ function createEventCopies(core) {
    * @param {string} event
    * @param {unknown[]} args
    * @param {object} listener
-   * @returns {Copy}
+   * @returns {Copy | undefined} undefined for small arguments, which are packed for each listener
    * @throws what packing the arguments throws
    */
   function copyFor(bus, event, args, listener) {
+    if (areSmall(args)) {
+      return undefined;
+    }
     const isSame = last !== undefined && last.bus === bus && last.event === event && !last.listeners.has(listener)
       && last.args.length === args.length && args.every((arg, index) => Object.is(arg, /** @type {Emit} */ (last).args[index]));
     if (!isSame) {

@@ -266,7 +266,7 @@ class PluginIsolate {
       this.#handlerFailed(event, error);
       return;
     }
-    if (!this.#hold(copy)) {
+    if (copy !== undefined && !this.#hold(copy)) {
       this.#log.ofPlugin('warn', 'Plugin event dropped', { event });
       return;
     }
@@ -275,14 +275,16 @@ class PluginIsolate {
     this.#events += 1;
     this.#begin(this.deadline);
     try {
-      await this.#fire(id, copy.take(), actor.number);
+      await this.#fire(id, copy === undefined ? args : copy.take(), actor.number);
     } catch (error) {
       this.#handlerFailed(event, error);
     } finally {
       this.#budget.finish();
       actor.underWay -= 1;
       this.#events -= 1;
-      this.#letGo(copy);
+      if (copy !== undefined) {
+        this.#letGo(copy);
+      }
     }
   }
 
