@@ -38,9 +38,11 @@ const ORIGIN = Object.freeze({
 const MAX_MESSAGE = 1_000;
 const MAX_STACK = 4_000;
 /** Values that are searched for promises. */
-const MAX_VALUES = 10_000;
+const MAX_VALUES = 1_000;
 
 const failures = channel(CHANNEL);
+/** Promises whose rejections are reported already. @type {WeakSet<Promise<unknown>>} */
+const discarded = new WeakSet();
 /** Origins that have been warned of. @type {Set<string>} */
 const warned = new Set();
 
@@ -87,13 +89,14 @@ function textOf(error, key, length) {
 }
 
 /**
- * Has `onRejected` called if a promise rejects. The promise counts as handled from now on, whatever its class makes of `then`.
+ * Has a function called when a promise settles. The promise counts as handled from now on, whatever its class makes of `then`.
  * @param {Promise<unknown>} promise
- * @param {(error: unknown) => void} onRejected does not throw
+ * @param {((value: unknown) => void) | undefined} onFulfilled like `onRejected`, does not throw
+ * @param {(error: unknown) => void} onRejected
  */
-function watch(promise, onRejected) {
+function watch(promise, onFulfilled, onRejected) {
   try {
-    apply(promiseThen, promise, [undefined, onRejected]);
+    apply(promiseThen, promise, [onFulfilled, onRejected]);
     return;
   } catch {
     // The promise's constructor cannot make the promise that `then` returns.
@@ -102,7 +105,7 @@ function watch(promise, onRejected) {
   if (!defineProperty(promise, 'constructor', /** @type {any} */ ({ __proto__: null, value: ThePromise, configurable: true }))) {
     return;
   }
-  apply(promiseThen, promise, [undefined, onRejected]);
+  apply(promiseThen, promise, [onFulfilled, onRejected]);
   if (own === undefined) {
     deleteProperty(promise, 'constructor');
   } else {
@@ -113,21 +116,29 @@ function watch(promise, onRejected) {
 function ignore() {}
 
 /**
- * Nobody receives a value: where it is a promise, or an array of promises, rejections are reported. Other thenables are left
- * alone, as there are some that only begin their work when `then` is called.
+ * Nobody receives a value: where it is a promise, or plain data with promises in it, rejections are reported. Other thenables
+ * are left alone, as there are some that only begin their work when `then` is called.
  * @param {string} origin
  * @param {unknown} value
  */
 function discard(origin, value) {
-  if (isPromise(value)) {
-    watch(value, (error) => report(origin, error));
-  } else if (isArray(value)) {
+  if (typeof value === 'object' && value !== null && (isPromise(value) || isArray(value) || isPlain(value))) {
     discardWithin(origin, value);
   }
 }
 
+/** @param {object} object */
+function isPlain(object) {
+  if (isProxy(object)) {
+    return false;
+  }
+  const prototype = getPrototypeOf(object);
+  return prototype === null || getPrototypeOf(prototype) === null;
+}
+
 /**
- * The same for all promises inside of a value that could not be passed on. Getters and proxies are left alone.
+ * The same for all promises inside of a value of any class that could not be passed on, and inside of what they resolve to.
+ * Getters and proxies are left alone.
  * @param {string} origin
  * @param {unknown} value
  */
@@ -136,7 +147,11 @@ function discardWithin(origin, value) {
   const found = new Set([value]);
   for (const each of found) {
     if (isPromise(each)) {
-      watch(each, (error) => report(origin, error));
+      if (discarded.has(each)) {
+        continue;
+      }
+      discarded.add(each);
+      watch(each, (inner) => discard(origin, inner), (error) => report(origin, error));
     } else if (typeof each === 'object' && each !== null && !isProxy(each)) {
       addParts(found, each);
     }
@@ -159,14 +174,28 @@ function addParts(found, object) {
   if (ArrayBuffer.isView(object)) {
     return;
   }
-  for (const key of ownKeys(object)) {
-    const part = getOwnPropertyDescriptor(object, key)?.value;
-    if (typeof part === 'object' && part !== null) {
-      found.add(part);
-    }
+  // The elements of an array may be many, and are looked at first.
+  const elements = isArray(object) ? Math.min(object.length, MAX_VALUES) : 0;
+  for (let index = 0; index < elements; index += 1) {
+    addPart(found, object, index);
+  }
+  for (const key of elements === MAX_VALUES ? [] : ownKeys(object)) {
+    addPart(found, object, key);
     if (found.size > MAX_VALUES) {
       return;
     }
+  }
+}
+
+/**
+ * @param {Set<unknown>} found
+ * @param {object} object
+ * @param {PropertyKey} key
+ */
+function addPart(found, object, key) {
+  const part = getOwnPropertyDescriptor(object, key)?.value;
+  if (typeof part === 'object' && part !== null) {
+    found.add(part);
   }
 }
 
@@ -205,7 +234,10 @@ function adopt(thenable) {
     if (getPrototypeOf(thenable) === PromisePrototype && !hasOwn(thenable, 'constructor') && !hasOwn(thenable, 'then')) {
       return thenable;
     }
-    watch(thenable, ignore);
+    if (thenable.then === promiseThen) {
+      return new ThePromise((resolve, reject) => watch(thenable, resolve, reject));
+    }
+    watch(thenable, undefined, ignore);
   }
   return new ThePromise((resolve, reject) => {
     /** @param {unknown} value */
@@ -219,7 +251,7 @@ function adopt(thenable) {
     /** @type {unknown} */
     const returned = apply(thenable.then, thenable, [fulfilled, reject]);
     if (isPromise(returned)) {
-      watch(returned, reject);
+      watch(returned, undefined, reject);
     }
   });
 }

@@ -14,6 +14,7 @@ const { read, remove, write } = require('./reflect.js');
 const { checkShareable } = require('./shared.js');
 const { delegate } = require('./unpack.js');
 const { deserialize, serialize } = require('./wire/index.js');
+const { culpritOf } = require('./wire/refusal.js');
 
 /**
  * @param {object} host
@@ -58,7 +59,7 @@ function createLocal({ native, surface, unpack }) {
    * @param {number} bits
    */
   async function crossNow(value, bits) {
-    return cross(value, bits);
+    return crossResult(value, bits, ORIGIN.REFERENCE);
   }
 
   /**
@@ -68,15 +69,18 @@ function createLocal({ native, surface, unpack }) {
    * @param {string} origin
    */
   function crossResult(value, bits, origin) {
-    if (types.isPromise(value) && (bits & TRANSFER.PROMISE) === 0) {
-      discard(origin, value);
-    }
+    let crossed;
     try {
-      return cross(value, bits);
+      crossed = cross(value, bits);
     } catch (error) {
       discardWithin(origin, value);
+      discardWithin(origin, culpritOf(error));
       throw error;
     }
+    if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && types.isPromise(value)) {
+      discard(origin, value);
+    }
+    return crossed;
   }
 
   /**

@@ -11,6 +11,7 @@ const { adopt, discard, discardWithin, ORIGIN } = require('./host-calls.js');
 const { take } = require('./moving.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
+const { culpritOf } = require('./wire/refusal.js');
 const { isDetached } = require('./wire/views.js');
 
 const NOT_AN_ERROR = faultOf({}, false);
@@ -249,7 +250,7 @@ function createPack(owned, reply, leaveLater) {
    */
   function outcomeOf(value, bits) {
     try {
-      return pack(value, bits);
+      return packResult(value, bits, ORIGIN.REFERENCE);
     } catch (error) {
       return packThrown(error, bits);
     }
@@ -286,15 +287,18 @@ function createPack(owned, reply, leaveLater) {
    * @param {string} origin of the function
    */
   function packResult(value, bits, origin) {
-    if (types.isPromise(value) && (bits & TRANSFER.PROMISE) === 0) {
-      discard(origin, value);
-    }
+    let carrier;
     try {
-      return pack(value, bits);
+      carrier = pack(value, bits);
     } catch (error) {
       discardWithin(origin, value);
+      discardWithin(origin, culpritOf(error));
       throw error;
     }
+    if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && types.isPromise(value)) {
+      discard(origin, value);
+    }
+    return carrier;
   }
 
   /**

@@ -80,7 +80,8 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       case OP.REF_DELETE:
         return remove(owned.value(slot), args[0]);
       case OP.REF_COPY:
-        return pack(owned.value(slot), TRANSFER.COPY | shows);
+        // Getters are called.
+        return packResult(owned.value(slot), TRANSFER.COPY | shows, ORIGIN.REFERENCE);
       case OP.REF_RELEASE:
         owned.disown(slot);
         return LATER;

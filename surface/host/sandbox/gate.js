@@ -8,7 +8,7 @@ const { findForbidden } = require('./urls.js');
 const { METHODS: CACHE_METHODS } = require('./storage.js');
 const { SandboxViolationError } = require('./plugin-errors.js');
 const { invalid } = require('../../error.js');
-const { adopt, discard, isThenable, ORIGIN } = require('../host-calls.js');
+const { adopt, discard, discardWithin, isThenable, ORIGIN } = require('../host-calls.js');
 const { member } = require('./options.js');
 const { ANSWER } = require('./guest-context.js');
 const { bearable } = require('./plugin-log.js');
@@ -216,7 +216,14 @@ class Gate {
       discard(ORIGIN.CONTEXT, result);
       throw new RangeError('Too many calls are waiting for an answer');
     }
-    const promise = adopt(result).then((value) => (value === receiver || typeof value === 'function' ? undefined : value));
+    const promise = adopt(result).then((value) => {
+      if (value === receiver || typeof value === 'function') {
+        return undefined;
+      }
+      // The plugin asks for it later, or never.
+      discardWithin(ORIGIN.CONTEXT, value);
+      return value;
+    });
     // The plugin may have been stopped before it asks.
     promise.catch(() => {});
     this.#lastPromise += 1;

@@ -1,0 +1,211 @@
+// Host functions that fail in every way, called in every way. It prints what each caller got and what was reported; whether it
+// comes to its end is what the tests are about.
+
+import { EventEmitter } from 'node:events';
+import { subscribe } from 'node:diagnostics_channel';
+import ivm from '../../index.mjs';
+
+const LATER = 30;
+const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
+const later = async (message) => {
+  await sleep(LATER);
+  throw new Error(message);
+};
+
+/** Its constructor cannot make the promise that `then` returns. */
+class Strict extends Promise {
+  constructor(executor, token) {
+    if (token !== 'mine') throw new TypeError('Strict promises are made by their owner');
+    super(executor);
+  }
+}
+/** Its work begins when it is waited for. */
+class Lazy extends Promise {
+  #start;
+  constructor(start) {
+    super((resolve) => { resolve(); });
+    this.#start = start;
+  }
+  static get [Symbol.species]() { return Promise; }
+  // eslint-disable-next-line unicorn/no-thenable
+  then(resolve, reject) { return this.#start().then(resolve, reject); }
+}
+const thenable = (then) => Object.defineProperty({}, `th${'en'}`, { value: then });
+
+/** What a function does, given the message of its error. */
+const BEHAVIOURS = {
+  throws: (message) => { throw new Error(message); },
+  throwsOdd: () => { throw Object.assign(() => {}, { toString() { throw new Error('odd'); } }); },
+  rejects: async (message) => { throw new Error(message); },
+  rejectsLater: later,
+  rejectsOdd: () => Promise.reject(Object.assign(() => {}, { toString() { throw new Error('odd'); } })),
+  rejectsNull: () => Promise.reject(null),
+  strict: (message) => new Strict((_, reject) => { reject(new Error(message)); }, 'mine'),
+  lazy: (message) => new Lazy(() => later(message)),
+  thenableRejects: (message) => thenable((_, reject) => { setTimeout(() => reject(new Error(message)), LATER); }),
+  thenableThrows: (message) => thenable(() => { throw new Error(message); }),
+  thenableThrowsLater: (message) => thenable(async () => { throw new Error(message); }),
+  thenableBoth: (message) => thenable((resolve, reject) => { reject(new Error(message)); resolve('both'); throw new Error('third'); }),
+  thenableGetter: (message) => Object.defineProperty({}, `th${'en'}`, { get() { throw new Error(message); } }),
+  never: () => new Promise(() => {}),
+  huge: async () => 'x'.repeat(2 ** 24),
+  uncloneable: async () => () => {},
+  nested: async (message) => ({ list: [{ inner: later(message) }], run() {} }),
+  array: (message) => [later(message), later(message)],
+};
+
+const results = {};
+const reports = [];
+subscribe('isolated-v8:unhandled-host-error', ({ error, origin }) => { reports.push([origin, String(error?.message)]); });
+
+const shown = (value) => (typeof value === 'string' && value.length > 100 ? `a string of ${value.length}` : value instanceof ivm.Reference ? 'a Reference' : String(value));
+const patience = (promise) => Promise.race([promise, sleep(15_000).then(() => 'nothing came')]);
+
+/** What a Reference stands for is still there for whoever holds it: promises inside of it are not looked for. */
+const BEHIND = ['nested', 'array'];
+
+/** Runs every behaviour in one way, some at once. `run` gets the function that fails, and milliseconds for the guest to wait. */
+async function way(name, run, left = []) {
+  const behaviours = Object.keys(BEHAVIOURS).filter((behaviour) => !left.includes(behaviour));
+  results[name] = {};
+  const work = async () => {
+    for (let behaviour = behaviours.shift(); behaviour !== undefined; behaviour = behaviours.shift()) {
+      results[name][behaviour] = await outcomeOf(run, BEHAVIOURS[behaviour], `boom ${name} ${behaviour}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 6 }, work));
+}
+
+async function outcomeOf(run, behaviour, message) {
+  const fail = () => behaviour(message);
+  try {
+    return `value: ${shown(await patience(run(fail, behaviour === BEHAVIOURS.never ? 300 : 10_000)))}`;
+  } catch (error) {
+    return `error: ${shown(error?.message)}`;
+  }
+}
+
+/** Code of a guest that says how its call went. */
+const tried = (call) => `(async () => { try { const value = await (${call}); return typeof value === 'string' && value.length > 100 ? 'long' : 'got ' + value; } catch (error) { return 'failed ' + error?.message; } })()`;
+
+async function withGuest(run, options = {}) {
+  const isolate = new ivm.Isolate({ memoryLimit: 32, warm: 0, ...options });
+  try {
+    const context = await isolate.createContext();
+    return await run(context, isolate);
+  } finally {
+    await sleep(2 * LATER);
+    if (!isolate.isDisposed) isolate.dispose();
+  }
+}
+
+const evalWith = (given, call, deadline) => withGuest(async (context) => {
+  context.global.setSync('ivm', ivm);
+  context.global.setSync('given', given);
+  return context.eval(tried(call), { promise: true, copy: true, deadline });
+});
+
+const GROUPS = {
+  async core() {
+    await way('function', (fail, wait) => evalWith(fail, 'given()', wait));
+    await way('callback', (fail, wait) => evalWith(new ivm.Callback(fail), 'given()', wait));
+    await way('callbackAsync', (fail, wait) => evalWith(new ivm.Callback(fail, { async: true }), 'given()', wait));
+    await way('callbackIgnored', (fail, wait) => evalWith(new ivm.Callback(fail, { ignored: true }), 'given()', wait));
+    const reference = (call) => (fail, wait) => evalWith(new ivm.Reference(fail), call, wait);
+    await way('apply', reference('given.apply(undefined, [])'), BEHIND);
+    await way('applyPromise', reference('given.apply(undefined, [], { result: { promise: true, copy: true } })'));
+    await way('applySync', reference('given.applySync(undefined, [])'), BEHIND);
+    await way('applyIgnored', reference('given.applyIgnored(undefined, [])'));
+    await way('applySyncPromise', reference('given.applySyncPromise(undefined, [])'), BEHIND);
+    await way('applyCallback', (fail, wait) => evalWith(new ivm.Reference(new ivm.Callback(fail)), 'given.applyIgnored(undefined, [])', wait));
+    await way('getter', (fail, wait) => evalWith(new ivm.Reference({ get value() { return fail(); } }), "given.get('value', { accessors: true })", wait), BEHIND);
+    await way('getterCopied', (fail, wait) => evalWith(new ivm.Reference({ get value() { return fail(); } }), 'given.copy()', wait), BEHIND);
+  },
+  async home() {
+    const local = (call) => (fail) => call(new ivm.Reference(fail));
+    await way('homeApply', local((reference) => reference.apply(undefined, [])), BEHIND);
+    await way('homeApplyPromise', local((reference) => reference.apply(undefined, [], { result: { promise: true, copy: true } })));
+    await way('homeApplySync', local(async (reference) => reference.applySync(undefined, [])), BEHIND);
+    await way('homeApplyIgnored', local(async (reference) => reference.applyIgnored(undefined, [])));
+    const back = (options) => (fail) => withGuest(async (context) => {
+      context.global.setSync('given', new ivm.Callback(fail, options));
+      return (await context.global.get('given'))();
+    });
+    await way('homeFunction', back());
+    await way('homeFunctionAsync', back({ async: true }));
+    await way('homeFunctionIgnored', back({ ignored: true }));
+    const resolver = (instantiate) => (fail, wait) => withGuest(async (context, isolate) => {
+      const module = await isolate.compileModule("import 'a'; import 'b';");
+      return instantiate(module, context, fail, wait);
+    });
+    await way('resolver', resolver((module, context, fail, wait) => module.instantiate(context, fail, { signal: AbortSignal.timeout(wait) })));
+    await way('resolverSync', resolver((module, context, fail) => module.instantiateSync(context, fail)));
+    await way('resolverImport', (fail, wait) => withGuest(async (context, isolate) => {
+      const module = await isolate.compileModule(`export default ${tried("import('a')")};`);
+      await module.instantiate(context, fail);
+      await module.evaluate({ deadline: wait });
+      return module.namespace.get('default', { promise: true });
+    }));
+    await way('inspector', (fail) => withGuest(async (_, isolate) => {
+      const session = isolate.createInspectorSession();
+      const answered = new Promise((resolve) => {
+        session.onResponse = () => { resolve(); return fail(); };
+      });
+      session.dispatchProtocolMessage('{"id":1,"method":"Runtime.enable"}');
+      await answered;
+    }, { inspector: true }));
+  },
+  async sandboxes() {
+    const outcome = ({ result, error }) => result ?? `execution failed: ${error}`;
+    const body = (call) => `return await ${tried(call)}`;
+    await way('global', async (fail, wait) => outcome(await ivm.createSandbox({ fail }, { timeout: wait, warm: 0 }).execute(body('fail()'))));
+    await way('globalDeep', async (fail, wait) => outcome(await ivm.createSandbox({ api: { request: fail } }, { timeout: wait, warm: 0 }).execute(body('api.request()'))));
+    await way('onLog', async (fail, wait) => outcome(await ivm.createSandbox({}, { onLog: fail, warm: 0 }).execute('console.log(1); return 1')));
+    const tools = [{ name: 'a:b', description: '' }];
+    await way('tool', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute(body('a.b({})'), tools, fail)));
+    await way('toolAfterEnd', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute('a.b({}); return 1', tools, fail)));
+    await way('onLogAgent', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ onLog: fail, warm: 0 }).execute('console.log(1n); return 1', [], () => {})));
+  },
+  async subprocess() {
+    const outcome = ({ result, error }) => result ?? `execution failed: ${error}`;
+    const body = (call) => `return await ${tried(call)}`;
+    const tools = [{ name: 'a:b', description: '' }];
+    await way('toolApart', async (fail, wait) => outcome(await new ivm.SubprocessSandbox({ timeout: Math.max(wait, 3_000), poolSize: 0 }).execute(body('a.b({})'), tools, fail)));
+    await way('onLogApart', async (fail, wait) => outcome(await new ivm.SubprocessSandbox({ timeout: Math.max(wait, 3_000), poolSize: 0, onLog: fail }).execute('console.log(1); return 1', [], () => {})));
+  },
+  async plugins() {
+    const manifest = { id: 'org.example.p', name: 'P', version: '1.0.0', description: '', author: 'A', license: 'ISC', entrypoint: 'i.js', permissions: { storage: { maxSize: 2 ** 27 }, hooks: ['e'] } };
+    const plugged = (code, contextOf, more = {}) => async (fail, wait) => {
+      const { logger, options, execution } = typeof more === 'function' ? more(fail) : more;
+      const sandbox = new ivm.IsolatedVmSandbox(logger, { warm: 0, ...options });
+      const isolate = await sandbox.createIsolate(manifest);
+      try {
+        return await sandbox.executeInSandbox(isolate, code, contextOf(fail), { deadline: wait, ...execution });
+      } finally {
+        await sleep(2 * LATER);
+        sandbox.disposeAll();
+      }
+    };
+    await way('method', plugged(tried('context.other()'), (fail) => ({ other: fail })));
+    await way('methodNotAwaited', plugged('context.other(); 1', (fail) => ({ other: fail })));
+    await way('metrics', plugged(tried('context.metrics.count()'), (fail) => ({ metrics: { count: fail } })));
+    await way('returned', plugged(tried('context.timer()()'), (fail) => ({ timer: () => fail })));
+    await way('cacheGet', plugged(tried("context.cache.get('k')"), (fail) => ({ cache: { get: fail } })));
+    await way('cacheSet', plugged(tried("context.cache.set('k', 1)"), (fail) => ({ cache: { set: fail } })));
+    await way('contextLogger', plugged(tried('context.logger.info(1n)'), (fail) => ({ logger: { info: fail } })));
+    const bus = (more) => Object.assign(new EventEmitter(), more);
+    await way('busOn', plugged(tried("context.eventBus.on('e', () => {})"), (fail) => ({ eventBus: { on: fail, emit() {} } })));
+    await way('busOff', plugged("context.eventBus.on('e', () => {}); 1", (fail) => ({ eventBus: { on() {}, off: fail, emit() {} } })));
+    await way('busEmit', plugged(tried("context.eventBus.emit('e')"), (fail) => ({ eventBus: bus({ emit: fail }) })));
+    await way('busNames', plugged(tried('context.eventBus.eventNames()'), (fail) => ({ eventBus: bus({ eventNames: fail }) })));
+    await way('logger', plugged('console.log(1n); 1', () => ({}), (fail) => ({ logger: { debug: fail, info: fail } })));
+    await way('onLogPlugin', plugged('console.log(1); 1', () => ({}), (fail) => ({ options: { onLog: fail } })));
+    await way('onUsage', plugged('1', () => ({}), (fail) => ({ execution: { onUsage: fail } })));
+  },
+};
+
+const [, , group, only] = process.argv;
+if (only !== undefined) for (const name of Object.keys(BEHAVIOURS)) if (name !== only) delete BEHAVIOURS[name];
+await GROUPS[group]();
+await sleep(10 * LATER);
+console.log(JSON.stringify({ results, reports }));
