@@ -59,7 +59,7 @@ const reports = [];
 subscribe('isolated-v8:unhandled-host-error', ({ error, origin }) => { reports.push([origin, String(error?.message)]); });
 
 const shown = (value) => (typeof value === 'string' && value.length > 100 ? `a string of ${value.length}` : value instanceof ivm.Reference ? 'a Reference' : String(value));
-const patience = (promise) => Promise.race([promise, sleep(15_000).then(() => 'nothing came')]);
+const patience = (promise, time) => Promise.race([promise, sleep(time).then(() => 'nothing came')]);
 
 /** What a Reference stands for is still there for whoever holds it: promises inside of it are not looked for. */
 const BEHIND = ['nested', 'array'];
@@ -73,13 +73,14 @@ async function way(name, run, left = []) {
       results[name][behaviour] = await outcomeOf(run, BEHAVIOURS[behaviour], `boom ${name} ${behaviour}`);
     }
   };
-  await Promise.all(Array.from({ length: 6 }, work));
+  await Promise.all(Array.from({ length: 20 }, work));
 }
 
 async function outcomeOf(run, behaviour, message) {
   const fail = () => behaviour(message);
+  const wait = behaviour === BEHAVIOURS.never ? 300 : 10_000;
   try {
-    return `value: ${shown(await patience(run(fail, behaviour === BEHAVIOURS.never ? 300 : 10_000)))}`;
+    return `value: ${shown(await patience(run(fail, wait), wait + 1_000))}`;
   } catch (error) {
     return `error: ${shown(error?.message)}`;
   }
@@ -160,11 +161,11 @@ const GROUPS = {
     const body = (call) => `return await ${tried(call)}`;
     await way('global', async (fail, wait) => outcome(await ivm.createSandbox({ fail }, { timeout: wait, warm: 0 }).execute(body('fail()'))));
     await way('globalDeep', async (fail, wait) => outcome(await ivm.createSandbox({ api: { request: fail } }, { timeout: wait, warm: 0 }).execute(body('api.request()'))));
-    await way('onLog', async (fail, wait) => outcome(await ivm.createSandbox({}, { onLog: fail, warm: 0 }).execute('console.log(1); return 1')));
+    await way('onLog', async (fail) => outcome(await ivm.createSandbox({}, { onLog: fail, warm: 0 }).execute('console.log(1)\nreturn 1')));
     const tools = [{ name: 'a:b', description: '' }];
     await way('tool', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute(body('a.b({})'), tools, fail)));
     await way('toolAfterEnd', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute('a.b({}); return 1', tools, fail)));
-    await way('onLogAgent', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ onLog: fail, warm: 0 }).execute('console.log(1n); return 1', [], () => {})));
+    await way('onLogAgent', async (fail) => outcome(await new ivm.IsolatedVMSandbox({ onLog: fail, warm: 0 }).execute('console.log(1n); return 1', [], () => {})));
   },
   async subprocess() {
     const outcome = ({ result, error }) => result ?? `execution failed: ${error}`;

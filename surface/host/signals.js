@@ -113,12 +113,17 @@ class GuardedSignal {
   }
 
   /**
+   * A signal that cannot be listened to counts as aborted.
    * @param {string} type
    * @param {() => void} listener
    * @param {object} options
    */
   addEventListener(type, listener, options) {
-    this.#signal.addEventListener(type, listener, options);
+    try {
+      this.#signal.addEventListener(type, listener, options);
+    } catch (error) {
+      this.#ended ??= { reason: error };
+    }
   }
 
   /**
@@ -134,18 +139,11 @@ class GuardedSignal {
   }
 
   /**
-   * Follows the signal. One that cannot be listened to counts as aborted.
-   * @param {() => void} abort
+   * @param {() => void} abort called when the signal is aborted, at once if it is already
    * @returns {() => void} ends the following
    */
   follow(abort) {
-    try {
-      return follow(this, abort);
-    } catch (error) {
-      this.#ended ??= { reason: error };
-      abort();
-      return () => {};
-    }
+    return follow(this, abort);
   }
 }
 
