@@ -21,7 +21,7 @@ const REASONS = {
   getter: [throwing('message'), 'a value without a string form'],
   code: [Object.defineProperty(new Error('coded'), 'code', { get() { throw new Error('code is read'); } }), 'coded'],
   proxy: [new Proxy({}, { get() { throw new Error('get'); }, getPrototypeOf() { throw new Error('prototype'); } }), 'a value without a string form'],
-  then: [Object.defineProperty({}, `th${'en'}`, { value() { throw new Error('then is called'); } }), '[object Object]'],
+  thenable: [Object.defineProperty({}, `th${'en'}`, { value() { throw new Error('then is called'); } }), '[object Object]'],
 };
 
 const SANDBOXES = {
@@ -58,7 +58,7 @@ function signalLike(more = {}) {
   const abort = (reason) => {
     Object.defineProperty(signal, 'aborted', { value: true });
     Object.defineProperty(signal, 'reason', { value: reason });
-    for (const listener of [...listeners]) {
+    for (const listener of listeners) {
       listeners.delete(listener);
       listener();
     }

@@ -59,21 +59,31 @@ const reports = [];
 subscribe('isolated-v8:unhandled-host-error', ({ error, origin }) => { reports.push([origin, String(error?.message)]); });
 
 const shown = (value) => (typeof value === 'string' && value.length > 100 ? `a string of ${value.length}` : value instanceof ivm.Reference ? 'a Reference' : String(value));
-const patience = (promise, time) => Promise.race([promise, sleep(time).then(() => 'nothing came')]);
+async function patience(promise, time) {
+  let timer;
+  const over = new Promise((resolve) => { timer = setTimeout(() => resolve('nothing came'), time); });
+  try {
+    return await Promise.race([promise, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** What a Reference stands for is still there for whoever holds it: promises inside of it are not looked for. */
 const BEHIND = ['nested', 'array'];
 
-/** Runs every behaviour in one way, some at once. `run` gets the function that fails, and milliseconds for the guest to wait. */
-async function way(name, run, left = []) {
-  const behaviours = Object.keys(BEHAVIOURS).filter((behaviour) => !left.includes(behaviour));
+/** What is to be run, some at once. */
+const tasks = [];
+const work = async () => {
+  for (let task = tasks.shift(); task !== undefined; task = tasks.shift()) await task();
+};
+
+/** Tries every behaviour in one way. `run` gets the function that fails, and milliseconds for the guest to wait. */
+function way(name, run, left = []) {
   results[name] = {};
-  const work = async () => {
-    for (let behaviour = behaviours.shift(); behaviour !== undefined; behaviour = behaviours.shift()) {
-      results[name][behaviour] = await outcomeOf(run, BEHAVIOURS[behaviour], `boom ${name} ${behaviour}`);
-    }
-  };
-  await Promise.all(Array.from({ length: 20 }, work));
+  for (const behaviour of Object.keys(BEHAVIOURS).filter((each) => !left.includes(each))) {
+    tasks.push(async () => { results[name][behaviour] = await outcomeOf(run, BEHAVIOURS[behaviour], `boom ${name} ${behaviour}`); });
+  }
 }
 
 async function outcomeOf(run, behaviour, message) {
@@ -107,47 +117,47 @@ const evalWith = (given, call, deadline) => withGuest(async (context) => {
 });
 
 const GROUPS = {
-  async core() {
-    await way('function', (fail, wait) => evalWith(fail, 'given()', wait));
-    await way('callback', (fail, wait) => evalWith(new ivm.Callback(fail), 'given()', wait));
-    await way('callbackAsync', (fail, wait) => evalWith(new ivm.Callback(fail, { async: true }), 'given()', wait));
-    await way('callbackIgnored', (fail, wait) => evalWith(new ivm.Callback(fail, { ignored: true }), 'given()', wait));
+  core() {
+    way('function', (fail, wait) => evalWith(fail, 'given()', wait));
+    way('callback', (fail, wait) => evalWith(new ivm.Callback(fail), 'given()', wait));
+    way('callbackAsync', (fail, wait) => evalWith(new ivm.Callback(fail, { async: true }), 'given()', wait));
+    way('callbackIgnored', (fail, wait) => evalWith(new ivm.Callback(fail, { ignored: true }), 'given()', wait));
     const reference = (call) => (fail, wait) => evalWith(new ivm.Reference(fail), call, wait);
-    await way('apply', reference('given.apply(undefined, [])'), BEHIND);
-    await way('applyPromise', reference('given.apply(undefined, [], { result: { promise: true, copy: true } })'));
-    await way('applySync', reference('given.applySync(undefined, [])'), BEHIND);
-    await way('applyIgnored', reference('given.applyIgnored(undefined, [])'));
-    await way('applySyncPromise', reference('given.applySyncPromise(undefined, [])'), BEHIND);
-    await way('applyCallback', (fail, wait) => evalWith(new ivm.Reference(new ivm.Callback(fail)), 'given.applyIgnored(undefined, [])', wait));
-    await way('getter', (fail, wait) => evalWith(new ivm.Reference({ get value() { return fail(); } }), "given.get('value', { accessors: true })", wait), BEHIND);
-    await way('getterCopied', (fail, wait) => evalWith(new ivm.Reference({ get value() { return fail(); } }), 'given.copy()', wait), BEHIND);
+    way('apply', reference('given.apply(undefined, [])'), BEHIND);
+    way('applyPromise', reference('given.apply(undefined, [], { result: { promise: true, copy: true } })'));
+    way('applySync', reference('given.applySync(undefined, [])'), BEHIND);
+    way('applyIgnored', reference('given.applyIgnored(undefined, [])'));
+    way('applySyncPromise', reference('given.applySyncPromise(undefined, [])'), BEHIND);
+    way('applyCallback', (fail, wait) => evalWith(new ivm.Reference(new ivm.Callback(fail)), 'given.applyIgnored(undefined, [])', wait));
+    way('getter', (fail, wait) => evalWith(new ivm.Reference({ get value() { return fail(); } }), "given.get('value', { accessors: true })", wait), BEHIND);
+    way('getterCopied', (fail, wait) => evalWith(new ivm.Reference({ get value() { return fail(); } }), 'given.copy()', wait), BEHIND);
   },
-  async home() {
+  home() {
     const local = (call) => (fail) => call(new ivm.Reference(fail));
-    await way('homeApply', local((reference) => reference.apply(undefined, [])), BEHIND);
-    await way('homeApplyPromise', local((reference) => reference.apply(undefined, [], { result: { promise: true, copy: true } })));
-    await way('homeApplySync', local(async (reference) => reference.applySync(undefined, [])), BEHIND);
-    await way('homeApplyIgnored', local(async (reference) => reference.applyIgnored(undefined, [])));
+    way('homeApply', local((reference) => reference.apply(undefined, [])), BEHIND);
+    way('homeApplyPromise', local((reference) => reference.apply(undefined, [], { result: { promise: true, copy: true } })));
+    way('homeApplySync', local(async (reference) => reference.applySync(undefined, [])), BEHIND);
+    way('homeApplyIgnored', local(async (reference) => reference.applyIgnored(undefined, [])));
     const back = (options) => (fail) => withGuest(async (context) => {
       context.global.setSync('given', new ivm.Callback(fail, options));
       return (await context.global.get('given'))();
     });
-    await way('homeFunction', back());
-    await way('homeFunctionAsync', back({ async: true }));
-    await way('homeFunctionIgnored', back({ ignored: true }));
+    way('homeFunction', back());
+    way('homeFunctionAsync', back({ async: true }));
+    way('homeFunctionIgnored', back({ ignored: true }));
     const resolver = (instantiate) => (fail, wait) => withGuest(async (context, isolate) => {
       const module = await isolate.compileModule("import 'a'; import 'b';");
       return instantiate(module, context, fail, wait);
     });
-    await way('resolver', resolver((module, context, fail, wait) => module.instantiate(context, fail, { signal: AbortSignal.timeout(wait) })));
-    await way('resolverSync', resolver((module, context, fail) => module.instantiateSync(context, fail)));
-    await way('resolverImport', (fail, wait) => withGuest(async (context, isolate) => {
+    way('resolver', resolver((module, context, fail, wait) => module.instantiate(context, fail, { signal: AbortSignal.timeout(wait) })));
+    way('resolverSync', resolver((module, context, fail) => module.instantiateSync(context, fail)));
+    way('resolverImport', (fail, wait) => withGuest(async (context, isolate) => {
       const module = await isolate.compileModule(`export default ${tried("import('a')")};`);
       await module.instantiate(context, fail);
       await module.evaluate({ deadline: wait });
       return module.namespace.get('default', { promise: true });
     }));
-    await way('inspector', (fail) => withGuest(async (_, isolate) => {
+    way('inspector', (fail) => withGuest(async (_, isolate) => {
       const session = isolate.createInspectorSession();
       const answered = new Promise((resolve) => {
         session.onResponse = () => { resolve(); return fail(); };
@@ -156,25 +166,25 @@ const GROUPS = {
       await answered;
     }, { inspector: true }));
   },
-  async sandboxes() {
+  sandboxes() {
     const outcome = ({ result, error }) => result ?? `execution failed: ${error}`;
     const body = (call) => `return await ${tried(call)}`;
-    await way('global', async (fail, wait) => outcome(await ivm.createSandbox({ fail }, { timeout: wait, warm: 0 }).execute(body('fail()'))));
-    await way('globalDeep', async (fail, wait) => outcome(await ivm.createSandbox({ api: { request: fail } }, { timeout: wait, warm: 0 }).execute(body('api.request()'))));
-    await way('onLog', async (fail) => outcome(await ivm.createSandbox({}, { onLog: fail, warm: 0 }).execute('console.log(1)\nreturn 1')));
+    way('global', async (fail, wait) => outcome(await ivm.createSandbox({ fail }, { timeout: wait, warm: 0 }).execute(body('fail()'))));
+    way('globalDeep', async (fail, wait) => outcome(await ivm.createSandbox({ api: { request: fail } }, { timeout: wait, warm: 0 }).execute(body('api.request()'))));
+    way('onLog', async (fail) => outcome(await ivm.createSandbox({}, { onLog: fail, warm: 0 }).execute('console.log(1)\nreturn 1')));
     const tools = [{ name: 'a:b', description: '' }];
-    await way('tool', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute(body('a.b({})'), tools, fail)));
-    await way('toolAfterEnd', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute('a.b({}); return 1', tools, fail)));
-    await way('onLogAgent', async (fail) => outcome(await new ivm.IsolatedVMSandbox({ onLog: fail, warm: 0 }).execute('console.log(1n); return 1', [], () => {})));
+    way('tool', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute(body('a.b({})'), tools, fail)));
+    way('toolAfterEnd', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute('a.b({}); return 1', tools, fail)));
+    way('onLogAgent', async (fail) => outcome(await new ivm.IsolatedVMSandbox({ onLog: fail, warm: 0 }).execute('console.log(1n); return 1', [], () => {})));
   },
-  async subprocess() {
+  subprocess() {
     const outcome = ({ result, error }) => result ?? `execution failed: ${error}`;
     const body = (call) => `return await ${tried(call)}`;
     const tools = [{ name: 'a:b', description: '' }];
-    await way('toolApart', async (fail, wait) => outcome(await new ivm.SubprocessSandbox({ timeout: Math.max(wait, 3_000), poolSize: 0 }).execute(body('a.b({})'), tools, fail)));
-    await way('onLogApart', async (fail, wait) => outcome(await new ivm.SubprocessSandbox({ timeout: Math.max(wait, 3_000), poolSize: 0, onLog: fail }).execute('console.log(1); return 1', [], () => {})));
+    way('toolApart', async (fail, wait) => outcome(await new ivm.SubprocessSandbox({ timeout: Math.max(wait, 3_000), poolSize: 0 }).execute(body('a.b({})'), tools, fail)));
+    way('onLogApart', async (fail, wait) => outcome(await new ivm.SubprocessSandbox({ timeout: Math.max(wait, 3_000), poolSize: 0, onLog: fail }).execute('console.log(1); return 1', [], () => {})));
   },
-  async plugins() {
+  plugins() {
     const manifest = { id: 'org.example.p', name: 'P', version: '1.0.0', description: '', author: 'A', license: 'ISC', entrypoint: 'i.js', permissions: { storage: { maxSize: 2 ** 27 }, hooks: ['e'] } };
     const plugged = (code, contextOf, more = {}) => async (fail, wait) => {
       const { logger, options, execution } = typeof more === 'function' ? more(fail) : more;
@@ -187,26 +197,25 @@ const GROUPS = {
         sandbox.disposeAll();
       }
     };
-    await way('method', plugged(tried('context.other()'), (fail) => ({ other: fail })));
-    await way('methodNotAwaited', plugged('context.other(); 1', (fail) => ({ other: fail })));
-    await way('metrics', plugged(tried('context.metrics.count()'), (fail) => ({ metrics: { count: fail } })));
-    await way('returned', plugged(tried('context.timer()()'), (fail) => ({ timer: () => fail })));
-    await way('cacheGet', plugged(tried("context.cache.get('k')"), (fail) => ({ cache: { get: fail } })));
-    await way('cacheSet', plugged(tried("context.cache.set('k', 1)"), (fail) => ({ cache: { set: fail } })));
-    await way('contextLogger', plugged(tried('context.logger.info(1n)'), (fail) => ({ logger: { info: fail } })));
+    way('method', plugged(tried('context.other()'), (fail) => ({ other: fail })));
+    way('methodNotAwaited', plugged('context.other(); 1', (fail) => ({ other: fail })));
+    way('metrics', plugged(tried('context.metrics.count()'), (fail) => ({ metrics: { count: fail } })));
+    way('returned', plugged(tried('context.timer()()'), (fail) => ({ timer: () => fail })));
+    way('cacheGet', plugged(tried("context.cache.get('k')"), (fail) => ({ cache: { get: fail } })));
+    way('cacheSet', plugged(tried("context.cache.set('k', 1)"), (fail) => ({ cache: { set: fail } })));
+    way('contextLogger', plugged(tried('context.logger.info(1n)'), (fail) => ({ logger: { info: fail } })));
     const bus = (more) => Object.assign(new EventEmitter(), more);
-    await way('busOn', plugged(tried("context.eventBus.on('e', () => {})"), (fail) => ({ eventBus: { on: fail, emit() {} } })));
-    await way('busOff', plugged("context.eventBus.on('e', () => {}); 1", (fail) => ({ eventBus: { on() {}, off: fail, emit() {} } })));
-    await way('busEmit', plugged(tried("context.eventBus.emit('e')"), (fail) => ({ eventBus: bus({ emit: fail }) })));
-    await way('busNames', plugged(tried('context.eventBus.eventNames()'), (fail) => ({ eventBus: bus({ eventNames: fail }) })));
-    await way('logger', plugged('console.log(1n); 1', () => ({}), (fail) => ({ logger: { debug: fail, info: fail } })));
-    await way('onLogPlugin', plugged('console.log(1); 1', () => ({}), (fail) => ({ options: { onLog: fail } })));
-    await way('onUsage', plugged('1', () => ({}), (fail) => ({ execution: { onUsage: fail } })));
+    way('busOn', plugged(tried("context.eventBus.on('e', () => {})"), (fail) => ({ eventBus: { on: fail, emit() {} } })));
+    way('busOff', plugged("context.eventBus.on('e', () => {}); 1", (fail) => ({ eventBus: { on() {}, off: fail, emit() {} } })));
+    way('busEmit', plugged(tried("context.eventBus.emit('e')"), (fail) => ({ eventBus: bus({ emit: fail }) })));
+    way('busNames', plugged(tried('context.eventBus.eventNames()'), (fail) => ({ eventBus: bus({ eventNames: fail }) })));
+    way('logger', plugged('console.log(1n); 1', () => ({}), (fail) => ({ logger: { debug: fail, info: fail } })));
+    way('onLogPlugin', plugged('console.log(1); 1', () => ({}), (fail) => ({ options: { onLog: fail } })));
+    way('onUsage', plugged('1', () => ({}), (fail) => ({ execution: { onUsage: fail } })));
   },
 };
 
-const [, , group, only] = process.argv;
-if (only !== undefined) for (const name of Object.keys(BEHAVIOURS)) if (name !== only) delete BEHAVIOURS[name];
-await GROUPS[group]();
+GROUPS[process.argv[2]]();
+await Promise.all(Array.from({ length: 24 }, work));
 await sleep(10 * LATER);
 console.log(JSON.stringify({ results, reports }));
