@@ -47,24 +47,26 @@ const discarded = new WeakSet();
 const warned = new Set();
 
 /**
- * Reports an error that nobody can receive: each to the diagnostics channel, the first of each origin as a process warning.
+ * Reports an error that nobody can receive: to the subscribers of the diagnostics channel, or, where there are none, as a process
+ * warning, the first of each origin.
  * @param {string} origin one of ORIGIN
  * @param {unknown} error
  */
 function report(origin, error) {
-  try {
-    if (failures.hasSubscribers) {
+  if (failures.hasSubscribers) {
+    try {
       failures.publish({ error, origin });
+    } catch {
+      // The subscriber is the host's.
     }
-  } catch {
-    // The subscriber is the host's.
+    return;
   }
   if (warned.has(origin)) {
     return;
   }
   warned.add(origin);
   try {
-    const text = `A host function (${origin}) failed, and nobody can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Further ones are reported to the diagnostics channel '${CHANNEL}' only.`;
+    const text = `A host function (${origin}) failed, and nobody can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
     emitWarning(text, /** @type {any} */ ({ __proto__: null, code: WARNING, detail: textOf(error, 'stack', MAX_STACK) }));
   } catch {
     // A host that has no warnings.
