@@ -4,7 +4,7 @@
 
 const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
-const { ORIGIN, report } = require('./host-calls.js');
+const { discard, notify, ORIGIN, report } = require('./host-calls.js');
 
 /** @type {any} */
 const ONCE = alone({ once: true });
@@ -30,14 +30,14 @@ class Followers {
         }
       }
     };
-    signal.addEventListener('abort', this.listener, ONCE);
+    discard(ORIGIN.SIGNAL, signal.addEventListener('abort', this.listener, ONCE));
   }
 
   /** @param {() => void} abort */
   leave(abort) {
     if (this.aborts.delete(abort) && this.aborts.size === 0 && followed.get(this.signal) === this) {
       followed.delete(this.signal);
-      this.signal.removeEventListener('abort', this.listener);
+      notify(ORIGIN.SIGNAL, () => this.signal.removeEventListener('abort', this.listener), undefined, []);
     }
   }
 }
@@ -117,25 +117,24 @@ class GuardedSignal {
    * @param {string} type
    * @param {() => void} listener
    * @param {object} options
+   * @returns {unknown} what the signal's method returns
    */
   addEventListener(type, listener, options) {
     try {
-      this.#signal.addEventListener(type, listener, options);
+      return this.#signal.addEventListener(type, listener, options);
     } catch (error) {
       this.#ended ??= { reason: error };
+      return undefined;
     }
   }
 
   /**
    * @param {string} type
    * @param {() => void} listener
+   * @returns {unknown}
    */
   removeEventListener(type, listener) {
-    try {
-      this.#signal.removeEventListener(type, listener);
-    } catch (error) {
-      report(ORIGIN.SIGNAL, error);
-    }
+    return this.#signal.removeEventListener(type, listener);
   }
 
   /**

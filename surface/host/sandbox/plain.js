@@ -1,7 +1,7 @@
 'use strict';
 // Values of the host as data.
 
-const { discardWithin } = require('../host-calls.js');
+const { discard, discardWithin } = require('../host-calls.js');
 
 /**
  * A value as data: what cannot be cloned loses what JSON has no form for.
@@ -13,7 +13,11 @@ function plain(value, origin) {
     return structuredClone(value);
   } catch {
     discardWithin(origin, value);
-    const json = JSON.stringify(value);
+    const json = JSON.stringify(value, (_, each) => {
+      // Of a getter or `toJSON`.
+      discard(origin, each);
+      return each;
+    });
     return json === undefined ? undefined : JSON.parse(json);
   }
 }

@@ -5,7 +5,7 @@
 const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
-const { ORIGIN } = require('../host-calls.js');
+const { discard, ORIGIN } = require('../host-calls.js');
 const { Permissions } = require('./gate.js');
 const { MOST_TIME, readManifest } = require('./manifest.js');
 const { checkOptions, member, own, readBoolean, readListener, readNumber, readSignal, SIGNAL, wrong } = require('./options.js');
@@ -72,7 +72,9 @@ function createPluginSandbox(core, classes, readEquipment) {
       if (logger !== undefined && logger !== null && typeof logger !== 'object' && typeof logger !== 'function') {
         throw wrong('logger', 'an object');
       }
-      this.#log = new Log(typeof member(logger, 'child') === 'function' ? logger.child({ component: 'IsolatedVmSandbox' }) : logger);
+      const child = typeof member(logger, 'child') === 'function' ? logger.child({ component: 'IsolatedVmSandbox' }) : logger;
+      discard(ORIGIN.LOGGER, child);
+      this.#log = new Log(child);
       this.#equipment = readEquipment(options);
     }
 
