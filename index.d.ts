@@ -435,9 +435,9 @@ declare namespace ivm {
     [Symbol.dispose](): void;
     /** The same, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
-    /** Gets what the inspector says of itself. What it throws is ignored. */
+    /** Gets what the inspector says of itself. Its errors are reported, as those of an `ignored` `Callback`. */
     onNotification: (message: string) => void;
-    /** Gets the answer to the message with the `id`. What it throws is ignored. */
+    /** Gets the answer to the message with the `id`. Its errors are reported, as those of an `ignored` `Callback`. */
     onResponse: (callId: number, message: string) => void;
   };
 
@@ -563,14 +563,19 @@ declare namespace ivm {
     ): void;
 
     /**
-     * Calls the value. A result that is not transferable arrives as a Reference. The receiver must be transferable; transfer
+     * Calls the value. A result that is not transferable arrives as a Reference. So does a promise without `result: { promise: true }`; what
+     * it rejects with is reported then, as by `applyIgnored`. The receiver must be transferable; transfer
      * options do not apply to it.
      * @throws {TypeError} `Reference is not a function`
      */
     apply<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): Promise<Awaited<ResultTypeBidirectionalSync<Options & FallbackReference, ApplyResult<T>>>>;
-    /** As `apply`; nobody hears of the result, nor of what the function throws. */
+    /**
+     * As `apply`; nobody receives the result. What a function of a host throws, or its promise rejects with, is reported: published to the channel
+     * `isolated-v8:unhandled-host-error` of `node:diagnostics_channel`, as `{ error, origin }`. Without subscribers the first error of each origin
+     * is a process warning with the code `ISOLATED_V8_UNHANDLED_HOST_ERROR`.
+     */
     applyIgnored<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): void;
@@ -681,7 +686,7 @@ declare namespace ivm {
   type CallbackOptions = {
     /** The guest gets a promise and goes on. */
     async?: boolean;
-    /** The guest gets `undefined` and goes on; nobody hears of the result. */
+    /** The guest gets `undefined` and goes on; nobody receives the result. What the function throws or rejects with is reported, as by `applyIgnored`. */
     ignored?: boolean;
     /** The guest waits for the result. The default. */
     sync?: boolean;
@@ -737,7 +742,7 @@ declare namespace ivm {
     maxLogEntries?: number;
     /** Characters that are kept of each, then `...`. Default 1,000. */
     maxLogLength?: number;
-    /** Hears of each console call that is kept, as it happens. What it throws is ignored. A guest that writes faster has to wait. */
+    /** Hears of each console call that is kept, as it happens. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). A guest that writes faster has to wait. */
     onLog?: (entry: SandboxLogEntry) => void;
     /**
      * Gives the code `setTimeout`, `setInterval`, `setImmediate`, what clears them, and `queueMicrotask`. At most 1,000 may be
@@ -938,7 +943,7 @@ declare namespace ivm {
     maxLogEntries?: number;
     /** Characters that are kept of each, then `...`. Default 10,000. */
     maxLogLength?: number;
-    /** Hears of each console call that is kept, as it happens, without its mark. What it throws is ignored. */
+    /** Hears of each console call that is kept, as it happens, without its mark. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
     onLog?: (entry: SandboxLogEntry) => void;
     /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
     web?: boolean | readonly WebName[];
@@ -1057,7 +1062,7 @@ declare namespace ivm {
     maxLogEntries?: number;
     /** Characters that are kept of each, then `...`. Default 10,000. */
     maxLogLength?: number;
-    /** Hears of each console call that is kept, as it happens, without its mark. What it throws is ignored. */
+    /** Hears of each console call that is kept, as it happens, without its mark. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
     onLog?: (entry: SandboxLogEntry) => void;
     /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
     web?: boolean | readonly WebName[];
@@ -1194,7 +1199,7 @@ declare namespace ivm {
     };
   }
 
-  /** A logger. The sandbox calls what is there of it; what it throws is ignored. */
+  /** A logger. The sandbox calls what is there of it. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
   interface ILogger {
     /** Details. The sandbox itself says here that code was executed; what it says is a message and an object of fields. */
     debug(message: string, ...rest: any[]): void;
@@ -1247,7 +1252,10 @@ declare namespace ivm {
     once?(event: string, handler: (...args: any[]) => any): any;
     /** Takes a handler back, of a plugin its own. Where it is missing, `removeListener` is called when an isolate ends. */
     off?(event: string, handler: (...args: any[]) => any): any;
-    /** Calls the handlers of an event. */
+    /**
+     * Calls the handlers of an event. Those of plugins get one copy of the arguments each, made once for an `emit`. At most 1,000 deliveries
+     * wait for a plugin, with 64 MB of arguments; others are dropped with the warning `Plugin event dropped`.
+     */
     emit?(event: string, ...args: any[]): any;
     /** The same; resolves when the handlers have. */
     emitAsync?(event: string, ...args: any[]): Promise<any>;
@@ -1370,7 +1378,8 @@ declare namespace ivm {
     deadline?: number;
     /**
      * Hears, before the execution settles and once, what it has taken, also where it failed. `cpuMs` and `heapPeak` are the isolate's while it lasted, with
-     * what else ran there; `hostCalls` are the execution's own calls of methods of the host. What it throws is ignored.
+     * what else ran there; `hostCalls` are the execution's own calls of methods of the host. What it throws or rejects with is
+     * reported (`isolated-v8:unhandled-host-error`).
      */
     onUsage?: (usage: SandboxUsage) => void;
   }
@@ -1422,8 +1431,8 @@ declare namespace ivm {
     /** Characters of a text that are passed on, then `...`, and bytes of any other value, instead of which its size is told. Default 10,000. */
     maxLogLength?: number;
     /**
-     * Hears of each console call that is passed on, as it happens, as one text, beside the logger, which gets the values. What it throws is
-     * ignored. A plugin that writes faster has to wait.
+     * Hears of each console call that is passed on, as it happens, as one text, beside the logger, which gets the values. What it throws or
+     * rejects with is reported (`isolated-v8:unhandled-host-error`). A plugin that writes faster has to wait.
      */
     onLog?: (entry: PluginLogEntry) => void;
     /** Isolates that wait for the next plugin, or execution with `fresh`; see `SandboxOptions.warm`. Default 1. */
@@ -1653,7 +1662,7 @@ declare namespace ivm {
     signal?: AbortSignalLike | null;
   };
 
-  /** An `AbortSignal` of any realm or package. */
+  /** An `AbortSignal` of any realm or package. One that throws when it is read or listened to counts as aborted. */
   interface AbortSignalLike {
     /** Whether it has happened already. */
     readonly aborted: boolean;

@@ -21,6 +21,10 @@ const MOST_WAITING = 256 * 2 ** 20;
 const MOST_MESSAGE = 64 * 2 ** 20;
 const CHECK_MS = 1_000;
 const GONE = 1001;
+/** Connections at a time: each takes a file descriptor of the process. */
+const MAX_CONNECTIONS = 256;
+/** A client that has sent no request, or does not close a refused connection, is cut off. */
+const MAX_REQUEST_MS = 10_000;
 
 /**
  * @param {string} message
@@ -74,6 +78,16 @@ async function serve(isolate, options) {
       'Content-Length': Buffer.byteLength(body),
     });
     response.end(body);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  server.headersTimeout = MAX_REQUEST_MS;
+  server.requestTimeout = MAX_REQUEST_MS;
+  /** All connections, as the server does not know those that were upgraded. @type {Set<import('node:net').Socket>} */
+  const connections = new Set();
+  server.on('connection', (connection) => {
+    connections.add(connection);
+    connection.on('close', () => connections.delete(connection));
+    connection.on('error', () => connection.destroy());
   });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
@@ -166,13 +180,15 @@ async function serve(isolate, options) {
       for (const socket of sockets.clients) socket.terminate();
       server.close(() => resolve());
       server.closeAllConnections();
+      for (const connection of connections) connection.destroy();
     });
     return closed;
   };
 
   await new Promise((resolve, reject) => {
-    server.once('error', (error) => {
-      clearInterval(check);
+    // It stays: a later error of the server, such as a lack of descriptors, must not end the process.
+    server.on('error', (error) => {
+      if (!server.listening) clearInterval(check);
       reject(error);
     });
     server.listen(port, host, () => resolve(undefined));
@@ -190,11 +206,12 @@ async function serve(isolate, options) {
 }
 
 /**
+ * Answers and closes both directions. The client's own end is not waited for.
  * @param {import('node:stream').Duplex} socket
  * @param {string} status
  */
 function refuse(socket, status) {
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
 }
 
 module.exports = { serve };

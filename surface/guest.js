@@ -116,6 +116,9 @@ function createGuest(native) {
     track,
     owned,
     bind: (target) => target,
+    // Promises that guests leave without handlers end nothing.
+    settled: (value) => value,
+    discarded() {},
     isArrayBuffer,
     now,
     local: alone({

@@ -44,6 +44,8 @@ const createSession = require('./session.js');
  *   a call's outcome, until the returned function is called; only hosts have it
  * @property {Signals} [signals] where calls can be aborted
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind the function in the async context of now
+ * @property {(value: any) => any} settled what a function of this realm returned, to be awaited: odd thenables become promises
+ * @property {(value: unknown) => void} discarded nobody receives what a resolver of modules returned
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
  * @property {Local} local
@@ -66,8 +68,8 @@ const createSession = require('./session.js');
  * @property {(target: any, key: string | number, bits: number) => any} get
  * @property {(target: any, key: string | number, value: unknown) => void} set
  * @property {(target: any, key: string | number) => void} delete
- * @property {(target: any, receiver: unknown, args: ArrayLike<any> | undefined, bits: number) => any} apply receiver and
- *   arguments have crossed already; the latter start at index 8
+ * @property {(target: any, receiver: unknown, args: ArrayLike<any> | undefined, bits: number, discarded: boolean) => any} apply
+ *   receiver and arguments have crossed already; the latter start at index 8. Nobody receives the result if it is `discarded`
  */
 
 /**

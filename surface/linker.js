@@ -176,7 +176,7 @@ module.exports = function createLinker(core) {
       try {
         // Who could know a module by an object that was collected?
         const referrer = weakRefDeref(modules[index]);
-        const module = checkModule(await apply(resolve, undefined, [texts[0], referrer, attributesOf(texts, 1)]));
+        const module = moduleOf(await binding.settled(apply(resolve, undefined, [texts[0], referrer, attributesOf(texts, 1)])));
         if (!isLinked(module, context, resolve, load)) {
           await inner(instantiateInTurn(module, context, resolve, isolate, load));
         }
@@ -279,7 +279,7 @@ module.exports = function createLinker(core) {
         }
         const request = step.next;
         step.next += 1;
-        const found = note(linking, step, request, checkModule(ask(linking, step, request)));
+        const found = note(linking, step, request, moduleOf(ask(linking, step, request)));
         if (found !== undefined) {
           top = { step: found, below: top };
         }
@@ -287,6 +287,19 @@ module.exports = function createLinker(core) {
       return unpack(instantiate(linking, MODE.SYNC, 0), method);
     } finally {
       entries.leave(linking.entry);
+    }
+  }
+
+  /**
+   * @param {unknown} value that a resolver has returned, or its promise resolved to
+   * @returns {object}
+   */
+  function moduleOf(value) {
+    try {
+      return checkModule(value);
+    } catch (error) {
+      binding.discarded(value);
+      throw error;
     }
   }
 
@@ -365,7 +378,7 @@ module.exports = function createLinker(core) {
    */
   async function proceed(linking, step, request, value) {
     try {
-      const module = checkModule(await value);
+      const module = moduleOf(await binding.settled(value));
       if (linking.call === undefined) {
         return;
       }

@@ -131,6 +131,8 @@ const OP = freeze({
   STOP_PROFILER: 54, // isolate: title
   /** Beside what a guest asks of a host, as a bit: that guest may see where the host's code lies. */
   SHOWS_STACKS: 256,
+  /** Beside an operation that a host serves, as a bit: nobody receives what it returns or throws. */
+  DISCARDED: 512,
 });
 
 module.exports = freeze({ MODE, KIND, TRANSFER, TAG, CALLBACK, OP });

@@ -345,7 +345,7 @@ function createAccess(core) {
    * @param {number} bits
    * @param {number} mode
    */
-  const applyLocal = (target, self, args, bits, mode) => perform(mode, () => local.apply(target, self, args, bits));
+  const applyLocal = (target, self, args, bits, mode) => perform(mode, () => local.apply(target, self, args, bits, mode === MODE.IGNORED));
 
   return freeze({ applyTo, copy, get, remove, set });
 }

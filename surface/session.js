@@ -81,16 +81,14 @@ module.exports = function createSession(core) {
     /**
      * @param {number | undefined} call
      * @param {string} message
+     * @returns {unknown} what the listener returns, for its promise
      */
     function deliver(call, message) {
       const { onNotification, onResponse } = listeners;
       if (call === undefined) {
-        if (onNotification !== undefined) {
-          onNotification(message);
-        }
-      } else if (onResponse !== undefined) {
-        onResponse(call, message);
+        return onNotification === undefined ? undefined : onNotification(message);
       }
+      return onResponse === undefined ? undefined : onResponse(call, message);
     }
     const listener = stamp({}, KIND.CALLBACK, new CallbackRecord(deliver, CALLBACK.IGNORED));
     const id = idOf(invoke(OP.OPEN_SESSION, MODE.SYNC, 0, isolate, pack(listener, 0)), method);

@@ -2,11 +2,13 @@
 
 import { createRequire } from 'node:module';
 import { request } from 'node:http';
+import { connect as netConnect } from 'node:net';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { WebSocket } from 'ws';
 import { ivm } from '../api/ivm.mjs';
 import { serve } from '../../inspector.js';
+import { host, run } from '../harness.mjs';
 import { Client } from './client.mjs';
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -145,3 +147,70 @@ test('closing it twice is fine', () => served(async ({ server }) => {
   assert.equal(server.close(), server.close());
   await Promise.all([server.close(), closed]);
 }));
+
+/** A client that sends a text, and neither reads nor closes on its own. */
+const openSocket = (port, text) => new Promise((resolve, reject) => {
+  const socket = netConnect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => {
+    socket.write(text, () => resolve(socket));
+  });
+  socket.on('error', reject);
+});
+
+const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
+
+/** What clients may send that keep their end open. */
+const LINGERING = {
+  'an upgrade of another path': `GET /other HTTP/1.1\r\nHost: 127.0.0.1\r\n${UPGRADE}\r\n`,
+  'an upgrade from a page': `GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: https://example.com\r\n${UPGRADE}\r\n`,
+  'an upgrade for another host': `GET / HTTP/1.1\r\nHost: example.com\r\n${UPGRADE}\r\n`,
+  'nothing': '',
+  'half a request': 'GET /json HTTP/1.1\r\nHost: 127',
+  'no HTTP': '\0\0\0\r\n\r\n',
+  'a request without an end': 'POST /json HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n',
+};
+
+for (const [name, text] of Object.entries(LINGERING)) {
+  test(`close() settles while clients keep their end open: ${name}`, { timeout: 20_000 }, async () => {
+    const isolate = new ivm.Isolate({ inspector: true });
+    const server = await serve(isolate, { port: 0 });
+    const clients = await Promise.all(Array.from({ length: 3 }, () => openSocket(server.port, text)));
+    for (const client of clients) client.on('error', () => {});
+    await server.close();
+    for (const client of clients) client.destroy();
+    isolate.dispose();
+  });
+}
+
+test('a refused WebSocket is closed in both directions', { timeout: 20_000 }, async () => {
+  await served(async ({ server }) => {
+    const clients = [];
+    // More than may be connected at a time.
+    for (let count = 0; count < 300; count += 1) {
+      const socket = await openSocket(server.port, LINGERING['an upgrade of another path']);
+      socket.on('error', () => {});
+      socket.resume();
+      await new Promise((resolve) => { socket.on('end', resolve).on('close', resolve); });
+      clients.push(socket);
+    }
+    assert.equal((await get(server.port, '/json/version')).status, 200);
+    for (const client of clients) client.destroy();
+  });
+});
+
+test('errors of a server that listens do not end the process', { skip: host === 'deno' && 'its server is not a net.Server' }, async () => {
+  const { code, stdout, stderr } = await run(`
+    import http from 'node:http';
+    import { createRequire } from 'node:module';
+    const { createServer } = http;
+    const made = [];
+    http.createServer = (...args) => { made.push(createServer(...args)); return made.at(-1); };
+    const { serve } = createRequire(import.meta.url)('../../inspector.js');
+    const isolate = new ivm.Isolate({ inspector: true });
+    const server = await serve(isolate, { port: 0 });
+    for (let i = 0; i < 3; i += 1) made[0].emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));
+    const answer = await fetch('http://127.0.0.1:' + server.port + '/json/version', { headers: { connection: 'close' } });
+    console.log(answer.status);
+    await server.close();
+    isolate.dispose();`);
+  assert.deepEqual([code, stdout.trim()], [0, '200'], stderr);
+});

@@ -71,7 +71,7 @@ describe('createSandbox', () => {
 
   test('a reason that has no text breaks nothing', async () => {
     const { error, failure } = await ivm.createSandbox({}).execute('1', { signal: AbortSignal.abort(Object.create(null)) });
-    assert.deepEqual([error, failure.code], ['Execution was aborted: for a reason that cannot be told', 'ERR_ISOLATE_ABORTED']);
+    assert.deepEqual([error, failure.code], ['Execution was aborted: a value without a string form', 'ERR_ISOLATE_ABORTED']);
   });
 
   test('an execution that is aborted says so', async () => {

@@ -204,6 +204,10 @@ impl Local {
                     let _ = shared.send(Event::Digested(self.1.clone()));
                 }
             }
+
+            fn is_discarded(&self) -> bool {
+                true
+            }
         }
         self.begin(js);
         Arc::new(Digest(self.shared.me.clone(), remote, AtomicBool::new(false)))

@@ -177,6 +177,7 @@ impl Local {
         if answer.is_answered() || recipient.is_some_and(|remote| remote.is_disposed()) {
             return;
         }
+        let op = if answer.is_discarded() { op | op::DISCARDED } else { op };
         // A slab's key fits.
         let number = self.asked.borrow_mut().insert(answer) as i64 + 1;
         let call = chain.request();

@@ -154,6 +154,8 @@ numbers! {
         STOP_PROFILER = 54,
         /// Beside what a guest asks of a host, as a bit: that guest may see where the host's code lies.
         SHOWS_STACKS = 256,
+        /// Beside an operation that a host serves, as a bit: nobody receives what it returns or throws.
+        DISCARDED = 512,
     }
 }
 

@@ -16,6 +16,11 @@ pub trait Answer: Send + Sync {
         false
     }
 
+    /// Nobody receives the outcome, neither a value nor an error.
+    fn is_discarded(&self) -> bool {
+        false
+    }
+
     /// The isolate that has work to do once the answer is there, if it is one.
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         None
@@ -76,6 +81,10 @@ pub struct Nobody;
 
 impl Answer for Nobody {
     fn answer(&self, _outcome: Outcome) {}
+
+    fn is_discarded(&self) -> bool {
+        true
+    }
 }
 
 type Subscriber = Box<dyn FnOnce(Outcome) + Send>;

@@ -6,6 +6,7 @@ const { types } = require('node:util');
 const { createArrivals } = require('./arrivals.js');
 const { Owned } = require('./owned.js');
 const { bind, Callers } = require('./callers.js');
+const { adopt, discard, isThenable, ORIGIN } = require('./host-calls.js');
 const { createLocal } = require('./local.js');
 const { createPack } = require('./pack.js');
 const { createServe } = require('./serve.js');
@@ -31,7 +32,7 @@ function createHostBinding(native) {
   const reply = (request, carrier) => bound.reply(request, carrier);
   /** @param {import('../handle.js').Row} entry */
   const leaveLater = (entry) => surface.core.entries.leaveLater(entry);
-  const { answerWith, pack, packMoving, packThrown } = createPack(owned, reply, leaveLater);
+  const { answerWith, pack, packMoving, packResult, packThrown } = createPack(owned, reply, leaveLater);
   const { hooks, idOf, unpack } = createUnpack({
     native: bound,
     pack,
@@ -42,7 +43,7 @@ function createHostBinding(native) {
   const { delegateTo, local } = createLocal({ native: bound, surface: theSurface, unpack });
 
   const callers = new Callers(owned);
-  const serve = createServe({ owned, reply, pack, packThrown, answerWith, unpack });
+  const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, unpack });
   /** @param {number} request @param {any} carrier */
   const settle = (request, carrier) => {
     callers.settled(request, carrier);
@@ -76,6 +77,8 @@ function createHostBinding(native) {
       limitReading: arrivals.limit,
       signals: createSignals(bound),
       bind,
+      settled: (value) => (isThenable(value) ? adopt(value) : value),
+      discarded: (value) => discard(ORIGIN.MODULE_RESOLVER, value),
       owned: (slot) => owned.value(slot),
       isArrayBuffer: types.isArrayBuffer,
       now,

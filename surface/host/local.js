@@ -8,11 +8,13 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { invalid, refused, released } = require('../error.js');
+const { adopt, discard, discardWithin, notify, ORIGIN } = require('./host-calls.js');
 const { checkArgument, isPrimitive } = require('./pack.js');
 const { read, remove, write } = require('./reflect.js');
 const { checkShareable } = require('./shared.js');
 const { delegate } = require('./unpack.js');
 const { deserialize, serialize } = require('./wire/index.js');
+const { culpritOf } = require('./wire/refusal.js');
 
 /**
  * @param {object} host
@@ -48,7 +50,8 @@ function createLocal({ native, surface, unpack }) {
    * @param {number} bits
    */
   async function crossLater(promise, bits) {
-    return cross(await promise, bits);
+    const value = await adopt(promise);
+    return crossResult(value, bits, ORIGIN.REFERENCE);
   }
 
   /**
@@ -56,7 +59,28 @@ function createLocal({ native, surface, unpack }) {
    * @param {number} bits
    */
   async function crossNow(value, bits) {
-    return cross(value, bits);
+    return crossResult(value, bits, ORIGIN.REFERENCE);
+  }
+
+  /**
+   * What a function of this host has returned, or its promise resolved to. A promise that nobody can wait for is discarded.
+   * @param {unknown} value
+   * @param {number} bits
+   * @param {string} origin
+   */
+  function crossResult(value, bits, origin) {
+    let crossed;
+    try {
+      crossed = cross(value, bits);
+    } catch (error) {
+      discardWithin(origin, value);
+      discardWithin(origin, culpritOf(error));
+      throw error;
+    }
+    if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && types.isPromise(value)) {
+      discard(origin, value);
+    }
+    return crossed;
   }
 
   /**
@@ -156,10 +180,10 @@ function createLocal({ native, surface, unpack }) {
         return callLater(target, args);
       }
       if (mode === CALLBACK.IGNORED) {
-        callLater(target, args).catch(nothing);
+        queueMicrotask(() => notify(ORIGIN.CALLBACK, target, undefined, args));
         return undefined;
       }
-      return cross(Reflect.apply(target, undefined, args), TRANSFER.OR_COPY);
+      return crossResult(Reflect.apply(target, undefined, args), TRANSFER.OR_COPY, ORIGIN.CALLBACK);
     });
   }
 
@@ -169,7 +193,7 @@ function createLocal({ native, surface, unpack }) {
    */
   async function callLater(target, args) {
     await undefined;
-    return cross(Reflect.apply(target, undefined, args), TRANSFER.OR_COPY);
+    return crossResult(Reflect.apply(target, undefined, args), TRANSFER.OR_COPY, ORIGIN.CALLBACK);
   }
 
   /**
@@ -218,16 +242,23 @@ function createLocal({ native, surface, unpack }) {
   /** @type {import('../index.js').Local} */
   const local = {
     cross,
-    get: (target, key, bits) => cross(read(target, key, bits), bits),
+    get(target, key, bits) {
+      const value = read(target, key, bits);
+      return (bits & TRANSFER.ACCESSORS) === 0 ? cross(value, bits) : crossResult(value, bits, ORIGIN.REFERENCE);
+    },
     set: (target, key, value) => write(target, key, () => value),
     delete: remove,
-    apply(target, receiver, args, bits) {
+    apply(target, receiver, args, bits, discarded) {
       const callable = functionOf(target);
       if (typeof callable !== 'function') {
         throw invalid('Reference is not a function');
       }
       const list = args === undefined ? [] : Array.prototype.slice.call(args, FIRST_ARGUMENT);
-      return cross(Reflect.apply(callable, receiver, list), bits);
+      if (discarded) {
+        notify(ORIGIN.REFERENCE, callable, receiver, list);
+        return undefined;
+      }
+      return crossResult(Reflect.apply(callable, receiver, list), bits, ORIGIN.REFERENCE);
     },
   };
 
@@ -236,7 +267,5 @@ function createLocal({ native, surface, unpack }) {
 
 /** Where the arguments start in what the surface hands over. */
 const FIRST_ARGUMENT = 8;
-
-function nothing() {}
 
 module.exports = { createLocal };

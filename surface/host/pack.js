@@ -7,9 +7,11 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
+const { adopt, discard, discardWithin, ORIGIN } = require('./host-calls.js');
 const { take } = require('./moving.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
+const { culpritOf } = require('./wire/refusal.js');
 const { isDetached } = require('./wire/views.js');
 
 const NOT_AN_ERROR = faultOf({}, false);
@@ -238,7 +240,7 @@ function createPack(owned, reply, leaveLater) {
       return [TAG.PROMISE, 0, outcomeOf(value, bits)];
     }
     const request = --lastPromise;
-    answerWith(value, bits, request);
+    answerWith(value, bits, request, ORIGIN.REFERENCE);
     return [TAG.PROMISE, request];
   }
 
@@ -248,27 +250,55 @@ function createPack(owned, reply, leaveLater) {
    */
   function outcomeOf(value, bits) {
     try {
-      return pack(value, bits);
+      return packResult(value, bits, ORIGIN.REFERENCE);
     } catch (error) {
       return packThrown(error, bits);
     }
   }
 
   /**
-   * Sends what a promise settles to, once it has.
-   * @param {Promise<unknown>} promise
+   * Sends what a promise settles to, once it has. It never rejects.
+   * @param {PromiseLike<unknown>} promise
    * @param {number} bits
    * @param {number} request
+   * @param {string} origin of the promise
    * @param {(error: unknown) => unknown} [thrown] what is sent of an error
    */
-  async function answerWith(promise, bits, request, thrown) {
+  async function answerWith(promise, bits, request, origin, thrown) {
     let carrier;
     try {
-      carrier = pack(await promise, bits);
+      const value = await adopt(promise);
+      carrier = packResult(value, bits, origin);
     } catch (error) {
       carrier = packThrown(thrown === undefined ? error : thrown(error), bits);
     }
-    reply(request, carrier);
+    try {
+      reply(request, carrier);
+    } catch {
+      // The environment has ended, and with it whoever waits.
+    }
+  }
+
+  /**
+   * Packs what a function of this host has returned, or its promise resolved to. A promise is discarded unless the bits say that
+   * the receiver can wait for it, and so are promises inside of what cannot be packed.
+   * @param {unknown} value
+   * @param {number} bits
+   * @param {string} origin of the function
+   */
+  function packResult(value, bits, origin) {
+    let carrier;
+    try {
+      carrier = pack(value, bits);
+    } catch (error) {
+      discardWithin(origin, value);
+      discardWithin(origin, culpritOf(error));
+      throw error;
+    }
+    if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && types.isPromise(value)) {
+      discard(origin, value);
+    }
+    return carrier;
   }
 
   /**
@@ -285,7 +315,7 @@ function createPack(owned, reply, leaveLater) {
   const showing = alone({ carrierOf: packHandle, shared, maxBytes: MOST_BYTES });
   const hooks = alone({ ...showing, stack: hidePaths });
 
-  return { answerWith, pack, packMoving, packThrown };
+  return { answerWith, pack, packMoving, packResult, packThrown };
 }
 
 module.exports = { checkArgument, createPack, isPrimitive };

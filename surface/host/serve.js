@@ -6,6 +6,7 @@ const { types } = require('node:util');
 const { kindOf, recordOf } = require('../handle.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CODE, coded, invalid } = require('../error.js');
+const { isThenable, notify, ORIGIN } = require('./host-calls.js');
 const { read, remove, write } = require('./reflect.js');
 
 /**
@@ -13,23 +14,25 @@ const { read, remove, write } = require('./reflect.js');
  * @param {import('./owned.js').Table} host.owned
  * @param {(request: number, carrier: any) => void} host.reply
  * @param {(value: unknown, bits: number) => any} host.pack
+ * @param {(value: unknown, bits: number, origin: string) => any} host.packResult
  * @param {(thrown: unknown, bits: number) => any} host.packThrown
- * @param {(promise: Promise<unknown>, bits: number, request: number, thrown?: (error: unknown) => unknown) => Promise<void>} host.answerWith
+ * @param {(promise: PromiseLike<unknown>, bits: number, request: number, origin: string, thrown?: (error: unknown) => unknown) => Promise<void>} host.answerWith
  * @param {(carrier: any) => any} host.unpack
  */
-function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
+function createServe({ owned, reply, pack, packResult, packThrown, answerWith, unpack }) {
   /**
    * @param {number} request
-   * @param {number} asked an operation, with OP.SHOWS_STACKS or without
+   * @param {number} asked an operation, with OP.SHOWS_STACKS and OP.DISCARDED or without
    * @param {number} slot
    * @param {any[]} args
    * @returns {any} the answer's carrier; undefined when `reply` is called with it, now or later
    */
   function serve(request, asked, slot, ...args) {
     const shows = asked & OP.SHOWS_STACKS;
-    const op = asked - shows;
+    const discarded = (asked & OP.DISCARDED) !== 0;
+    const op = asked & ~(OP.SHOWS_STACKS | OP.DISCARDED);
     try {
-      const carrier = answer(request, op, slot, args, shows);
+      const carrier = answer(request, op, slot, args, shows, discarded);
       if (carrier === LATER) {
         return undefined;
       }
@@ -48,29 +51,37 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
    * @param {number} slot
    * @param {any[]} args
    * @param {number} shows OP.SHOWS_STACKS or 0
+   * @param {boolean} discarded nobody receives the answer
    */
-  function answer(request, op, slot, args, shows) {
+  function answer(request, op, slot, args, shows, discarded) {
     switch (op) {
       case OP.CALL:
-        return call(request, slot, args, false, shows);
+        return call(request, slot, args, false, shows, discarded);
       case OP.CALL_AWAITED:
-        return call(request, slot, args, true, shows);
+        return call(request, slot, args, true, shows, discarded);
       case OP.REF_APPLY: {
-        const bits = (args[0] & ~OP.SHOWS_STACKS) | shows;
-        return pack(applyTo(slot, args), bits);
+        const { target, receiver, list } = application(slot, args);
+        if (discarded) {
+          notify(ORIGIN.REFERENCE, target, receiver, list);
+          return undefined;
+        }
+        return packResult(Reflect.apply(target, receiver, list), (args[0] & ~OP.SHOWS_STACKS) | shows, ORIGIN.REFERENCE);
       }
       case OP.REF_APPLY_SYNC_PROMISE:
         return applyAndWait(request, slot, args, shows);
       case OP.REF_GET: {
         const bits = (args[1] & ~OP.SHOWS_STACKS) | (owned.note(slot) & TRANSFER.UNSAFE_INHERIT) | shows;
-        return pack(read(owned.value(slot), args[0], bits), bits);
+        const value = read(owned.value(slot), args[0], bits);
+        // A getter is a call. What a data property holds is the host's own.
+        return (bits & TRANSFER.ACCESSORS) === 0 ? pack(value, bits) : packResult(value, bits, ORIGIN.REFERENCE);
       }
       case OP.REF_SET:
         return write(owned.value(slot), args[0], () => receive(args[1]));
       case OP.REF_DELETE:
         return remove(owned.value(slot), args[0]);
       case OP.REF_COPY:
-        return pack(owned.value(slot), TRANSFER.COPY | shows);
+        // Getters are called.
+        return packResult(owned.value(slot), TRANSFER.COPY | shows, ORIGIN.REFERENCE);
       case OP.REF_RELEASE:
         owned.disown(slot);
         return LATER;
@@ -100,40 +111,38 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
    * @param {any[]} args
    * @param {boolean} awaited whether the caller waits for the promise that the function returns
    * @param {number} shows
+   * @param {boolean} discarded
    */
-  function call(request, slot, args, awaited, shows) {
+  function call(request, slot, args, awaited, shows, discarded) {
     const target = /** @type {Function} */ (owned.value(slot));
     const mode = owned.note(slot);
     for (let index = 0; index < args.length; index += 1) {
       args[index] = receive(args[index]);
     }
-    const result = Reflect.apply(target, undefined, args);
-    if (types.isPromise(result) && (awaited || answeringLater.has(target))) {
-      answerWith(result, TRANSFER.OR_COPY | shows, request, errorFor);
-      return LATER;
-    }
-    if (mode === CALLBACK.IGNORED) {
+    if (discarded || mode === CALLBACK.IGNORED) {
+      notify(ORIGIN.CALLBACK, target, undefined, args);
       return undefined;
     }
-    if (types.isPromise(result)) {
-      // It cannot be cloned, and may be that of another guest's callback: nobody will see it reject.
-      result.catch(() => {});
+    const result = Reflect.apply(target, undefined, args);
+    if (awaited ? isThenable(result) : types.isPromise(result) && answeringLater.has(target)) {
+      answerWith(result, TRANSFER.OR_COPY | shows, request, ORIGIN.CALLBACK, errorFor);
+      return LATER;
     }
-    return pack(result, TRANSFER.OR_COPY | shows);
+    return packResult(result, TRANSFER.OR_COPY | shows, ORIGIN.CALLBACK);
   }
 
   /**
    * @param {number} slot
    * @param {any[]} args bits, timeout, deadline, receiver, arguments
+   * @returns {{ target: Function, receiver: unknown, list: unknown[] }}
    */
-  function applyTo(slot, args) {
+  function application(slot, args) {
     const value = owned.value(slot);
     const target = kindOf(value) === KIND.CALLBACK ? recordOf(value, KIND.CALLBACK).target : value;
     if (typeof target !== 'function') {
       throw invalid('Reference is not a function');
     }
-    const receiver = receive(args[3]);
-    return Reflect.apply(target, receiver, args.slice(4).map(receive));
+    return { target, receiver: receive(args[3]), list: args.slice(4).map(receive) };
   }
 
   /**
@@ -145,11 +154,12 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
    * @param {number} shows
    */
   function applyAndWait(request, slot, args, shows) {
-    const result = applyTo(slot, args);
+    const { target, receiver, list } = application(slot, args);
+    const result = Reflect.apply(target, receiver, list);
     if (!types.isPromise(result)) {
-      return pack(result, TRANSFER.OR_REFERENCE | shows);
+      return packResult(result, TRANSFER.OR_REFERENCE | shows, ORIGIN.REFERENCE);
     }
-    answerWith(result, TRANSFER.OR_THROW | shows, request);
+    answerWith(result, TRANSFER.OR_THROW | shows, request, ORIGIN.REFERENCE);
     return LATER;
   }
 
@@ -160,7 +170,17 @@ function createServe({ owned, reply, pack, packThrown, answerWith, unpack }) {
  * What a guest of a sandbox sees of what was thrown: always an error.
  * @param {unknown} thrown
  */
-const errorFor = (thrown) => (typeof thrown === 'object' && thrown !== null ? thrown : new Error(String(thrown)));
+function errorFor(thrown) {
+  if (typeof thrown === 'object' && thrown !== null) {
+    return thrown;
+  }
+  try {
+    return new Error(String(thrown));
+  } catch {
+    // A function whose own `toString` throws.
+    return new Error('A value without a string form was thrown');
+  }
+}
 
 /** @type {WeakSet<Function>} */
 const answeringLater = new WeakSet();

@@ -4,6 +4,7 @@
 
 const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
+const { discard, notify, ORIGIN, report } = require('./host-calls.js');
 
 /** @type {any} */
 const ONCE = alone({ once: true });
@@ -21,17 +22,22 @@ class Followers {
     this.listener = () => {
       followed.delete(signal);
       for (const abort of this.aborts) {
-        abort();
+        try {
+          abort();
+        } catch (error) {
+          // The others are aborted all the same.
+          report(ORIGIN.SIGNAL, error);
+        }
       }
     };
-    signal.addEventListener('abort', this.listener, ONCE);
+    discard(ORIGIN.SIGNAL, signal.addEventListener('abort', this.listener, ONCE));
   }
 
   /** @param {() => void} abort */
   leave(abort) {
     if (this.aborts.delete(abort) && this.aborts.size === 0 && followed.get(this.signal) === this) {
       followed.delete(this.signal);
-      this.signal.removeEventListener('abort', this.listener);
+      notify(ORIGIN.SIGNAL, () => this.signal.removeEventListener('abort', this.listener), undefined, []);
     }
   }
 }
@@ -40,8 +46,14 @@ class Followers {
 const followed = new WeakMap();
 
 /** @param {any} value */
-const isSignal = (value) => typeof value === 'object' && typeof value.aborted === 'boolean'
-  && typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function';
+function isSignal(value) {
+  try {
+    return typeof value === 'object' && typeof value.aborted === 'boolean'
+      && typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function';
+  } catch {
+    return false;
+  }
+}
 
 /** @param {any} signal */
 function reason(signal) {
@@ -73,6 +85,82 @@ function follow(signal, abort) {
   return () => all.leave(abort);
 }
 
+/** A signal of the host's whose getters do not throw, and which has one reason. */
+class GuardedSignal {
+  #signal;
+  /** @type {{ reason: unknown } | undefined} */ #ended;
+
+  /** @param {any} signal */
+  constructor(signal) {
+    this.#signal = signal;
+  }
+
+  get aborted() {
+    try {
+      return this.#ended !== undefined || this.#signal.aborted === true;
+    } catch (error) {
+      this.#ended = { reason: error };
+      return true;
+    }
+  }
+
+  get reason() {
+    if (!this.aborted) {
+      return undefined;
+    }
+    this.#ended ??= { reason: reason(this.#signal) };
+    return this.#ended.reason;
+  }
+
+  /**
+   * A signal that cannot be listened to counts as aborted.
+   * @param {string} type
+   * @param {() => void} listener
+   * @param {object} options
+   * @returns {unknown} what the signal's method returns
+   */
+  addEventListener(type, listener, options) {
+    try {
+      return this.#signal.addEventListener(type, listener, options);
+    } catch (error) {
+      this.#ended ??= { reason: error };
+      return undefined;
+    }
+  }
+
+  /**
+   * @param {string} type
+   * @param {() => void} listener
+   * @returns {unknown}
+   */
+  removeEventListener(type, listener) {
+    return this.#signal.removeEventListener(type, listener);
+  }
+
+  /**
+   * @param {() => void} abort called when the signal is aborted, at once if it is already
+   * @returns {() => void} ends the following
+   */
+  follow(abort) {
+    return follow(this, abort);
+  }
+}
+
+/** @type {WeakMap<object, GuardedSignal>} */
+const guarded = new WeakMap();
+
+/**
+ * @param {any} signal
+ * @returns {GuardedSignal} always the same for a signal
+ */
+function guard(signal) {
+  const found = guarded.get(signal) ?? new GuardedSignal(signal);
+  guarded.set(signal, found);
+  return found;
+}
+
+/** @typedef {GuardedSignal} Signal */
+
 /**
  * @param {any} native
  * @returns {import('../index.js').Signals}
@@ -85,4 +173,4 @@ const createSignals = (native) => Object.freeze({
   abort: (request) => native.abort(request),
 });
 
-module.exports = { createSignals, isSignal };
+module.exports = { createSignals, guard, isSignal };

@@ -89,11 +89,13 @@ function createApart(core, environment, launcher) {
     const running = new Running(environment, number);
     const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isTerminated ? disposed() : undefined) });
     let aborted = false;
-    const unfollow = signal === undefined ? undefined : binding.signals?.follow(signal, () => {
-      aborted = true;
-      running.terminate();
-    });
+    /** @type {(() => void) | undefined} */
+    let unfollow;
     try {
+      unfollow = signal?.follow(() => {
+        aborted = true;
+        running.terminate();
+      });
       onStart(running);
       const [ok, value, failure, name, stack, cpu, wall, heapPeak, hostCalls, lost, by, ...logs] = await call.promise;
       const usage = { cpuMs: cpu / 1e6, wallMs: wall / 1e6, heapPeak, hostCalls };

@@ -30,7 +30,7 @@ const WEB_SHIFT = 8;
  * @property {unknown[]} tools namespace, method and Callback of each
  * @property {number} warm isolates that are to be ready for the executions that come next
  * @property {object | undefined} snapshot an ExternalCopy
- * @property {any} signal from `readSignal`
+ * @property {import('../signals.js').Signal | undefined} signal from `readSignal`
  * @property {(running: Execution) => void} [onStart]
  */
 
@@ -119,7 +119,7 @@ async function follow(outcomes, outcome) {
   }
 }
 
-/** @param {any} signal */
+/** @param {{ reason: unknown }} signal */
 function abortedBy({ reason }) {
   return { value: `Execution was aborted: ${textOf(reason)}`, code: CODE.ABORTED };
 }
@@ -133,7 +133,7 @@ function textOf(value) {
   try {
     return value instanceof Error ? String(value.message) : String(value);
   } catch {
-    return 'for a reason that cannot be told';
+    return 'a value without a string form';
   }
 }
 
@@ -143,7 +143,7 @@ function textOf(value) {
  */
 function refusedBy(error) {
   if (!(error instanceof Error)) {
-    return { value: String(error) };
+    return { value: textOf(error) };
   }
   const { message, name } = error;
   const code = own(error, 'code');
@@ -179,18 +179,20 @@ function createExecute(core, environment) {
     const running = new Running(core, id);
     const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isDisposed ? disposed() : undefined) });
     let aborted = false;
-    const unfollow = spec.signal === undefined ? undefined : binding.signals?.follow(spec.signal, () => {
-      aborted = true;
-      running.dispose();
-    });
+    /** @type {(() => void) | undefined} */
+    let unfollow;
     try {
+      unfollow = spec.signal?.follow(() => {
+        aborted = true;
+        running.dispose();
+      });
       spec.onStart?.(running);
       const [ok, value, code, name, stack, cpu, wall, heapPeak, hostCalls, lost, ...logs] = await call.promise;
       const usage = { cpuMs: cpu / 1e6, wallMs: wall / 1e6, heapPeak, hostCalls };
       const outcome = value instanceof Unreadable
         ? { ok: false, ...refusedBy(value.error), logs, lost, usage }
         : { ok, value, code, name, stack, logs, lost, usage };
-      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(spec.signal) } : outcome;
+      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../signals.js').Signal} */ (spec.signal)) } : outcome;
     } finally {
       unfollow?.();
       unlimit?.();

@@ -8,6 +8,7 @@ const { normalizeUrls } = require('./url-gate.js');
 const { METHODS: CACHE_METHODS, readArguments } = require('./storage.js');
 const { SandboxViolationError } = require('./plugin-errors.js');
 const { invalid } = require('../../error.js');
+const { adopt, discard, discardWithin, isThenable, ORIGIN } = require('../host-calls.js');
 const { member } = require('./options.js');
 const { ANSWER } = require('./guest-context.js');
 const { bearable } = require('./plugin-log.js');
@@ -212,13 +213,21 @@ class Gate {
     if (typeof result === 'function') {
       return [ANSWER.FUNCTION, this.#addFunction(result, path, check)];
     }
-    if (typeof result?.then !== 'function') {
+    if (!isThenable(result)) {
       return [ANSWER.VALUE, result === receiver ? undefined : result];
     }
     if (this.#promises.size >= MOST_PROMISED) {
+      discard(ORIGIN.CONTEXT, result);
       throw new RangeError('Too many calls are waiting for an answer');
     }
-    const promise = Promise.resolve(result).then((value) => (value === receiver || typeof value === 'function' ? undefined : value));
+    const promise = adopt(result).then((value) => {
+      if (value === receiver || typeof value === 'function') {
+        return undefined;
+      }
+      // The plugin asks for it later, or never.
+      discardWithin(ORIGIN.CONTEXT, value);
+      return value;
+    });
     // The plugin may have been stopped before it asks.
     promise.catch(() => {});
     this.#lastPromise += 1;
@@ -266,7 +275,7 @@ class Gate {
       if (typeof target === 'function') {
         this.#add(['logger', level], logger, (args) => {
           if (this.#permissions.log.admits()) {
-            Reflect.apply(target, logger, bearable(args));
+            discard(ORIGIN.LOGGER, Reflect.apply(target, logger, bearable(args)));
           }
         });
       }
@@ -311,7 +320,11 @@ class Gate {
       emit: (event, rest, method) => bus.emit(permissions.checkEvent(event, method), ...rest),
       emitAsync: (event, rest, method) => bus.emitAsync(permissions.checkEvent(event, method), ...rest),
       listenerCount: (event, _rest, method) => bus.listenerCount(permissions.checkEvent(event, method)),
-      eventNames: () => [...bus.eventNames()].filter((name) => permissions.plugin.hooks.has(name)),
+      eventNames() {
+        const names = bus.eventNames();
+        discard(ORIGIN.EVENT_BUS, names);
+        return [...names].filter((name) => permissions.plugin.hooks.has(name));
+      },
       // Its own: the host's and other plugins' stay.
       removeAllListeners: (event, _rest, method) =>
         listeners.removeAll(event === undefined ? undefined : permissions.checkEvent(event, method)),
@@ -402,7 +415,7 @@ class Gate {
  * Any kind of promise as one of the language's.
  * @param {any} result
  */
-const settled = (result) => (typeof result?.then === 'function' ? Promise.resolve(result) : result);
+const settled = (result) => (isThenable(result) ? adopt(result) : result);
 
 /**
  * Asks a cache whether it has something: `isThere` of it is false where it says no, in whatever way.

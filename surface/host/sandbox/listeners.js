@@ -2,6 +2,7 @@
 // A plugin's listeners on its host's event bus. The host's bus holds functions of this file; the plugin's own are known by
 // number and are called inside.
 
+const { adopt, discard, isThenable, ORIGIN, report } = require('../host-calls.js');
 const { member } = require('./options.js');
 
 /** Listeners of one plugin at a time. */
@@ -19,7 +20,7 @@ class Listeners {
   #deliver;
   isClosed = false;
 
-  /** @param {(id: number, event: string, args: unknown[]) => Promise<void>} deliver never rejects */
+  /** @param {(id: number, event: string, args: unknown[], bus: unknown, listener: object) => Promise<void>} deliver never rejects */
   constructor(deliver) {
     this.#deliver = deliver;
   }
@@ -45,7 +46,7 @@ class Listeners {
       if (once ? !this.#all.delete(id) : !this.#all.has(id)) {
         return undefined;
       }
-      return this.#deliver(id, event, args);
+      return this.#deliver(id, event, args, bus, hear);
     };
     const isNative = once && typeof member(bus, 'once') === 'function';
     this.#all.set(id, { bus, event, hear: once && !isNative ? this.#leaving(id, hear) : hear });
@@ -111,19 +112,18 @@ function leave({ bus, event, hear }) {
   try {
     const name = ['off', 'removeListener'].find((each) => typeof member(bus, each) === 'function');
     settle(name === undefined ? undefined : bus[name](event, hear));
-  } catch {
-    // The bus is the host's. What it still calls finds no listener here.
+  } catch (error) {
+    // What the bus still calls finds no listener here.
+    report(ORIGIN.EVENT_BUS, error);
   }
 }
 
 /**
- * A bus may be asynchronous; nobody waits for that.
+ * A bus may be asynchronous. Nobody waits for that.
  * @param {any} result
  */
 function settle(result) {
-  if (typeof result?.then === 'function') {
-    result.then(undefined, () => {});
-  }
+  discard(ORIGIN.EVENT_BUS, isThenable(result) ? adopt(result) : result);
 }
 
 /** @typedef {Listeners} PluginListeners */

@@ -6,7 +6,8 @@ const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
 const { LEAST_MEMORY } = require('../../options.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
-const { isSignal } = require('../signals.js');
+const { notify, ORIGIN } = require('../host-calls.js');
+const { guard, isSignal } = require('../signals.js');
 
 const MOST = Number.MAX_SAFE_INTEGER;
 
@@ -114,7 +115,7 @@ function readNumber(options, name, fallback, least) {
 function readConsole(options, fallback) {
   const { onLog, ...limits } = readLogging(options, fallback);
   /** @type {(level: string, message: string) => void} */
-  const target = (level, message) => onLog?.({ level, message });
+  const target = (level, message) => { onLog?.({ level, message }); };
   return { ...limits, listener: onLog && stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.IGNORED)) };
 }
 
@@ -133,16 +134,17 @@ function readConsole(options, fallback) {
 function readLogging(options, fallback) {
   const entries = Math.trunc(readNumber(options, 'maxLogEntries', fallback.entries, 0));
   const length = Math.trunc(readNumber(options, 'maxLogLength', fallback.length, 1));
-  return { entries, length, onLog: readListener(options, 'onLog') };
+  return { entries, length, onLog: readListener(options, 'onLog', ORIGIN.ON_LOG) };
 }
 
 /**
- * A function of the host's that hears of something; what its promise rejects with is nobody's concern.
+ * A function of the host's that is called when something happens. It never throws; its failures are reported.
  * @param {Record<string, any>} options
  * @param {string} name
+ * @param {string} origin one of ORIGIN
  * @returns {((entry: any) => void) | undefined}
  */
-function readListener(options, name) {
+function readListener(options, name, origin) {
   const listener = own(options, name);
   if (listener === undefined || listener === null) {
     return undefined;
@@ -150,19 +152,13 @@ function readListener(options, name) {
   if (typeof listener !== 'function') {
     throw wrong(name, 'a function');
   }
-  return (entry) => {
-    /** @type {unknown} */
-    const heard = listener(entry);
-    if (heard instanceof Promise) {
-      heard.catch(() => {});
-    }
-  };
+  return (entry) => notify(origin, listener, undefined, [entry]);
 }
 
 /**
  * What may abort an execution.
  * @param {Record<string, any>} options of the execution
- * @returns {any} undefined where there is none
+ * @returns {import('../signals.js').Signal | undefined} undefined where there is none
  */
 function readSignal(options) {
   const signal = own(options, 'signal');
@@ -172,7 +168,7 @@ function readSignal(options) {
   if (!isSignal(signal)) {
     throw wrong('signal', 'an AbortSignal');
   }
-  return signal;
+  return guard(signal);
 }
 
 /** Bytes of JSON that a result may take by default: as much as the guest's memory, and at least 64 MB. */

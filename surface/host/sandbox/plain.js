@@ -1,15 +1,23 @@
 'use strict';
 // Values of the host as data.
 
+const { discard, discardWithin } = require('../host-calls.js');
+
 /**
  * A value as data: what cannot be cloned loses what JSON has no form for.
  * @param {unknown} value
+ * @param {string} origin of the value, for promises in it
  */
-function plain(value) {
+function plain(value, origin) {
   try {
     return structuredClone(value);
   } catch {
-    const json = JSON.stringify(value);
+    discardWithin(origin, value);
+    const json = JSON.stringify(value, (_, each) => {
+      // Of a getter or `toJSON`.
+      discard(origin, each);
+      return each;
+    });
     return json === undefined ? undefined : JSON.parse(json);
   }
 }

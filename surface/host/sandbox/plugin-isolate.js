@@ -6,10 +6,12 @@ const { CallbackRecord } = require('../../callback.js');
 const timers = require('node:timers');
 const { recordOf, stamp } = require('../../handle.js');
 const { named } = require('../../heap.js');
+const { ORIGIN } = require('../host-calls.js');
 const { answerLater } = require('../serve.js');
 const { Actors } = require('./actors.js');
 const { Budget } = require('./budget.js');
 const { BOOTSTRAP, ENTER } = require('./guest-context.js');
+const { createEventCopies, inSlices } = require('./event-copies.js');
 const { Gate } = require('./gate.js');
 const { Listeners } = require('./listeners.js');
 const { plain } = require('./plain.js');
@@ -29,7 +31,9 @@ const PATIENCE = 50;
 /** Contexts that nobody needs for certain. */
 const MOST_IDLE = 256;
 /** Events that wait for a plugin. */
-const MOST_EVENTS = 1_000;
+const MAX_EVENTS = 1_000;
+/** Bytes of their arguments. One event may take more. */
+const MAX_EVENT_BYTES = 64 * 2 ** 20;
 const LEVELS = Object.freeze(['log', 'info', 'debug', 'warn', 'error']);
 
 /** @typedef {import('./plugin-log.js').Level} Level */
@@ -64,6 +68,12 @@ class PluginIsolate {
   #gates = new Recent(MOST_IDLE);
   #actors;
   #events = 0;
+  /** the arguments of events that wait, with the number of deliveries of each @type {Map<import('./event-copies.js').Copy, number>} */
+  #copies = new Map();
+  #eventBytes = 0;
+  /** settles when the events up to now have been sent, where some wait for a slice @type {Promise<void> | undefined} */
+  #sending = undefined;
+  #copyFor;
   #executions = 0;
   #underWay = 0;
   /** entries of the plugin's console that may be passed on */ #entries = 0;
@@ -96,7 +106,8 @@ class PluginIsolate {
     this.#failed = failed;
     this.#isolate = equipment.take(this.#plugin.memoryLimit);
     this.#budget = new Budget(this.#isolate, this.#plugin.cpuLimit, () => this.#exhausted());
-    this.#listeners = new Listeners((id, event, args) => this.#deliver(id, event, args));
+    this.#copyFor = createEventCopies(core);
+    this.#listeners = new Listeners((id, event, args, bus, listener) => this.#deliver(id, event, args, bus, listener));
   }
 
   get isDisposed() {
@@ -200,13 +211,17 @@ class PluginIsolate {
       gate: this.#gates.add(gate),
       pluginId: this.#plugin.id,
       paths: gate.paths,
-      config: plain(member(context, 'config') ?? {}),
+      config: plain(member(context, 'config') ?? {}, ORIGIN.CONTEXT),
       allowedDomains: [...this.#plugin.domains],
     };
     const timeout = this.#plugin.cpuLimit;
     const until = performance.now() + deadline;
     this.#begin(deadline);
     try {
+      if (this.#sending !== undefined) {
+        // Events that were emitted before come first.
+        await this.#sending;
+      }
       const name = reading.modules && await this.#equipment.moduleOf(this.#context, reading, execution.file);
       const [text, file] = name === undefined ? [reading.body.text, execution.file] : [runnerOf(name), '<plugin>'];
       const value = await this.#equipment.enact(this.#context, this.#enter, [ENTER.BEGIN, data], { text, file }, { timeout, deadline, signal });
@@ -237,9 +252,22 @@ class PluginIsolate {
    * @param {number} id
    * @param {string} event
    * @param {unknown[]} args
+   * @param {unknown} bus
+   * @param {object} listener
    */
-  async #deliver(id, event, args) {
-    if (this.#events >= MOST_EVENTS) {
+  async #deliver(id, event, args, bus, listener) {
+    if (this.#events >= MAX_EVENTS || this.#eventBytes >= MAX_EVENT_BYTES) {
+      this.#log.ofPlugin('warn', 'Plugin event dropped', { event });
+      return;
+    }
+    let copy;
+    try {
+      copy = this.#copyFor(bus, event, args, listener);
+    } catch (error) {
+      this.#handlerFailed(event, error);
+      return;
+    }
+    if (copy !== undefined && !this.#hold(copy)) {
       this.#log.ofPlugin('warn', 'Plugin event dropped', { event });
       return;
     }
@@ -248,18 +276,68 @@ class PluginIsolate {
     this.#events += 1;
     this.#begin(this.deadline);
     try {
-      await this.#enter.apply(undefined, [ENTER.FIRE, id, args, actor.number],
-        bare({ arguments: bare({ copy: true }), result: bare({ copy: true, promise: true }), timeout: this.#plugin.cpuLimit, deadline: this.deadline }));
+      await this.#fire(id, copy === undefined ? args : copy.take(), actor.number);
     } catch (error) {
-      if (this.#listeners.isClosed) {
-        return;
-      }
-      const { message } = this.#failed(error);
-      this.#log.ofPlugin('error', 'Plugin event handler failed', { event, reason: message }, error);
+      this.#handlerFailed(event, error);
     } finally {
       this.#budget.finish();
       actor.underWay -= 1;
       this.#events -= 1;
+      if (copy !== undefined) {
+        this.#letGo(copy);
+      }
+    }
+  }
+
+  /**
+   * @param {number} id
+   * @param {unknown} args
+   * @param {number} actor
+   * @returns {Promise<unknown>}
+   */
+  #fire(id, args, actor) {
+    const fire = async () => this.#enter.apply(undefined, [ENTER.FIRE, id, args, actor],
+      bare({ arguments: bare({ copy: true }), result: bare({ copy: true, promise: true }), timeout: this.#plugin.cpuLimit, deadline: this.deadline }));
+    return new Promise((resolve) => {
+      this.#sending = inSlices(this.#core.binding, () => resolve(fire())) ?? this.#sending;
+    });
+  }
+
+  /**
+   * Counts a delivery of an event's arguments. Deliveries of the same arguments share their bytes.
+   * @param {import('./event-copies.js').Copy} copy
+   * @returns {boolean} false where too many bytes wait already
+   */
+  #hold(copy) {
+    const deliveries = this.#copies.get(copy) ?? 0;
+    if (deliveries === 0) {
+      if (this.#eventBytes > 0 && this.#eventBytes + copy.bytes > MAX_EVENT_BYTES) {
+        return false;
+      }
+      this.#eventBytes += copy.bytes;
+    }
+    this.#copies.set(copy, deliveries + 1);
+    return true;
+  }
+
+  /** @param {import('./event-copies.js').Copy} copy */
+  #letGo(copy) {
+    const deliveries = /** @type {number} */ (this.#copies.get(copy)) - 1;
+    if (deliveries > 0) {
+      this.#copies.set(copy, deliveries);
+    } else {
+      this.#copies.delete(copy);
+      this.#eventBytes -= copy.bytes;
+    }
+  }
+
+  /**
+   * @param {string} event
+   * @param {unknown} error
+   */
+  #handlerFailed(event, error) {
+    if (!this.#listeners.isClosed) {
+      this.#log.ofPlugin('error', 'Plugin event handler failed', { event, reason: this.#failed(error).message }, error);
     }
   }
 

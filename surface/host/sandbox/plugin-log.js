@@ -3,6 +3,7 @@
 
 const { Buffer } = require('node:buffer');
 const { CODE } = require('../../error.js');
+const { notify, ORIGIN } = require('../host-calls.js');
 const { Work } = require('../work.js');
 const { member } = require('./options.js');
 const { sizeOf } = require('./size.js');
@@ -43,13 +44,12 @@ class Log {
    * @param {unknown[]} rest
    */
   say(level, message, ...rest) {
-    try {
+    notify(ORIGIN.LOGGER, () => {
       if (typeof member(this.#logger, level) === 'function') {
-        this.#logger[level](message, ...rest);
+        return this.#logger[level](message, ...rest);
       }
-    } catch {
-      // It is the host's, and says nothing about the sandbox.
-    }
+      return undefined;
+    }, undefined, []);
   }
 
   /** A plugin begins: it may say something again. */

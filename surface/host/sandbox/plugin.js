@@ -5,6 +5,7 @@
 const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
+const { discard, ORIGIN } = require('../host-calls.js');
 const { Permissions } = require('./gate.js');
 const { MOST_TIME, readManifest } = require('./manifest.js');
 const { checkOptions, member, own, readBoolean, readListener, readNumber, readSignal, SIGNAL, wrong } = require('./options.js');
@@ -51,18 +52,6 @@ const codeOf = (error) => (error instanceof Error ? own(error, 'code') : undefin
 const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
 
 /**
- * @param {((usage: import('./execution.js').Usage) => void) | undefined} listener the host's: what it fails with changes nothing
- * @param {import('./execution.js').Usage} usage
- */
-function tell(listener, usage) {
-  try {
-    listener?.(usage);
-  } catch {
-    // It says nothing about the plugin.
-  }
-}
-
-/**
  * @param {import('../../index.js').Core} core
  * @param {() => import('./plugin-isolate.js').Classes} classes
  * @param {(options: unknown) => import('./equipment.js').Equipment} readEquipment
@@ -83,7 +72,9 @@ function createPluginSandbox(core, classes, readEquipment) {
       if (logger !== undefined && logger !== null && typeof logger !== 'object' && typeof logger !== 'function') {
         throw wrong('logger', 'an object');
       }
-      this.#log = new Log(typeof member(logger, 'child') === 'function' ? logger.child({ component: 'IsolatedVmSandbox' }) : logger);
+      const child = typeof member(logger, 'child') === 'function' ? logger.child({ component: 'IsolatedVmSandbox' }) : logger;
+      discard(ORIGIN.LOGGER, child);
+      this.#log = new Log(child);
       this.#equipment = readEquipment(options);
     }
 
@@ -162,7 +153,7 @@ function createPluginSandbox(core, classes, readEquipment) {
       if (deadline > MOST_TIME) {
         throw wrong('deadline', `at most ${MOST_TIME}`);
       }
-      const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage') };
+      const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', ORIGIN.ON_USAGE) };
       this.#checkMemory(entry);
       const start = performance.now();
       const value = readBoolean(settings, 'fresh')
@@ -204,13 +195,13 @@ function createPluginSandbox(core, classes, readEquipment) {
       try {
         return await running.execute(execution, code, context, ending);
       } catch (error) {
-        if (ending.signal?.aborted === true && error === ending.signal.reason) {
+        if (ending.signal?.aborted === true && Object.is(error, ending.signal.reason)) {
           throw error;
         }
         throw this.#located(execution, this.#failed(entry, running, error, ending.deadline), error);
       } finally {
         await running.measure();
-        tell(ending.onUsage, execution.usage);
+        ending.onUsage?.(execution.usage);
         if (running === entry.own) {
           entry.told = undefined;
           this.#warnOfMemory(entry);

@@ -4,6 +4,7 @@
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
+const { adopt, isThenable, ORIGIN } = require('../host-calls.js');
 const { member, wrong } = require('./options.js');
 const { plain } = require('./plain.js');
 
@@ -33,7 +34,9 @@ function toolCallback(toolExecutor, name, count, read) {
   /** @param {any} params */
   const target = async (params) => {
     count();
-    return plain(await toolExecutor(name, read === undefined ? params : await read(params)));
+    /** @type {unknown} */
+    const result = toolExecutor(name, read === undefined ? params : await read(params));
+    return plain(isThenable(result) ? await adopt(result) : result, ORIGIN.TOOL);
   };
   return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
 }

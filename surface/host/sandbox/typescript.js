@@ -5,6 +5,7 @@
 const { readFileSync } = require('node:fs');
 const { performance } = require('node:perf_hooks');
 const timers = require('node:timers');
+const { CODE } = require('../../error.js');
 const { FILE } = require('./failure.js');
 const { bare, own } = require('./options.js');
 
@@ -157,6 +158,10 @@ function createStripper(make, keep = KEEP) {
         return refused(message, { name: 'SyntaxError', stack });
       });
     } catch (error) {
+      if (signal?.aborted) {
+        // The error is the signal's reason, which may be any value. Callers look at the signal.
+        return bodies.map(() => refused('Execution was aborted', { code: CODE.ABORTED }));
+      }
       const { code, message } = /** @type {any} */ (error);
       return bodies.map(() => refused(`Types cannot be taken off: ${message}`, { code }));
     }

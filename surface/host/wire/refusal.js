@@ -57,8 +57,21 @@ function describe(value) {
   return `[object ${typeof tag === 'string' ? slice(tag, 0, 1000) : isArray(object) ? 'Array' : 'Object'}]`;
 }
 
+/** What could not be cloned, by the error that says so. @type {WeakMap<object, unknown>} */
+const culprits = new WeakMap();
+
 /** @param {unknown} value */
-const uncloneable = (value) => refused(`${describe(value)} could not be cloned.`);
+function uncloneable(value) {
+  const error = refused(`${describe(value)} could not be cloned.`);
+  culprits.set(error, value);
+  return error;
+}
+
+/**
+ * @param {any} error
+ * @returns {unknown} the value that could not be cloned, if the error is about one: a getter may have made it
+ */
+const culpritOf = (error) => culprits.get(error);
 
 const detached = () => refused('An ArrayBuffer is detached and could not be cloned.');
 
@@ -96,4 +109,4 @@ function malformed(reason) {
 /** @param {any} error */
 const isMalformation = (error) => malformations.has(error);
 
-module.exports = { detached, isMalformation, malformed, tooDeep, tooHeavy, tooLarge, uncloneable, unreadable };
+module.exports = { culpritOf, detached, isMalformation, malformed, tooDeep, tooHeavy, tooLarge, uncloneable, unreadable };

@@ -1,0 +1,148 @@
+// Host functions that throw, reject, or return odd thenables: the process goes on, and the error reaches the caller, or is
+// reported where there is none. The cases are in the program.
+
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { host, programArguments, root, run, runFile } from '../harness.mjs';
+
+const PROGRAM = join(root, '__test__/sandbox/host-functions-program.mjs');
+const isNode = host.startsWith('node');
+const WARNING = 'ISOLATED_V8_UNHANDLED_HOST_ERROR';
+
+/** What a promise of the language's own does, of whatever class, and the thenables that others make. */
+const PROMISES = ['rejects', 'rejectsLater', 'strict'];
+const THENABLES = ['thenableRejects', 'thenableThrows', 'thenableThrowsLater', 'thenableBoth', 'thenableGetter'];
+
+/** What callers get: `told` is every error, `reported` those that nobody gets. */
+const KINDS = {
+  // The caller waits for the promise.
+  waits: { told: ['throws', ...PROMISES, 'lazy', ...THENABLES], reported: [] },
+  waitsForPromises: { told: ['throws', ...PROMISES, 'lazy'], reported: [] },
+  // The caller gets what is returned at once, and no promise.
+  returns: { told: ['throws'], reported: PROMISES },
+  // Nobody gets anything.
+  discards: { told: [], reported: ['throws', ...PROMISES] },
+  discardsResult: { told: ['throws'], reported: PROMISES },
+  // It may end before the function fails.
+  leaves: { told: [], reported: [] },
+};
+
+const WAYS = {
+  core: {
+    function: 'returns', callback: 'returns', callbackAsync: 'returns', callbackIgnored: 'discards', apply: 'returns', applyPromise: 'waitsForPromises',
+    applySync: 'returns', applyIgnored: 'discards', applySyncPromise: 'waitsForPromises', applyCallback: 'discards', getter: 'returns', getterCopied: 'returns',
+  },
+  home: {
+    homeApply: 'returns', homeApplyPromise: 'waitsForPromises', homeApplySync: 'returns', homeApplyIgnored: 'discards', homeFunction: 'returns',
+    homeFunctionAsync: 'callerOfGuest', homeFunctionIgnored: 'discards', resolver: 'waits', resolverSync: 'returns', resolverImport: 'waits', inspector: 'discards',
+  },
+  sandboxes: { global: 'waits', globalDeep: 'waits', onLog: 'discards', tool: 'waits', toolAfterEnd: 'leaves', onLogAgent: 'discards' },
+  subprocess: { toolApart: 'waits', onLogApart: 'discards' },
+  plugins: {
+    method: 'waits', methodNotAwaited: 'leaves', metrics: 'waits', returned: 'waits', cacheGet: 'waits', cacheSet: 'waits', contextLogger: 'discardsResult',
+    busOn: 'told', busOff: 'told', busEmit: 'waits', busNames: 'names', logger: 'discards', onLogPlugin: 'discards', onUsage: 'discards',
+  },
+};
+
+/** @param {string} group */
+async function outcomes(group) {
+  const result = await runFile(PROGRAM, { args: [group], timeout: 120_000, hostArgs: [...(isNode ? ['--unhandled-rejections=strict'] : []), ...programArguments()] });
+  assert.deepEqual([result.code, result.signal, result.timedOut], [0, null, false], result.stderr.slice(-2_000));
+  return { ...JSON.parse(result.stdout), stderr: result.stderr };
+}
+
+for (const [group, ways] of Object.entries(WAYS)) {
+  const skip = group === 'subprocess' && process.platform !== 'linux' ? 'there are no processes of their own' : false;
+  test(`host functions that fail: ${group}`, { skip, timeout: 150_000 }, async () => {
+    const { results, reports, stderr } = await outcomes(group);
+    assert.deepEqual(Object.keys(results).toSorted(), Object.keys(ways).toSorted());
+    for (const [way, kind] of Object.entries(ways)) {
+      for (const [behaviour, outcome] of Object.entries(results[way])) {
+        const message = `boom ${way} ${behaviour}`;
+        const place = `${message}: ${outcome}`;
+        const count = reports.filter(([, text]) => text === message).length;
+        const { told, reported } = KINDS[kind] ?? {};
+        if (told?.includes(behaviour)) assert.ok(outcome.includes(message), place);
+        if (reported?.includes(behaviour)) assert.ok(count >= 1, `not reported: ${place}`);
+        if (told !== undefined && kind !== 'leaves' && !reported.includes(behaviour) && !['nested', 'array'].includes(behaviour)) assert.equal(count, 0, `reported: ${place}`);
+        if (behaviour !== 'never') assert.notEqual(outcome, 'value: nothing came', message);
+      }
+    }
+    assert.ok(reports.length > 0);
+    assert.ok(reports.every(([origin]) => typeof origin === 'string' && origin !== ''));
+    // Somebody subscribes.
+    assert.doesNotMatch(stderr, /A host function/);
+  });
+}
+
+/** Runs a program that must come to its end; gives what it prints. */
+async function passes(code) {
+  const result = await run(`${code}\nconsole.log('the end');`, { timeout: 30_000 });
+  assert.deepEqual([result.code, result.signal, result.stdout.trimEnd().endsWith('the end')], [0, null, true], result.stdout + result.stderr);
+  return result;
+}
+
+describe('reports', () => {
+  test('a warning names the origin and the error, once, without control characters', async () => {
+    const { stderr } = await passes(`
+      process.on('warning', ({ code, name }) => { console.log('warning', name, code); });
+      const isolate = new ivm.Isolate();
+      const context = isolate.createContextSync();
+      context.global.setSync('fail', new ivm.Callback((text) => { throw new Error('from a guest: ' + text); }, { ignored: true }));
+      await context.eval("for (let i = 0; i < 10; i += 1) fail('\\\\u001b[31mred' + 'x'.repeat(5000))");
+      await context.eval('1');
+      await new Promise((resolve) => { setTimeout(resolve, 50); });`);
+    assert.equal(stderr.split('from a guest: [31mred').length, 3, 'message and stack, once each');
+    assert.ok(!stderr.includes('\u001b'));
+    assert.ok(stderr.length < 20_000);
+    if (isNode) assert.ok(stderr.includes(WARNING));
+  });
+
+  test('without a subscriber there is one warning for each origin', async () => {
+    const { stderr } = await passes(`
+      const fail = async () => { throw new Error('no'); };
+      const sandbox = new ivm.IsolatedVMSandbox({ onLog: fail });
+      await sandbox.execute('console.log(1); console.log(2)', [], fail);
+      const isolate = new ivm.Isolate();
+      const context = isolate.createContextSync();
+      context.global.setSync('one', new ivm.Reference(fail));
+      context.global.setSync('other', fail);
+      await context.eval("for (let i = 0; i < 3; i += 1) { one.applyIgnored(undefined, []); one.applySync(undefined, []); try { other(); } catch {} }");
+      await new Promise((resolve) => { setTimeout(resolve, 50); });`);
+    const origins = [...stderr.matchAll(/A host function \(([^)]*)\) failed/g)].map(([, origin]) => origin);
+    assert.deepEqual(origins.toSorted(), ['callback', 'onLog', 'reference']);
+  });
+
+  test('subscribers get each error and its origin; one that throws changes nothing', async () => {
+    const { stdout } = await passes(`
+      const { subscribe } = await import('node:diagnostics_channel');
+      process.on('uncaughtException', () => {});
+      const seen = [];
+      subscribe('isolated-v8:unhandled-host-error', (message) => { seen.push(message); });
+      const outcome = await ivm.createSandbox({}, { onLog() { throw new RangeError('mine'); } }).execute('return [console.log(1), console.log(2)]');
+      console.log(JSON.stringify([outcome.error, seen.map(({ error, origin }) => [origin, error.name, error.message])]));`);
+    assert.match(stdout, /\[\["onLog","RangeError","mine"\],\["onLog","RangeError","mine"\]\]/);
+  });
+
+  test('a promise that the guest can wait for is not reported', async () => {
+    const { stderr } = await passes(`
+      const isolate = new ivm.Isolate();
+      const context = isolate.createContextSync();
+      const reference = new ivm.Reference(async () => { throw new Error('seen'); });
+      const seen = await context.evalClosure("return $0.apply(undefined, [], { result: { promise: true } }).catch((error) => error.message)", [reference], { result: { promise: true } });
+      if (seen !== 'seen') throw new Error(seen);`);
+    assert.doesNotMatch(stderr, /host function/);
+  });
+
+  test('a logger that cannot write a BigInt', async () => {
+    const { stderr } = await passes(`
+      const logger = { debug: async (...args) => { JSON.stringify(args); }, info() {}, warn() {}, error() {} };
+      const sandbox = new ivm.IsolatedVmSandbox(logger);
+      const isolate = await sandbox.createIsolate({ id: 'a.b', name: 'A', version: '1.0.0', description: '', author: 'A', license: 'ISC', entrypoint: 'i.js' });
+      if (await sandbox.executeInSandbox(isolate, 'console.log(1n); 7', {}) !== 7) throw new Error('no');
+      sandbox.disposeAll();
+      await new Promise((resolve) => { setTimeout(resolve, 50); });`);
+    assert.match(stderr, /A host function \(logger\) failed.*BigInt/);
+  });
+});
