@@ -1,10 +1,13 @@
 //! Memory of V8's ICU, whose every block counts for the isolate that the thread works for: V8 knows of a fraction only, and a
 //! formatter is made of hundreds of small ones.
 
+mod texts;
+
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use crate::native::{self, Ration, Share};
+use super::abort;
+use crate::native::{self, Ration, Share, locks};
 
 /// Before each block.
 #[repr(C, align(16))]
@@ -17,7 +20,7 @@ struct Header {
 
 const HEADER: usize = size_of::<Header>();
 
-/// A block so large is text of a guest's, which V8 expects to be refused where there is no memory for it. Other blocks it does not.
+/// A block so large is made of a guest's text. Its guest may be refused it; smaller ones may be part of what all isolates share.
 const LARGE: usize = 1 << 20;
 
 type Allocate = unsafe extern "C" fn(*const c_void, usize) -> *mut c_void;
@@ -37,16 +40,18 @@ pub fn count() {
     unsafe { set_memory_functions(ptr::null(), allocate, reallocate, free, &raw mut status) };
 }
 
+/// Most of ICU and V8 does not look whether it got a block, so nobody gets null but who does ([`texts::expects_refusals`]): the guest
+/// whose thread needs it ends here. Where other threads wait for this one it gets its block all the same.
 unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_void {
-    let Some(whole) = size.checked_add(HEADER) else { return ptr::null_mut() };
+    let Some(whole) = size.checked_add(HEADER) else { return refuse(None) };
     let share = Share::of_current(whole);
-    if size >= LARGE && share.as_ref().is_some_and(|share| !share.is_bearable()) {
-        return ptr::null_mut();
+    if size >= LARGE && share.as_ref().is_some_and(|share| !share.is_bearable()) && !locks::held() {
+        return refuse(share);
     }
     // SAFETY: has no preconditions.
     let header: *mut Header = unsafe { native::malloc(whole) }.cast();
     if header.is_null() {
-        return ptr::null_mut();
+        return refuse(share);
     }
     let (ration, bytes) = share.map_or((ptr::null(), 0), Share::take);
     // SAFETY: there is room for the header, and the block after it.
@@ -54,6 +59,17 @@ unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_vo
         header.write(Header { ration, bytes, size });
         header.add(1).cast()
     }
+}
+
+#[cold]
+fn refuse(share: Option<Share>) -> *mut c_void {
+    if let Some(share) = share {
+        share.refuse();
+    }
+    if !texts::expects_refusals() && !locks::held() {
+        abort::park();
+    }
+    ptr::null_mut()
 }
 
 unsafe extern "C" fn free(_context: *const c_void, block: *mut c_void) {
