@@ -3,8 +3,10 @@
 
 mod texts;
 
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use super::abort;
 use crate::native::{self, Ration, Share, locks};
@@ -54,10 +56,46 @@ unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_vo
         return refuse(share);
     }
     let (ration, bytes) = share.map_or((ptr::null(), 0), Share::take);
+    if size >= LARGE && !ration.is_null() && !locks::held() {
+        lock().insert(header as usize, Block { ration: ration as usize, size: whole });
+    }
     // SAFETY: there is room for the header, and the block after it.
     unsafe {
         header.write(Header { ration, bytes, size });
         header.add(1).cast()
+    }
+}
+
+/// A large block of one guest's alone.
+struct Block {
+    ration: usize,
+    size: usize,
+}
+
+/// By their headers.
+static BLOCKS: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
+
+fn lock() -> std::sync::MutexGuard<'static, BTreeMap<usize, Block>> {
+    BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The thread stops here for good, and with it whoever reads the large blocks of its isolate: the system gets their memory back, though
+/// not their addresses.
+pub fn abandon() {
+    #[cfg(target_os = "linux")]
+    if let Some(ration) = native::current() {
+        // SAFETY: only asks.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 << 10);
+        let ration = std::sync::Arc::as_ptr(&ration) as usize;
+        for (header, block) in lock().iter().filter(|(_, block)| block.ration == ration) {
+            let start = (header + HEADER).next_multiple_of(page);
+            let end = (header + block.size) / page * page;
+            if start < end {
+                // SAFETY: these pages lie inside of a block that only this thread looks into, and it does not any more. Nobody frees
+                // it, since the list is locked and has it.
+                unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) };
+            }
+        }
     }
 }
 
@@ -79,7 +117,10 @@ unsafe extern "C" fn free(_context: *const c_void, block: *mut c_void) {
     // SAFETY: ICU frees what `allocate` gave it, once, and before it is the header.
     unsafe {
         let header = block.cast::<Header>().sub(1);
-        let Header { ration, bytes, .. } = header.read();
+        let Header { ration, bytes, size } = header.read();
+        if size >= LARGE {
+            lock().remove(&(header as usize));
+        }
         if !ration.is_null() {
             Share::give_back(ration, bytes);
         }
