@@ -26,7 +26,8 @@ fn main() {
     }
     if target.contains("linux") {
         // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap.rs`, those of the stub
-        // caches in `engine/stub_cache.rs`, those of the allocator in `native/malloc.rs`.
+        // caches in `engine/stub_cache.rs`, those of the allocator in `native/malloc.rs`, those of ICU's locks in `native/locks.rs`,
+        // and those that hand it texts in `engine/icu/texts.rs`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = ["_ZN2v88internal4Heap29NotifyDeserializationCompleteEv"];
         let stub_cache = [
@@ -35,7 +36,24 @@ fn main() {
             "_ZN2v88internal9StubCache5ClearEv",
         ];
         let allocator = ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"];
-        for function in endings.into_iter().chain(heap).chain(stub_cache).chain(allocator) {
+        let locks = [
+            "_ZNSt4__Cr5mutex4lockEv",
+            "_ZNSt4__Cr5mutex8try_lockEv",
+            "_ZNSt4__Cr5mutex6unlockEv",
+            "_ZN6icu_7820umtx_initImplPreInitERNS_9UInitOnceE",
+            "_ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE",
+            "_ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode",
+        ];
+        let texts = [
+            "_ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE",
+            "_ZN2v88internal24IcuBreakIteratorWithText7SetTextEPNS0_7IsolateENS0_12DirectHandleINS0_6StringEEE",
+            "_ZN2v88internal4Intl9NormalizeEPNS0_7IsolateENS0_12DirectHandleINS0_6StringEEENS4_INS0_6ObjectEEE",
+            "_ZN2v88internal4Intl14CompareStringsEPNS0_7IsolateERKN6icu_788CollatorENS0_12DirectHandleINS0_6StringEEESA_NS1_21CompareStringsOptionsE",
+            "_ZN2v88internal12JSListFormat10FormatListEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE",
+            "_ZN2v88internal12JSListFormat17FormatListToPartsEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE",
+        ];
+        let all = endings.into_iter().chain(heap).chain(stub_cache).chain(allocator).chain(locks).chain(texts);
+        for function in all {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
         }
     }

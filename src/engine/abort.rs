@@ -33,6 +33,13 @@ pub type Park = fn(bool);
 
 static PARK: OnceLock<Park> = OnceLock::new();
 
+/// Gives up the isolate of this thread, which ran out of memory, and does not return; returns if the thread has none.
+pub fn park() {
+    if let Some(park) = PARK.get() {
+        park(false);
+    }
+}
+
 #[cfg(target_os = "linux")]
 unsafe extern "C" {
     /// `v8::base::SetFatalFunction`, which the crate does not bind. V8 calls the function for errors that are not about

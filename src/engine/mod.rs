@@ -28,11 +28,12 @@ use crate::value::Budget;
 pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
 pub use heap::Heap;
+pub use icu::abandon as abandon_texts;
 pub use pages::draw_on;
 pub use platform::{TaskSink, forget_isolate, make_author, make_isolate, register_isolate};
 pub use pool::{run_on_pool, threads};
 pub use prelude::Prelude;
-pub use seal::{hash, hash_units, open, seal};
+pub use seal::{Digest, open, seal};
 pub use seat::{Occupant, Seat};
 pub use snapshot::{BOOTSTRAP, Recipe};
 pub use space::for_isolate as address_space;
@@ -114,7 +115,7 @@ impl Engine {
             pages::watch();
             abort::intercept(park);
             let script = recipe.script();
-            Engine { snapshot: snapshot::build(recipe, &script), recipe: seal::hash(script.as_bytes()) }
+            Engine { snapshot: snapshot::build(recipe, &script), recipe: name_of(&script) }
         })
     }
 
@@ -152,7 +153,7 @@ impl Engine {
 
     #[cfg(test)]
     pub fn seal_snapshot_of(&self, recipe: &Recipe, contents: &[u8]) -> Vec<u8> {
-        Snapshot::seal(contents, seal::hash(recipe.script().as_bytes()), Size::default()).to_vec()
+        Snapshot::seal(contents, name_of(&recipe.script()), Size::default()).to_vec()
     }
 
     /// One that has come back; `None` unless this build has made it.
@@ -163,8 +164,14 @@ impl Engine {
     /// One that this build has made in a process with another recipe.
     #[cfg_attr(windows, allow(dead_code, reason = "children get such, and there are none"))]
     pub fn open_snapshot_of(&self, recipe: &Recipe, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
-        Snapshot::open(sealed, seal::hash(recipe.script().as_bytes()))
+        Snapshot::open(sealed, name_of(&recipe.script()))
     }
+}
+
+/// Tells the scripts of recipes apart, which are all ours.
+fn name_of(script: &str) -> u64 {
+    let [name, ..] = Digest::new(0).bytes(script.as_bytes()).finish();
+    name
 }
 
 fn params(heap_limit: usize, budget: &Arc<Budget>) -> v8::CreateParams {

@@ -1,23 +1,60 @@
 //! Tags on what V8 has made and will get back from outside. V8 checks little of it in a release build, so data goes out
 //! with a tag of ours and comes back only with the same one: from this build, for this V8 with these flags, and whole.
+//!
+//! Two things are told apart here. What the data was made of is compared by SHA-256, since tenants may choose it. Whether the data is
+//! whole is compared by a checksum: who can change the data is trusted like the host, as V8 runs what is in it.
+
+use sha2::{Digest as _, Sha256};
 
 /// Magic, then V8's version and flags.
 const HEAD: usize = 8;
 const WORD: usize = 8;
 
-/// Not a cryptographic one: against accidents, not against a host that attacks itself.
-pub fn hash(bytes: &[u8]) -> u64 {
+/// SHA-256 of something that tenants may choose, and that nothing else may pass for.
+pub struct Digest(Sha256);
+
+impl Digest {
+    /// `kind` keeps apart what is made of the same bytes but is not the same.
+    pub fn new(kind: u8) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update([kind]);
+        Self(hasher)
+    }
+
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.update(bytes);
+        self
+    }
+
+    /// UTF-16, as the bytes of little-endian units.
+    pub fn units(mut self, units: &[u16]) -> Self {
+        let mut bytes = [0; 4 << 10];
+        for part in units.chunks(bytes.len() / 2) {
+            let (pairs, _) = bytes.as_chunks_mut::<2>();
+            for (pair, unit) in pairs.iter_mut().zip(part) {
+                *pair = unit.to_le_bytes();
+            }
+            self.0.update(&bytes[..part.len() * 2]);
+        }
+        self
+    }
+
+    pub fn finish(self) -> [u64; 4] {
+        let digest = self.0.finalize();
+        let (words, _) = digest.as_chunks::<WORD>();
+        let mut facts = [0; 4];
+        for (fact, word) in facts.iter_mut().zip(words) {
+            *fact = u64::from_le_bytes(*word);
+        }
+        facts
+    }
+}
+
+/// Finds damage, and nothing else: anyone can compute other bytes with the same checksum.
+fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<WORD>();
     let hash = words.iter().fold(seed(bytes.len()), |hash, word| mix(hash, u64::from_le_bytes(*word)));
     rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)))
-}
-
-/// As [`hash`], of UTF-16.
-pub fn hash_units(units: &[u16]) -> u64 {
-    let (words, rest) = units.as_chunks::<{ WORD / 2 }>();
-    let word = |units: &[u16; WORD / 2]| units.iter().rev().fold(0, |word, unit| word << 16 | u64::from(*unit));
-    let hash = words.iter().fold(seed(units.len()), |hash, units| mix(hash, word(units)));
-    rest.iter().fold(hash, |hash, unit| mix(hash, u64::from(*unit)))
 }
 
 /// A small one would become zero by a word that is the same, and stay so for all zeros that follow.
@@ -60,29 +97,37 @@ pub fn open<const N: usize>(magic: [u8; 4], sealed: &[u8]) -> Option<([u64; N], 
 }
 
 fn check(tag: &[u8], contents: &[u8]) -> u64 {
-    hash(tag).rotate_left(1) ^ hash(contents)
+    checksum(tag).rotate_left(1) ^ checksum(contents)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{hash, hash_units, open, seal};
+    use super::{Digest, checksum, open, seal};
 
     #[test]
-    fn hashes_every_unit_in_its_place() {
-        let text: Vec<u16> = (0..21).map(|unit| unit * 3).collect();
-        for length in 0..text.len() {
-            let one = &text[..length];
-            let bytes: Vec<u8> = one.iter().map(|unit| *unit as u8).collect();
-            assert_ne!(hash_units(one), hash_units(&text[..=length]));
-            assert_ne!(hash(&bytes), hash(&[&bytes[..], &[0]].concat()));
+    fn the_checksum_depends_on_every_byte() {
+        let bytes: Vec<u8> = (0..21).map(|byte| byte * 3).collect();
+        for length in 0..bytes.len() {
+            let one = &bytes[..length];
+            assert_ne!(checksum(one), checksum(&[one, &[0]].concat()));
             for index in 0..length {
-                let (mut other, mut bytes_other) = (one.to_vec(), bytes.clone());
-                other[index] ^= 0x100;
-                bytes_other[index] ^= 1;
-                assert_ne!(hash_units(one), hash_units(&other), "unit {index} of {length}");
-                assert_ne!(hash(&bytes), hash(&bytes_other), "byte {index} of {length}");
+                let mut other = one.to_vec();
+                other[index] ^= 1;
+                assert_ne!(checksum(one), checksum(&other), "byte {index} of {length}");
             }
         }
+    }
+
+    #[test]
+    fn digests_are_sha_256_of_the_kind_and_the_bytes() {
+        // printf '\001abc' | sha256sum, in words
+        let expected = [0xe500_6d42_4c83_181e, 0x2cd6_ccb3_4c44_8877, 0xc4b0_5b09_0c42_1b77, 0x0d57_c422_c1a8_40e0];
+        assert_eq!(Digest::new(1).bytes(b"abc").finish(), expected);
+        let units: Vec<u16> = (0..10_000).map(|unit| unit * 7).collect();
+        let bytes: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        assert_eq!(Digest::new(1).units(&units).finish(), Digest::new(1).bytes(&bytes).finish());
+        assert_ne!(Digest::new(1).bytes(&bytes).finish(), Digest::new(2).bytes(&bytes).finish());
+        assert_ne!(Digest::new(1).bytes(&bytes).finish(), Digest::new(1).bytes(&bytes[1..]).finish());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use super::ending::Stop;
 use super::remote::{Remote, Settings};
 use super::{author, run};
+use crate::engine;
 use crate::native::{Ration, Watch};
 
 /// The largest single allocation V8 makes for one object (128 Mi slots), and room to unwind.
@@ -195,6 +196,7 @@ pub fn park(refused: bool) {
         author::refuse();
     }
     remote.seat.park();
+    engine::abandon_texts();
     if std::thread::panicking() {
         // Rust does not let a panic through V8. It is a bug of ours, and the guest's memory is not at its end.
         remote.give_up("Internal error");

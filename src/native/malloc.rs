@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::ration::{Ration, Share};
-use super::{refusal, table};
+use super::{locks, refusal, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -33,10 +33,16 @@ core::arch::global_asm!(
     ".hidden __wrap_free"
 );
 
-/// What a block of `size` counts for; `None` if it does not count. An error if its isolate cannot have it.
+/// What a block of `size` counts for; `None` if it does not count. An error if its isolate cannot have it, which ends then.
 fn share(size: usize) -> Result<Option<Share>, ()> {
-    let share = if size < LARGE { None } else { Share::of_current(size) };
-    if share.as_ref().is_some_and(|share| !share.is_bearable()) { Err(()) } else { Ok(share) }
+    match if size < LARGE { None } else { Share::of_current(size) } {
+        // Most of V8 does not survive a refusal, and its thread would stop here.
+        Some(share) if !share.is_bearable() && !locks::held() => {
+            share.refuse();
+            Err(())
+        }
+        share => Ok(share),
+    }
 }
 
 /// What the caller gets where there is no memory.

@@ -4,6 +4,7 @@
 //! Blocks count for the isolate that the thread works for, until they are freed by whichever thread. What Rust code takes is not
 //! among them; that has limits of its own.
 
+pub mod locks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod malloc;
 mod ration;

@@ -137,6 +137,12 @@ impl Share {
         self.ration.bears(self.bytes)
     }
 
+    /// Its isolate does not get it, and ends: whatever V8 makes of that, the guest does not see it.
+    pub fn refuse(self) {
+        refusal::note();
+        self.ration.exceed();
+    }
+
     /// Takes it, until the result is dropped.
     pub fn hold(self) -> Held {
         self.ration.take(self.bytes);

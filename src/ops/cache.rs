@@ -7,22 +7,19 @@ use crate::value::{Bytes, Entry, Handle, Payload, Text, Value};
 
 const MAGIC: [u8; 4] = *b"iv8c";
 
-/// The code that a cache is of: its text, and whether it is a module. V8 itself compares no more than the length of the text, and
-/// runs what is in the cache, under the name that it gets then.
+/// The code that a cache is of: a SHA-256 of its text, and of whether it is a module. V8 itself compares no more than the length of the
+/// text, and runs what is in the cache. It takes name and place of the code from the call that uses the cache, so they are not part of it.
 #[derive(Clone, Copy)]
 pub struct Identity([u64; 4]);
 
 impl Identity {
     /// Reads through all of `code`.
     pub fn new(code: &Text, is_module: bool) -> Self {
-        Self([hash(code), code.len() as u64, u64::from(is_module), 0])
-    }
-}
-
-fn hash(text: &Text) -> u64 {
-    match text {
-        Text::Latin1(bytes) => engine::hash(bytes),
-        Text::Utf16(units) => engine::hash_units(units),
+        let digest = |is_wide| engine::Digest::new(u8::from(is_module) << 1 | u8::from(is_wide));
+        Self(match code {
+            Text::Latin1(bytes) => digest(false).bytes(bytes).finish(),
+            Text::Utf16(units) => digest(true).units(units).finish(),
+        })
     }
 }
 

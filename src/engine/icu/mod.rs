@@ -1,10 +1,15 @@
 //! Memory of V8's ICU, whose every block counts for the isolate that the thread works for: V8 knows of a fraction only, and a
 //! formatter is made of hundreds of small ones.
 
+mod texts;
+
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
-use crate::native::{self, Ration, Share};
+use super::abort;
+use crate::native::{self, Ration, Share, locks};
 
 /// Before each block.
 #[repr(C, align(16))]
@@ -17,7 +22,7 @@ struct Header {
 
 const HEADER: usize = size_of::<Header>();
 
-/// A block so large is text of a guest's, which V8 expects to be refused where there is no memory for it. Other blocks it does not.
+/// A block so large is made of a guest's text. Its guest may be refused it; smaller ones may be part of what all isolates share.
 const LARGE: usize = 1 << 20;
 
 type Allocate = unsafe extern "C" fn(*const c_void, usize) -> *mut c_void;
@@ -37,23 +42,72 @@ pub fn count() {
     unsafe { set_memory_functions(ptr::null(), allocate, reallocate, free, &raw mut status) };
 }
 
+/// Most of ICU and V8 does not look whether it got a block, so nobody gets null but who does ([`texts::expects_refusals`]): the guest
+/// whose thread needs it ends here. Where other threads wait for this one it gets its block all the same.
 unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_void {
-    let Some(whole) = size.checked_add(HEADER) else { return ptr::null_mut() };
+    let Some(whole) = size.checked_add(HEADER) else { return refuse(None) };
     let share = Share::of_current(whole);
-    if size >= LARGE && share.as_ref().is_some_and(|share| !share.is_bearable()) {
-        return ptr::null_mut();
+    if size >= LARGE && share.as_ref().is_some_and(|share| !share.is_bearable()) && !locks::held() {
+        return refuse(share);
     }
     // SAFETY: has no preconditions.
     let header: *mut Header = unsafe { native::malloc(whole) }.cast();
     if header.is_null() {
-        return ptr::null_mut();
+        return refuse(share);
     }
     let (ration, bytes) = share.map_or((ptr::null(), 0), Share::take);
+    if size >= LARGE && !ration.is_null() && !locks::held() {
+        lock().insert(header as usize, Block { ration: ration as usize, size: whole });
+    }
     // SAFETY: there is room for the header, and the block after it.
     unsafe {
         header.write(Header { ration, bytes, size });
         header.add(1).cast()
     }
+}
+
+/// A large block of one guest's alone.
+struct Block {
+    ration: usize,
+    size: usize,
+}
+
+/// By their headers.
+static BLOCKS: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
+
+fn lock() -> std::sync::MutexGuard<'static, BTreeMap<usize, Block>> {
+    BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The thread stops here for good, and with it whoever reads the large blocks of its isolate: the system gets their memory back, though
+/// not their addresses.
+pub fn abandon() {
+    #[cfg(target_os = "linux")]
+    if let Some(ration) = native::current() {
+        // SAFETY: only asks.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 << 10);
+        let ration = std::sync::Arc::as_ptr(&ration) as usize;
+        for (header, block) in lock().iter().filter(|(_, block)| block.ration == ration) {
+            let start = (header + HEADER).next_multiple_of(page);
+            let end = (header + block.size) / page * page;
+            if start < end {
+                // SAFETY: these pages lie inside of a block that only this thread looks into, and it does not any more. Nobody frees
+                // it, since the list is locked and has it.
+                unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) };
+            }
+        }
+    }
+}
+
+#[cold]
+fn refuse(share: Option<Share>) -> *mut c_void {
+    if let Some(share) = share {
+        share.refuse();
+    }
+    if !texts::expects_refusals() && !locks::held() {
+        abort::park();
+    }
+    ptr::null_mut()
 }
 
 unsafe extern "C" fn free(_context: *const c_void, block: *mut c_void) {
@@ -63,7 +117,10 @@ unsafe extern "C" fn free(_context: *const c_void, block: *mut c_void) {
     // SAFETY: ICU frees what `allocate` gave it, once, and before it is the header.
     unsafe {
         let header = block.cast::<Header>().sub(1);
-        let Header { ration, bytes, .. } = header.read();
+        let Header { ration, bytes, size } = header.read();
+        if size >= LARGE {
+            lock().remove(&(header as usize));
+        }
         if !ration.is_null() {
             Share::give_back(ration, bytes);
         }

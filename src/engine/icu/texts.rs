@@ -1,0 +1,154 @@
+//! Where V8 hands texts of guests to ICU, or has it write long ones. The linker sends V8's calls of these functions here (`build.rs`).
+//!
+//! V8 does not look whether ICU could copy a text. So the text of a guest that cannot have the copy becomes an empty one, and the guest
+//! ends: it does not see what comes of that.
+
+use std::cell::Cell;
+
+thread_local! {
+    static EXPECTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What this thread does ends in an error, or with a shorter text, where ICU gets no memory; and in nothing worse.
+pub fn expects_refusals() -> bool {
+    EXPECTED.try_with(Cell::get).unwrap_or(false)
+}
+
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod wrapped {
+    use std::ffi::{c_int, c_void};
+
+    use super::EXPECTED;
+    use crate::native::Share;
+
+    type Isolate = *mut c_void;
+    /// `v8::internal::DirectHandle`: the place of an object's address, as in `v8::Local`.
+    type Handle = *const c_void;
+    /// Anything else that is passed on.
+    type Pointer = *mut c_void;
+
+    unsafe extern "C" {
+        #[link_name = "v8__String__Length"]
+        fn length(text: Handle) -> c_int;
+        #[link_name = "v8__String__IsOneByte"]
+        fn is_one_byte(text: Handle) -> bool;
+        #[link_name = "v8__String__Empty"]
+        fn empty(isolate: Isolate) -> Handle;
+        #[link_name = "__real__ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE"]
+        fn break_iterator(this: Pointer, isolate: Isolate, iterator: Pointer, text: Handle);
+        #[link_name = "__real__ZN2v88internal24IcuBreakIteratorWithText7SetTextEPNS0_7IsolateENS0_12DirectHandleINS0_6StringEEE"]
+        fn set_text(this: Pointer, isolate: Isolate, text: Handle);
+        #[link_name = "__real__ZN2v88internal4Intl9NormalizeEPNS0_7IsolateENS0_12DirectHandleINS0_6StringEEENS4_INS0_6ObjectEEE"]
+        fn normalize(isolate: Isolate, text: Handle, form: Handle) -> Handle;
+        #[link_name = "__real__ZN2v88internal4Intl14CompareStringsEPNS0_7IsolateERKN6icu_788CollatorENS0_12DirectHandleINS0_6StringEEESA_NS1_21CompareStringsOptionsE"]
+        fn compare(isolate: Isolate, collator: Pointer, one: Handle, other: Handle, options: c_int) -> c_int;
+        #[link_name = "__real__ZN2v88internal12JSListFormat10FormatListEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE"]
+        fn format_list(isolate: Isolate, format: Handle, list: Handle) -> Handle;
+        #[link_name = "__real__ZN2v88internal12JSListFormat17FormatListToPartsEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE"]
+        fn format_list_to_parts(isolate: Isolate, format: Handle, list: Handle) -> Handle;
+    }
+
+    core::arch::global_asm!(
+        ".hidden __wrap__ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE",
+        ".hidden __wrap__ZN2v88internal24IcuBreakIteratorWithText7SetTextEPNS0_7IsolateENS0_12DirectHandleINS0_6StringEEE",
+        ".hidden __wrap__ZN2v88internal4Intl9NormalizeEPNS0_7IsolateENS0_12DirectHandleINS0_6StringEEENS4_INS0_6ObjectEEE",
+        ".hidden __wrap__ZN2v88internal4Intl14CompareStringsEPNS0_7IsolateERKN6icu_788CollatorENS0_12DirectHandleINS0_6StringEEESA_NS1_21CompareStringsOptionsE",
+        ".hidden __wrap__ZN2v88internal12JSListFormat10FormatListEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE",
+        ".hidden __wrap__ZN2v88internal12JSListFormat17FormatListToPartsEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE"
+    );
+
+    /// ICU's own, beside the text.
+    const REST: usize = 1 << 10;
+
+    /// `text`, or the empty one where its copies would be too much for its isolate, which ends then.
+    fn affordable(isolate: Isolate, text: Handle) -> Handle {
+        // SAFETY: V8 has passed a handle of a string.
+        let (length, is_one_byte) = unsafe { (length(text), is_one_byte(text)) };
+        let units = usize::try_from(length).unwrap_or(0);
+        // V8 makes one of 16-bit units first where there is none.
+        let copies = if is_one_byte { 2 } else { 1 };
+        match Share::of_current(units * size_of::<u16>() * copies + REST) {
+            Some(share) if !share.is_bearable() => {
+                share.refuse();
+                // SAFETY: the isolate is the one that is entered on this thread.
+                unsafe { empty(isolate) }
+            }
+            _ => text,
+        }
+    }
+
+    /// Does `work`, which expects to be refused memory.
+    fn expecting<T>(work: impl FnOnce() -> T) -> T {
+        let before = EXPECTED.replace(true);
+        let result = work();
+        EXPECTED.set(before);
+        result
+    }
+
+    /// A segmenter's text.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE(
+        this: Pointer,
+        isolate: Isolate,
+        iterator: Pointer,
+        text: Handle,
+    ) {
+        let text = affordable(isolate, text);
+        // SAFETY: passed on, or the empty string.
+        unsafe { break_iterator(this, isolate, iterator, text) };
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal24IcuBreakIteratorWithText7SetTextEPNS0_7IsolateENS0_12DirectHandleINS0_6StringEEE(
+        this: Pointer,
+        isolate: Isolate,
+        text: Handle,
+    ) {
+        let text = affordable(isolate, text);
+        // SAFETY: passed on, or the empty string.
+        unsafe { set_text(this, isolate, text) };
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal4Intl9NormalizeEPNS0_7IsolateENS0_12DirectHandleINS0_6StringEEENS4_INS0_6ObjectEEE(
+        isolate: Isolate,
+        text: Handle,
+        form: Handle,
+    ) -> Handle {
+        let text = affordable(isolate, text);
+        // SAFETY: passed on, or the empty string.
+        expecting(|| unsafe { normalize(isolate, text, form) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal4Intl14CompareStringsEPNS0_7IsolateERKN6icu_788CollatorENS0_12DirectHandleINS0_6StringEEESA_NS1_21CompareStringsOptionsE(
+        isolate: Isolate,
+        collator: Pointer,
+        one: Handle,
+        other: Handle,
+        options: c_int,
+    ) -> c_int {
+        // SAFETY: passed on.
+        expecting(|| unsafe { compare(isolate, collator, one, other, options) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal12JSListFormat10FormatListEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE(
+        isolate: Isolate,
+        format: Handle,
+        list: Handle,
+    ) -> Handle {
+        // SAFETY: passed on.
+        expecting(|| unsafe { format_list(isolate, format, list) })
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal12JSListFormat17FormatListToPartsEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE(
+        isolate: Isolate,
+        format: Handle,
+        list: Handle,
+    ) -> Handle {
+        // SAFETY: passed on.
+        expecting(|| unsafe { format_list_to_parts(isolate, format, list) })
+    }
+}
