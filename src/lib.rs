@@ -42,5 +42,7 @@ fn settings() -> Settings {
         host_stacks: false,
         host: None,
         maker: None,
+        wasm: true,
+        types: None,
     }
 }

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::ration::{Ration, Share};
-use super::{refusal, table};
+use super::{blocks, refusal, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -124,6 +124,7 @@ unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: u
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_free(block: *mut c_void) {
+    blocks::freeing(block as usize);
     if let Some((ration, bytes)) = table::remove(block as usize) {
         // SAFETY: what the table has comes from `Share::take`.
         unsafe { Share::give_back(ration, bytes) };

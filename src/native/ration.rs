@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::refusal;
+use super::{lock, refusal};
 
 /// Who is told how much an isolate has taken.
 pub trait Watch: Send + Sync {
@@ -25,16 +25,44 @@ pub struct Ration {
     crowd: AtomicUsize,
     exceeded: AtomicBool,
     watch: Box<dyn Watch>,
+    types: Arc<TypeBudget>,
+}
+
+/// Bytes of types of WebAssembly that V8 keeps for the life of the process. Isolates that guests make share that of the one that they
+/// are made in.
+pub struct TypeBudget {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl TypeBudget {
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+    }
+
+    /// Takes bytes for ever; false if they are not there.
+    pub fn take(&self, bytes: usize) -> bool {
+        let add = |used: usize| used.checked_add(bytes).filter(|total| *total <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    }
 }
 
 /// V8 may take so much more until it listens. Then it gets no more large blocks, which most of it does not survive.
 const PATIENCE: usize = 128 << 20;
 
 impl Ration {
-    pub fn new(limit: usize, watch: Box<dyn Watch>) -> Arc<Self> {
+    pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Box<dyn Watch>) -> Arc<Self> {
         let crowd = AtomicUsize::new(limit / 2);
         let [used, peak] = [const { AtomicUsize::new(0) }; 2];
-        Arc::new(Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch })
+        Arc::new(Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch, types })
+    }
+
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub fn types(&self) -> &Arc<TypeBudget> {
+        &self.types
     }
 
     pub fn used(&self) -> usize {
@@ -43,6 +71,11 @@ impl Ration {
 
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Whether the isolate has had too much.
+    pub fn is_exceeded(&self) -> bool {
+        self.exceeded.load(Ordering::Relaxed)
     }
 
     /// Garbage has been collected.
@@ -94,21 +127,34 @@ thread_local! {
 #[must_use]
 pub struct Portion {
     before: *const Ration,
+    held: u32,
     _current: Option<Arc<Ration>>,
 }
 
 impl Drop for Portion {
     fn drop(&mut self) {
         CURRENT.set(self.before);
+        lock::set(self.held);
     }
 }
 
 /// Until the result is dropped this thread works for the isolate with `ration`, or for none.
 pub fn draw_on(ration: Option<&Arc<Ration>>) -> Portion {
+    draw(ration, 0)
+}
+
+/// The same for a thread of V8's own, which could not end: nothing is refused to it. What it takes counts, and ends the isolate where
+/// that is too much.
+pub fn draw_on_in_background(ration: &Arc<Ration>) -> Portion {
+    draw(Some(ration), 1)
+}
+
+fn draw(ration: Option<&Arc<Ration>>, held: u32) -> Portion {
     refusal::forget();
+    let held = lock::set(held);
     let current = ration.cloned();
     let before = CURRENT.replace(current.as_ref().map_or(ptr::null(), Arc::as_ptr));
-    Portion { before, _current: current }
+    Portion { before, held, _current: current }
 }
 
 /// The ration that this thread draws on.
@@ -134,7 +180,7 @@ impl Share {
     }
 
     pub fn is_bearable(&self) -> bool {
-        self.ration.bears(self.bytes)
+        lock::is_held() || self.ration.bears(self.bytes)
     }
 
     /// Takes it, until the result is dropped.
@@ -171,7 +217,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{PATIENCE, Ration, Share, Watch, draw_on};
+    use super::{PATIENCE, Ration, Share, TypeBudget, Watch, draw_on, draw_on_in_background};
 
     #[derive(Default)]
     struct Heard([AtomicUsize; 2]);
@@ -194,7 +240,7 @@ mod tests {
     fn tells_when_it_is_crowded_and_once_when_it_is_exceeded() {
         let heard = Arc::new(Heard::default());
         let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let ration = Ration::new(100, Box::new(Arc::clone(&heard)));
+        let ration = Ration::new(100, TypeBudget::new(0), Box::new(Arc::clone(&heard)));
         assert!(hold(1).is_none());
         let portion = draw_on(Some(&ration));
         let first = hold(60);
@@ -215,9 +261,19 @@ mod tests {
             let _nobody = draw_on(None);
             assert!(hold(1).is_none());
         }
+        {
+            let _background = draw_on_in_background(&ration);
+            assert!(Share::of_current(PATIENCE).is_some_and(|share| share.is_bearable()));
+        }
+        assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_bearable()));
         drop(portion);
         assert!(hold(1).is_none());
         drop((first, third, fourth, fifth));
         assert_eq!(ration.used(), 0);
+    }
+    #[test]
+    fn types_are_limited() {
+        let types = TypeBudget::new(10);
+        assert_eq!([6, 5, 4, 1].map(|bytes| types.take(bytes)), [true, false, true, false]);
     }
 }
