@@ -59,8 +59,6 @@ const FLAGS: &str = concat!(
     "--no-extensible-ro-snapshot ",
     // Isolates with equal modules would share their code, and one that ended while it compiles would have the others wait for ever.
     "--no-wasm-native-module-cache ",
-    // What each isolate may have of it is limited; a limit for all together would end the isolate that reaches it.
-    "--wasm-max-committed-code-mb=1048576 ",
 );
 
 /// V8's own version.

@@ -174,6 +174,11 @@ pub struct Share {
 }
 
 impl Share {
+    /// What the isolate with `ration` has to take for a block of `bytes`.
+    pub fn of(ration: &Arc<Ration>, bytes: usize) -> Self {
+        Self { ration: Arc::clone(ration), bytes }
+    }
+
     /// What the thread's isolate has to take for a block of `bytes`; `None` if it works for none.
     pub fn of_current(bytes: usize) -> Option<Self> {
         current().map(|ration| Self { ration, bytes })
