@@ -42,7 +42,6 @@ fn settings() -> Settings {
         host_stacks: false,
         host: None,
         maker: None,
-        wasm: true,
         types: None,
     }
 }

@@ -59,6 +59,7 @@ struct Counted {
 /// `task`, so that what it takes counts for the isolate of this thread, if that has a limit.
 fn counted(task: *mut Task) -> *mut Task {
     let Some(ration) = native::current().filter(|_| !task.is_null()) else { return task };
+    let ration = ration.in_background();
     let counted = Counted { task: Task { functions: &raw const TABLE.functions }, inner: task, ration };
     Box::into_raw(Box::new(counted)).cast()
 }

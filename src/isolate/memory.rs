@@ -20,7 +20,7 @@ const NATIVE_ROOM: usize = 32 << 20;
 pub fn ration(remote: &Weak<Remote>, settings: &Settings) -> Option<Arc<Ration>> {
     let limit = settings.memory_limit.saturating_add(NATIVE_ROOM);
     let types = || settings.types.clone().unwrap_or_else(|| types(settings.memory_limit));
-    (!settings.inspector).then(|| Ration::new(limit, types(), Box::new(Native(remote.clone()))))
+    (!settings.inspector).then(|| Ration::new(limit, types(), Arc::new(Native(remote.clone()))))
 }
 
 /// What types of WebAssembly may take for the life of the process that an isolate and those that its guest makes are the first to have:

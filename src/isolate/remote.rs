@@ -43,8 +43,6 @@ pub struct Settings {
     pub inspector: bool,
     /// Its guests see where a host's code lies, in the stacks of what the host's functions throw.
     pub host_stacks: bool,
-    /// Guests have `WebAssembly`.
-    pub wasm: bool,
     /// Where types of WebAssembly count, if not in the isolate itself.
     pub types: Option<Arc<TypeBudget>>,
     /// With which the isolate ends at the latest.

@@ -24,8 +24,10 @@ pub struct Ration {
     /// From here on it is crowded.
     crowd: AtomicUsize,
     exceeded: AtomicBool,
-    watch: Box<dyn Watch>,
+    watch: Arc<dyn Watch>,
     types: Arc<TypeBudget>,
+    /// What V8's own threads take for the isolate.
+    background: Option<Arc<Ration>>,
 }
 
 /// Bytes of types of WebAssembly that V8 keeps for the life of the process. Isolates that guests make share that of the one that they
@@ -51,10 +53,24 @@ impl TypeBudget {
 const PATIENCE: usize = 128 << 20;
 
 impl Ration {
-    pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Box<dyn Watch>) -> Arc<Self> {
+    pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
+        // There nothing is refused, and what is taken to compile is soon given back: it ends the isolate later.
+        let background = Self {
+            crowd: AtomicUsize::new(usize::MAX),
+            ..Self::alone(limit.saturating_add(PATIENCE), Arc::clone(&types), Arc::clone(&watch))
+        };
+        Arc::new(Self { background: Some(Arc::new(background)), ..Self::alone(limit, types, watch) })
+    }
+
+    fn alone(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Self {
         let crowd = AtomicUsize::new(limit / 2);
         let [used, peak] = [const { AtomicUsize::new(0) }; 2];
-        Arc::new(Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch, types })
+        Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch, types, background: None }
+    }
+
+    /// What V8's own threads draw on for the isolate.
+    pub fn in_background(self: &Arc<Self>) -> Arc<Self> {
+        Arc::clone(self.background.as_ref().unwrap_or(self))
     }
 
     pub fn limit(&self) -> usize {
@@ -66,6 +82,11 @@ impl Ration {
     }
 
     pub fn used(&self) -> usize {
+        let background = self.background.as_ref().map_or(0, |background| background.used());
+        self.used.load(Ordering::Relaxed).saturating_add(background)
+    }
+
+    fn used_in_foreground(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
@@ -80,13 +101,13 @@ impl Ration {
 
     /// Garbage has been collected.
     pub fn collected(&self) {
-        let used = self.used();
+        let used = self.used_in_foreground();
         self.crowd.store(used + self.limit.saturating_sub(used) / 2, Ordering::Relaxed);
     }
 
     /// Whether there is room for `bytes` even with patience.
     fn bears(&self, bytes: usize) -> bool {
-        self.used().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
+        self.used_in_foreground().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
     }
 
     fn take(&self, bytes: usize) {
@@ -245,7 +266,7 @@ mod tests {
     fn tells_when_it_is_crowded_and_once_when_it_is_exceeded() {
         let heard = Arc::new(Heard::default());
         let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let ration = Ration::new(100, TypeBudget::new(0), Box::new(Arc::clone(&heard)));
+        let ration = Ration::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
         assert!(hold(1).is_none());
         let portion = draw_on(Some(&ration));
         let first = hold(60);
@@ -267,7 +288,10 @@ mod tests {
             assert!(hold(1).is_none());
         }
         {
-            let _background = draw_on_in_background(&ration);
+            let _background = draw_on_in_background(&ration.in_background());
+            let held = hold(PATIENCE);
+            assert_eq!((ration.used(), counts()), (121 + PATIENCE, [2, 1]));
+            drop(held);
             assert!(Share::of_current(PATIENCE).is_some_and(|share| share.is_bearable()));
         }
         assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_bearable()));

@@ -113,6 +113,16 @@ fn instruction(reader: &mut Reader<'_>, catches: &mut bool) -> Option<usize> {
     })
 }
 
+/// Skips an expression without blocks, its end included.
+pub fn skip_expression(reader: &mut Reader<'_>) -> Option<()> {
+    const END: u8 = 0x0b;
+
+    while reader.peek()? != END {
+        instruction(reader, &mut false)?;
+    }
+    reader.byte().map(drop)
+}
+
 /// Skips what follows the first byte of an instruction without edges.
 fn operator(reader: &mut Reader<'_>, code: u8) -> Option<()> {
     match code {
@@ -181,7 +191,7 @@ fn skip_block_type(reader: &mut Reader<'_>) -> Option<()> {
     }
 }
 
-fn skip_value_type(reader: &mut Reader<'_>) -> Option<()> {
+pub fn skip_value_type(reader: &mut Reader<'_>) -> Option<()> {
     match reader.byte()? {
         0x63 | 0x64 => skip_heap_type(reader),
         _ => Some(()),

@@ -8,10 +8,14 @@ const HEADER: [u8; 8] = *b"\0asm\x01\0\0\0";
 
 const TYPES: u8 = 1;
 const FUNCTIONS: u8 = 3;
+const TABLES: u8 = 4;
 const CODE: u8 = 10;
 
 /// Bytes that V8 takes for an entry of a section while the module lives, by the sections' numbers.
 const ENTRY_BYTES: [usize; 14] = [0, 0, 96, 128, 64, 64, 64, 64, 0, 128, 0, 64, 0, 64];
+
+/// And for each element that a table starts with.
+const ELEMENT_BYTES: usize = 32;
 
 #[derive(Default)]
 pub struct Module {
@@ -50,6 +54,12 @@ impl Module {
         }
         match number {
             FUNCTIONS => self.functions = self.functions.saturating_add(count),
+            TABLES => {
+                // After one that is not understood V8 reads no more.
+                let sizes = (0..count).map_while(|_| table_size(&mut section));
+                let elements = sizes.fold(0_usize, usize::saturating_add);
+                self.entries = self.entries.saturating_add(elements.saturating_mul(ELEMENT_BYTES));
+            }
             CODE => self.read_code(&mut section, count, most_code),
             _ => {}
         }
@@ -67,9 +77,29 @@ impl Module {
     }
 }
 
+/// Elements that a table starts with.
+fn table_size(section: &mut Reader<'_>) -> Option<usize> {
+    const WITH_VALUE: u8 = 0x40;
+
+    let has_value = section.peek() == Some(WITH_VALUE);
+    if has_value {
+        section.take(2)?;
+    }
+    code::skip_value_type(section)?;
+    let flags = section.byte()?;
+    let size = section.size()?;
+    if flags & 1 != 0 {
+        section.skip_number()?;
+    }
+    if has_value {
+        code::skip_expression(section)?;
+    }
+    Some(size)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{HEADER, Module};
+    use super::{ELEMENT_BYTES, HEADER, Module};
 
     fn module(sections: &[&[u8]]) -> Module {
         Module::read(&[&HEADER[..], &sections.concat()].concat(), 1 << 20, 0)
@@ -80,6 +110,13 @@ mod tests {
         let read = module(&[&[1, 4, 1, 0x60, 0, 0], &[3, 3, 2, 0, 0], &[10, 7, 2, 2, 0, 0x0b, 2, 0, 0x0b]]);
         assert_eq!((read.types.groups.len(), read.functions), (1, 2));
         assert!(read.largest.0 > 0);
+    }
+
+    #[test]
+    fn counts_elements_of_tables() {
+        // (table 1000 funcref (ref.null func)), (table 5 10 (ref null 0))
+        let tables = module(&[&[4, 16, 2, 0x40, 0, 0x70, 0, 0xe8, 7, 0xd0, 0x70, 0x0b, 0x63, 0, 1, 5, 10]]);
+        assert!((1_005 * ELEMENT_BYTES..1_015 * ELEMENT_BYTES).contains(&tables.entries));
     }
 
     #[test]
