@@ -26,8 +26,8 @@ fn main() {
     }
     if target.contains("linux") {
         // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap.rs`, those of the stub
-        // caches in `engine/stub_cache.rs`, those of the allocator in `native/malloc.rs`, those of ICU's locks in `native/locks.rs`,
-        // and those that hand it texts in `engine/icu/texts.rs`.
+        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, those of the platform in `engine/worker.rs`, those that
+        // hand texts to ICU in `engine/icu/texts.rs`, those of the allocator and of locks in `native`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = ["_ZN2v88internal4Heap29NotifyDeserializationCompleteEv"];
         let stub_cache = [
@@ -35,8 +35,21 @@ fn main() {
             "_ZN2v88internal9StubCache10InitializeEv",
             "_ZN2v88internal9StubCache5ClearEv",
         ];
+        let wasm = [
+            "_ZN2v88internal4wasm10WasmEngine11SyncCompileEPNS0_7IsolateENS1_19WasmEnabledFeaturesENS1_18CompileTimeImportsEPNS1_12ErrorThrowerENS_4base11OwnedVectorIKhEENS9_6VectorIKcEE",
+            "_ZN2v88internal4wasm10WasmEngine12AsyncCompileEPNS0_7IsolateENS1_19WasmEnabledFeaturesENS1_18CompileTimeImportsENSt4__Cr10shared_ptrINS1_25CompilationResultResolverEEENS_4base11OwnedVectorIKhEEPKc",
+            "_ZN2v88internal4wasm10WasmEngine12SyncValidateEPNS0_7IsolateENS1_19WasmEnabledFeaturesENS1_18CompileTimeImportsENS_4base6VectorIKhEE",
+            "_ZN2v88internal4wasm17TypeCanonicalizer17AddRecursiveGroupEPKNS0_9SignatureINS1_9ValueTypeEEE",
+        ];
+        let platform = [
+            "_ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
+            "_ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
+        ];
         let allocator = ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"];
         let locks = [
+            "_ZN4absl5Mutex4lockEv",
+            "_ZN4absl5Mutex8try_lockEv",
+            "_ZN4absl5Mutex6unlockEv",
             "_ZNSt4__Cr5mutex4lockEv",
             "_ZNSt4__Cr5mutex8try_lockEv",
             "_ZNSt4__Cr5mutex6unlockEv",
@@ -52,8 +65,8 @@ fn main() {
             "_ZN2v88internal12JSListFormat10FormatListEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE",
             "_ZN2v88internal12JSListFormat17FormatListToPartsEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE",
         ];
-        let all = endings.into_iter().chain(heap).chain(stub_cache).chain(allocator).chain(locks).chain(texts);
-        for function in all {
+        let of_v8 = endings.into_iter().chain(heap).chain(stub_cache).chain(wasm).chain(platform).chain(texts);
+        for function in of_v8.chain(allocator).chain(locks) {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
         }
     }

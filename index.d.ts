@@ -757,6 +757,11 @@ declare namespace ivm {
      */
     web?: boolean | readonly WebName[];
     /**
+     * Whether the code has `WebAssembly`. With `false` there is no such global, and nothing in the isolate compiles modules, whatever a
+     * snapshot has kept. Default true.
+     */
+    wasm?: boolean;
+    /**
      * Code may have TypeScript's types, which are replaced by blanks. What is more than types (`enum`, `namespace`, parameter properties,
      * `<T>x`) is a `SyntaxError`. Some 40 ms more for each execution. Code in a Markdown fence `ts` or `typescript` may without it.
      * Default false.
@@ -947,6 +952,8 @@ declare namespace ivm {
     onLog?: (entry: SandboxLogEntry) => void;
     /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
     web?: boolean | readonly WebName[];
+    /** Whether there is `WebAssembly`, as `SandboxOptions.wasm`. Default true. */
+    wasm?: boolean;
     /** Code may have TypeScript's types; see `SandboxOptions.typescript`. Default false. */
     typescript?: boolean;
     /** ES modules that the code can import; see `SandboxOptions.modules`. */
@@ -1066,6 +1073,8 @@ declare namespace ivm {
     onLog?: (entry: SandboxLogEntry) => void;
     /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
     web?: boolean | readonly WebName[];
+    /** Whether there is `WebAssembly`, as `SandboxOptions.wasm`. Default true. */
+    wasm?: boolean;
     /** Code may have TypeScript's types; see `SandboxOptions.typescript`. They are taken off in this process. Default false. */
     typescript?: boolean;
     /** ES modules that the code can import; see `SandboxOptions.modules`. They are sent with each execution. */
@@ -1412,6 +1421,8 @@ declare namespace ivm {
     maxApiCalls?: number;
     /** Gives plugins what is named of the web, as `SandboxOptions.web` does; `performance.now()` counts from when the isolate was made. */
     web?: boolean | readonly WebName[];
+    /** Whether there is `WebAssembly`, as `SandboxOptions.wasm`. Default true. */
+    wasm?: boolean;
     /**
      * ES modules that plugins can import, as with `SandboxOptions.modules`. They keep their state as long as the isolate does, except those
      * that a limit has stopped. Code that is no script, but a module, is run as one, and what comes out is its default export, or what

@@ -42,5 +42,6 @@ fn settings() -> Settings {
         host_stacks: false,
         host: None,
         maker: None,
+        types: None,
     }
 }

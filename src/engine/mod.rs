@@ -18,8 +18,11 @@ mod seat;
 mod snapshot;
 mod space;
 mod stub_cache;
+mod wasm;
 #[cfg(windows)]
 mod windows;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -55,6 +58,8 @@ const FLAGS: &str = concat!(
     // V8's read-only heap is one for all isolates. A snapshot made while there is no other isolate would bring one of its
     // own, and no isolate of another snapshot could live beside one that starts from it.
     "--no-extensible-ro-snapshot ",
+    // Isolates with equal modules would share their code, and one that ended while it compiles would have the others wait for ever.
+    "--no-wasm-native-module-cache ",
 );
 
 /// V8's own version.

@@ -9,7 +9,7 @@ use super::ending::Stop;
 use super::remote::{Remote, Settings};
 use super::{author, run};
 use crate::engine;
-use crate::native::{Ration, Watch};
+use crate::native::{Ration, TypeBudget, Watch};
 
 /// The largest single allocation V8 makes for one object (128 Mi slots), and room to unwind.
 const LOAN: usize = 1_150 << 20;
@@ -20,7 +20,17 @@ const NATIVE_ROOM: usize = 32 << 20;
 /// What the isolate `remote` may take of that.
 pub fn ration(remote: &Weak<Remote>, settings: &Settings) -> Option<Arc<Ration>> {
     let limit = settings.memory_limit.saturating_add(NATIVE_ROOM);
-    (!settings.inspector).then(|| Ration::new(limit, Box::new(Native(remote.clone()))))
+    let types = || settings.types.clone().unwrap_or_else(|| types(settings.memory_limit));
+    (!settings.inspector).then(|| Ration::new(limit, types(), Arc::new(Native(remote.clone()))))
+}
+
+/// What types of WebAssembly may take for the life of the process that an isolate and those that its guest makes are the first to have:
+/// 4,096 without parameters for each 16 MB of the limit.
+const TYPE_SHARE: usize = 16;
+const MAX_TYPES: usize = 8 << 20;
+
+fn types(memory_limit: usize) -> Arc<TypeBudget> {
+    TypeBudget::new((memory_limit / TYPE_SHARE).min(MAX_TYPES))
 }
 
 /// Hears of it, in the middle of V8's work.

@@ -22,7 +22,7 @@ use super::run::{self, Body};
 use super::spare::Spare;
 use super::{Binding, Deadline, HeapFigures, Job, clock, memory, realm};
 use crate::engine::{self, Engine, Seat, Snapshot, TaskSink};
-use crate::native::Ration;
+use crate::native::{Ration, TypeBudget};
 use crate::value::{Answer, Budget, Fault, Host, Owner, Stay, Value, Wake};
 
 /// Gets a description of what went wrong.
@@ -43,6 +43,8 @@ pub struct Settings {
     pub inspector: bool,
     /// Its guests see where a host's code lies, in the stacks of what the host's functions throw.
     pub host_stacks: bool,
+    /// Where types of WebAssembly count, if not in the isolate itself.
+    pub types: Option<Arc<TypeBudget>>,
     /// With which the isolate ends at the latest.
     pub host: Option<Weak<dyn Host>>,
     /// Makes the host's isolates.

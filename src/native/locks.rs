@@ -1,18 +1,25 @@
-//! Whether this thread is inside of something of ICU's that other threads may wait for: one of its locks, or the making of what it makes
-//! once for all. A thread that stopped for good there would stop every isolate that needs the same.
+//! Whether this thread holds something that other threads may wait for: a lock of V8's or of ICU's, or the right to make what ICU makes
+//! once for the process. A thread that ends there stops every isolate that needs the same. So nothing is refused to it meanwhile: what
+//! it takes counts all the same, and the guest ends later.
 //!
-//! ICU alone takes C++'s own mutexes. The linker sends those calls here (`build.rs`), and the three functions that run what others wait
-//! for without a lock.
+//! On Linux the linker sends the functions here by which V8 (`absl::Mutex`) and ICU (`std::mutex`) lock (`build.rs`), and the three
+//! functions of ICU that run what others wait for without a lock.
 
 use std::cell::Cell;
 
 thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
+    /// Locks that the thread holds, and one more where it is a thread of V8's.
+    static HELD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Others may wait for this thread.
+/// Other threads may wait for this one.
 pub fn held() -> bool {
-    HELD.try_with(Cell::get).is_ok_and(|held| held > 0)
+    HELD.try_with(|held| held.get() > 0).unwrap_or(true)
+}
+
+/// Counts as if so many locks were held. Returns how many were before.
+pub(super) fn set(count: u32) -> u32 {
+    HELD.try_with(|held| held.replace(count)).unwrap_or(0)
 }
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
@@ -22,12 +29,18 @@ mod wrapped {
     use super::HELD;
 
     unsafe extern "C" {
+        #[link_name = "__real__ZN4absl5Mutex4lockEv"]
+        fn lock_v8(mutex: *mut c_void);
+        #[link_name = "__real__ZN4absl5Mutex8try_lockEv"]
+        fn try_lock_v8(mutex: *mut c_void) -> bool;
+        #[link_name = "__real__ZN4absl5Mutex6unlockEv"]
+        fn unlock_v8(mutex: *mut c_void);
         #[link_name = "__real__ZNSt4__Cr5mutex4lockEv"]
-        fn lock(mutex: *mut c_void);
+        fn lock_icu(mutex: *mut c_void);
         #[link_name = "__real__ZNSt4__Cr5mutex8try_lockEv"]
-        fn try_lock(mutex: *mut c_void) -> bool;
+        fn try_lock_icu(mutex: *mut c_void) -> bool;
         #[link_name = "__real__ZNSt4__Cr5mutex6unlockEv"]
-        fn unlock(mutex: *mut c_void);
+        fn unlock_icu(mutex: *mut c_void);
         #[link_name = "__real__ZN6icu_7820umtx_initImplPreInitERNS_9UInitOnceE"]
         fn begin_once(once: *mut c_void) -> i8;
         #[link_name = "__real__ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE"]
@@ -37,6 +50,9 @@ mod wrapped {
     }
 
     core::arch::global_asm!(
+        ".hidden __wrap__ZN4absl5Mutex4lockEv",
+        ".hidden __wrap__ZN4absl5Mutex8try_lockEv",
+        ".hidden __wrap__ZN4absl5Mutex6unlockEv",
         ".hidden __wrap__ZNSt4__Cr5mutex4lockEv",
         ".hidden __wrap__ZNSt4__Cr5mutex8try_lockEv",
         ".hidden __wrap__ZNSt4__Cr5mutex6unlockEv",
@@ -54,16 +70,40 @@ mod wrapped {
     }
 
     #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN4absl5Mutex4lockEv(mutex: *mut c_void) {
+        // SAFETY: passed on.
+        unsafe { lock_v8(mutex) };
+        begin();
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN4absl5Mutex8try_lockEv(mutex: *mut c_void) -> bool {
+        // SAFETY: passed on.
+        let locked = unsafe { try_lock_v8(mutex) };
+        if locked {
+            begin();
+        }
+        locked
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN4absl5Mutex6unlockEv(mutex: *mut c_void) {
+        // SAFETY: passed on.
+        unsafe { unlock_v8(mutex) };
+        end();
+    }
+
+    #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex4lockEv(mutex: *mut c_void) {
         // SAFETY: passed on.
-        unsafe { lock(mutex) };
+        unsafe { lock_icu(mutex) };
         begin();
     }
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex8try_lockEv(mutex: *mut c_void) -> bool {
         // SAFETY: passed on.
-        let locked = unsafe { try_lock(mutex) };
+        let locked = unsafe { try_lock_icu(mutex) };
         if locked {
             begin();
         }
@@ -73,7 +113,7 @@ mod wrapped {
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex6unlockEv(mutex: *mut c_void) {
         // SAFETY: passed on.
-        unsafe { unlock(mutex) };
+        unsafe { unlock_icu(mutex) };
         end();
     }
 

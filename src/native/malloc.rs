@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::ration::{Ration, Share};
-use super::{locks, refusal, table};
+use super::{blocks, refusal, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -37,7 +37,7 @@ core::arch::global_asm!(
 fn share(size: usize) -> Result<Option<Share>, ()> {
     match if size < LARGE { None } else { Share::of_current(size) } {
         // Most of V8 does not survive a refusal, and its thread would stop here.
-        Some(share) if !share.is_bearable() && !locks::held() => {
+        Some(share) if !share.is_bearable() => {
             share.refuse();
             Err(())
         }
@@ -130,6 +130,7 @@ unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: u
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_free(block: *mut c_void) {
+    blocks::freeing(block as usize);
     if let Some((ration, bytes)) = table::remove(block as usize) {
         // SAFETY: what the table has comes from `Share::take`.
         unsafe { Share::give_back(ration, bytes) };

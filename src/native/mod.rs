@@ -4,6 +4,7 @@
 //! Blocks count for the isolate that the thread works for, until they are freed by whichever thread. What Rust code takes is not
 //! among them; that has limits of its own.
 
+pub mod blocks;
 pub mod locks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod malloc;
@@ -18,5 +19,5 @@ mod system;
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "the linker sends nobody here but in the addon"))]
 mod table;
 
-pub use ration::{Held, Ration, Share, Watch, current, draw_on};
+pub use ration::{Held, Ration, Share, TypeBudget, Watch, current, draw_on, draw_on_in_background};
 pub use system::{System, calloc, free, malloc, trim};

@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::refusal;
+use super::{locks, refusal};
 
 /// Who is told how much an isolate has taken.
 pub trait Watch: Send + Sync {
@@ -24,20 +24,69 @@ pub struct Ration {
     /// From here on it is crowded.
     crowd: AtomicUsize,
     exceeded: AtomicBool,
-    watch: Box<dyn Watch>,
+    watch: Arc<dyn Watch>,
+    types: Arc<TypeBudget>,
+    /// What V8's own threads take for the isolate.
+    background: Option<Arc<Ration>>,
+}
+
+/// Bytes of types of WebAssembly that V8 keeps for the life of the process. Isolates that guests make share that of the one that they
+/// are made in.
+pub struct TypeBudget {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl TypeBudget {
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+    }
+
+    /// Takes bytes for ever; false if they are not there.
+    pub fn take(&self, bytes: usize) -> bool {
+        let add = |used: usize| used.checked_add(bytes).filter(|total| *total <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    }
 }
 
 /// V8 may take so much more until it listens. Then it gets no more large blocks, which most of it does not survive.
 const PATIENCE: usize = 128 << 20;
 
 impl Ration {
-    pub fn new(limit: usize, watch: Box<dyn Watch>) -> Arc<Self> {
+    pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
+        // There nothing is refused, and what is taken to compile is soon given back: it ends the isolate later.
+        let background = Self {
+            crowd: AtomicUsize::new(usize::MAX),
+            ..Self::alone(limit.saturating_add(PATIENCE), Arc::clone(&types), Arc::clone(&watch))
+        };
+        Arc::new(Self { background: Some(Arc::new(background)), ..Self::alone(limit, types, watch) })
+    }
+
+    fn alone(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Self {
         let crowd = AtomicUsize::new(limit / 2);
         let [used, peak] = [const { AtomicUsize::new(0) }; 2];
-        Arc::new(Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch })
+        Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch, types, background: None }
+    }
+
+    /// What V8's own threads draw on for the isolate.
+    pub fn in_background(self: &Arc<Self>) -> Arc<Self> {
+        Arc::clone(self.background.as_ref().unwrap_or(self))
+    }
+
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub fn types(&self) -> &Arc<TypeBudget> {
+        &self.types
     }
 
     pub fn used(&self) -> usize {
+        let background = self.background.as_ref().map_or(0, |background| background.used());
+        self.used.load(Ordering::Relaxed).saturating_add(background)
+    }
+
+    fn used_in_foreground(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
@@ -45,15 +94,20 @@ impl Ration {
         self.peak.load(Ordering::Relaxed)
     }
 
+    /// Whether the isolate has had too much.
+    pub fn is_exceeded(&self) -> bool {
+        self.exceeded.load(Ordering::Relaxed)
+    }
+
     /// Garbage has been collected.
     pub fn collected(&self) {
-        let used = self.used();
+        let used = self.used_in_foreground();
         self.crowd.store(used + self.limit.saturating_sub(used) / 2, Ordering::Relaxed);
     }
 
     /// Whether there is room for `bytes` even with patience.
     fn bears(&self, bytes: usize) -> bool {
-        self.used().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
+        self.used_in_foreground().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
     }
 
     fn take(&self, bytes: usize) {
@@ -94,21 +148,34 @@ thread_local! {
 #[must_use]
 pub struct Portion {
     before: *const Ration,
+    held: u32,
     _current: Option<Arc<Ration>>,
 }
 
 impl Drop for Portion {
     fn drop(&mut self) {
         CURRENT.set(self.before);
+        locks::set(self.held);
     }
 }
 
 /// Until the result is dropped this thread works for the isolate with `ration`, or for none.
 pub fn draw_on(ration: Option<&Arc<Ration>>) -> Portion {
+    draw(ration, 0)
+}
+
+/// The same for a thread of V8's own, which could not end: nothing is refused to it. What it takes counts, and ends the isolate where
+/// that is too much.
+pub fn draw_on_in_background(ration: &Arc<Ration>) -> Portion {
+    draw(Some(ration), 1)
+}
+
+fn draw(ration: Option<&Arc<Ration>>, held: u32) -> Portion {
     refusal::forget();
+    let held = locks::set(held);
     let current = ration.cloned();
     let before = CURRENT.replace(current.as_ref().map_or(ptr::null(), Arc::as_ptr));
-    Portion { before, _current: current }
+    Portion { before, held, _current: current }
 }
 
 /// The ration that this thread draws on.
@@ -128,13 +195,18 @@ pub struct Share {
 }
 
 impl Share {
+    /// What the isolate with `ration` has to take for a block of `bytes`.
+    pub fn of(ration: &Arc<Ration>, bytes: usize) -> Self {
+        Self { ration: Arc::clone(ration), bytes }
+    }
+
     /// What the thread's isolate has to take for a block of `bytes`; `None` if it works for none.
     pub fn of_current(bytes: usize) -> Option<Self> {
         current().map(|ration| Self { ration, bytes })
     }
 
     pub fn is_bearable(&self) -> bool {
-        self.ration.bears(self.bytes)
+        locks::held() || self.ration.bears(self.bytes)
     }
 
     /// Its isolate does not get it, and ends: whatever V8 makes of that, the guest does not see it.
@@ -177,7 +249,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{PATIENCE, Ration, Share, Watch, draw_on};
+    use super::{PATIENCE, Ration, Share, TypeBudget, Watch, draw_on, draw_on_in_background};
 
     #[derive(Default)]
     struct Heard([AtomicUsize; 2]);
@@ -200,7 +272,7 @@ mod tests {
     fn tells_when_it_is_crowded_and_once_when_it_is_exceeded() {
         let heard = Arc::new(Heard::default());
         let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let ration = Ration::new(100, Box::new(Arc::clone(&heard)));
+        let ration = Ration::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
         assert!(hold(1).is_none());
         let portion = draw_on(Some(&ration));
         let first = hold(60);
@@ -221,9 +293,22 @@ mod tests {
             let _nobody = draw_on(None);
             assert!(hold(1).is_none());
         }
+        {
+            let _background = draw_on_in_background(&ration.in_background());
+            let held = hold(PATIENCE);
+            assert_eq!((ration.used(), counts()), (121 + PATIENCE, [2, 1]));
+            drop(held);
+            assert!(Share::of_current(PATIENCE).is_some_and(|share| share.is_bearable()));
+        }
+        assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_bearable()));
         drop(portion);
         assert!(hold(1).is_none());
         drop((first, third, fourth, fifth));
         assert_eq!(ration.used(), 0);
+    }
+    #[test]
+    fn types_are_limited() {
+        let types = TypeBudget::new(10);
+        assert_eq!([6, 5, 4, 1].map(|bytes| types.take(bytes)), [true, false, true, false]);
     }
 }

@@ -40,17 +40,31 @@ const SOURCES: &[(&str, &str)] = sources![
     "url.js",
 ];
 
-/// Which names a realm gets: bits that `surface/web/index.js` lists.
+/// Bits of names of the web.
+const WEB: u32 = 0x1ff;
+
+/// The realm's isolate is to be without `WebAssembly`, which each has otherwise.
+const NO_WASM: u32 = 0x200;
+
+/// Which names a realm gets: bits that `surface/host/sandbox/options.js` lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Names(u32);
 
 impl Names {
     pub fn from_bits(bits: u32) -> Self {
-        Self(bits & 0x1ff)
+        Self(bits & (WEB | NO_WASM))
+    }
+
+    fn web(self) -> u32 {
+        self.0 & WEB
     }
 
     pub fn is_empty(self) -> bool {
-        self.0 == 0
+        self.web() == 0
+    }
+
+    fn is_without_wasm(self) -> bool {
+        self.0 & NO_WASM != 0
     }
 
     pub fn list(self) -> impl Iterator<Item = &'static str> {
@@ -149,6 +163,9 @@ pub fn begin(isolate: &mut v8::Isolate, names: Names, began: Instant) {
 
 /// Puts the names on the global object of the current context. Before any code of the guest's; none of it uses them.
 pub fn install(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Result<(), Fault> {
+    if names.is_without_wasm() {
+        turn_off_wasm(scope)?;
+    }
     if names.is_empty() {
         return Ok(());
     }
@@ -157,6 +174,18 @@ pub fn install(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Result<(), Fau
         Some(()) => Ok(()),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
+}
+
+/// The isolate compiles no WebAssembly from now on, whatever a snapshot has kept, and the realm does not have the global.
+fn turn_off_wasm(scope: &mut v8::PinScope<'_, '_>) -> Result<(), Fault> {
+    scope.set_allow_wasm_code_generation_callback(refuse_wasm);
+    let key = convert::text_to_v8(scope, &Text::from("WebAssembly"))?;
+    let global = scope.get_current_context().global(scope);
+    global.delete(scope, key.into()).map(drop).ok_or(Fault::Stopped)
+}
+
+unsafe extern "C" fn refuse_wasm(_context: v8::Local<'_, v8::Context>, _source: v8::Local<'_, v8::String>) -> bool {
+    false
 }
 
 /// Spares [`install`] the compiler, where it has to wait for the guest's time.
@@ -170,7 +199,7 @@ pub fn compile(scope: &mut v8::PinScope<'_, '_>, names: Names) {
 fn evaluate(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Option<()> {
     PRELUDE.run(scope, |scope, install| {
         let install = v8::Local::<v8::Function>::try_from(install).ok()?;
-        let arguments = [native_object(scope)?.into(), v8::Integer::new_from_unsigned(scope, names.0).into()];
+        let arguments = [native_object(scope)?.into(), v8::Integer::new_from_unsigned(scope, names.web()).into()];
         let receiver = v8::undefined(scope).into();
         install.call(scope, receiver, &arguments).map(drop)
     })

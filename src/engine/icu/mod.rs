@@ -47,7 +47,7 @@ pub fn count() {
 unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_void {
     let Some(whole) = size.checked_add(HEADER) else { return refuse(None) };
     let share = Share::of_current(whole);
-    if size >= LARGE && share.as_ref().is_some_and(|share| !share.is_bearable()) && !locks::held() {
+    if size >= LARGE && share.as_ref().is_some_and(|share| !share.is_bearable()) {
         return refuse(share);
     }
     // SAFETY: has no preconditions.

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use super::space;
-use crate::native::{self, Held, Share};
+use crate::native::{self, Held, Ration, Share};
 use crate::value::{Budget, Charge};
 
 /// What an isolate may have.
@@ -26,6 +26,13 @@ use crate::value::{Budget, Charge};
 struct Owner {
     memory: Arc<Budget>,
     space: Arc<Budget>,
+}
+
+impl Owner {
+    fn unlimited() -> Self {
+        let [memory, space] = [(); 2].map(|()| Budget::new(usize::MAX));
+        Self { memory, space }
+    }
 }
 
 thread_local! {
@@ -72,8 +79,12 @@ struct Region {
     used: usize,
     memory: Arc<Budget>,
     _space: [Option<Charge>; 2],
-    /// Of stacks only.
-    _stack: Option<Held>,
+    /// Of code only: bytes from its start that were ever used.
+    code: usize,
+    /// Of code only: whose it is.
+    ration: Option<Arc<Ration>>,
+    /// What counts for the isolate of a stack, or of code.
+    held: Vec<Held>,
 }
 
 /// By their starts.
@@ -89,6 +100,46 @@ fn lock() -> MutexGuard<'static, BTreeMap<usize, Region>> {
 /// Of each stack so much counts as used: few are ever full.
 const STACK_SHARE: usize = 4;
 
+/// Code counts in parts of this size.
+const CODE_PART: usize = 64 << 10;
+
+/// Code of all isolates together, in bytes.
+static CODE: AtomicUsize = AtomicUsize::new(0);
+
+/// From here on, an isolate that needs more code ends. V8 ends the process at 4 GB.
+const MAX_CODE: usize = 3 << 30;
+
+/// Pages are about to be used, perhaps for code. They cannot be refused.
+fn use_for_code(start: usize, length: usize) {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    let (base, ration, more) = {
+        let mut regions = lock();
+        let Some((&base, region)) = regions.range_mut(..=start).next_back() else { return };
+        let first = start - base;
+        if region.what != Use::Code || first >= region.size {
+            return;
+        }
+        let end = first.saturating_add(length).min(region.size).next_multiple_of(CODE_PART);
+        let more = end.saturating_sub(region.code);
+        region.code += more;
+        (base, region.ration.clone(), more)
+    };
+    if more == 0 {
+        return;
+    }
+    let all = CODE.fetch_add(more, Ordering::Relaxed) + more;
+    let Some(ration) = ration else { return };
+    if all > MAX_CODE {
+        ration.exceed();
+    }
+    let held = Share::of(&ration, more).hold();
+    if let Some(region) = lock().get_mut(&base) {
+        region.held.push(held);
+    }
+}
+
 /// The isolate has much of what cannot be refused, or too much.
 fn tell(too_much: bool) {
     match native::current() {
@@ -100,9 +151,10 @@ fn tell(too_much: bool) {
 
 /// Space for something of the guest's, from `reserve`; null if its isolate has had enough.
 fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mut c_void {
-    let Some(Owner { memory, space }) = OWNER.try_with(|owner| owner.borrow().clone()).ok().flatten() else {
-        return reserve();
-    };
+    let owner = OWNER.try_with(|owner| owner.borrow().clone()).ok().flatten();
+    // A thread of V8's own that compiles has none. Nothing is refused to it.
+    let for_guest = || native::current().filter(|_| what == Use::Code).map(|_| Owner::unlimited());
+    let Some(Owner { memory, space }) = owner.or_else(for_guest) else { return reserve() };
     let share = if what == Use::Stack { Share::of_current(size / STACK_SHARE) } else { None };
     if share.as_ref().is_some_and(|share| !share.is_bearable()) {
         return std::ptr::null_mut();
@@ -124,7 +176,9 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
     let start = reserve();
     if !start.is_null() {
         COUNT.fetch_add(1, Ordering::Release);
-        let region = Region { what, size, used: 0, memory, _space: charges, _stack: share.map(Share::hold) };
+        let ration = if what == Use::Code { native::current() } else { None };
+        let held = share.map(Share::hold).into_iter().collect();
+        let region = Region { what, size, used: 0, memory, _space: charges, code: 0, ration, held };
         lock().insert(start as usize, region);
     }
     start
@@ -137,6 +191,7 @@ fn forget(start: usize) -> Option<Use> {
     }
     let region = { lock() }.remove(&start)?;
     COUNT.fetch_sub(1, Ordering::Release);
+    CODE.fetch_sub(region.code, Ordering::Relaxed);
     region.memory.give_back(region.used);
     Some(region.what)
 }

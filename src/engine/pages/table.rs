@@ -35,6 +35,8 @@ unsafe extern "C" {
     fn free(this: Allocator, address: *mut c_void, size: usize) -> bool;
     #[link_name = "_ZN2v84base13PageAllocator14SetPermissionsEPvmNS_13PageAllocator10PermissionE"]
     fn set_permissions(this: Allocator, address: *mut c_void, size: usize, access: c_int) -> bool;
+    #[link_name = "_ZN2v84base13PageAllocator13RecommitPagesEPvmNS_13PageAllocator10PermissionE"]
+    fn recommit(this: Allocator, address: *mut c_void, size: usize, access: c_int) -> bool;
     #[link_name = "_ZN2v84base13PageAllocator13DecommitPagesEPvm"]
     fn decommit(this: Allocator, address: *mut c_void, size: usize) -> bool;
     /// `v8::Isolate::TryGetCurrent`.
@@ -51,6 +53,7 @@ const ALLOCATE: usize = PREFIX + 6;
 const ALLOCATE_WITH_HINT: usize = ALLOCATE + 1;
 const FREE: usize = PREFIX + 9;
 const SET_PERMISSIONS: usize = PREFIX + 11;
+const RECOMMIT: usize = PREFIX + 12;
 const DECOMMIT: usize = PREFIX + 14;
 
 /// Replaces the functions. V8's platform is there.
@@ -66,6 +69,7 @@ pub fn replace() {
         (ALLOCATE, allocate as *const () as usize),
         (FREE, free as *const () as usize),
         (SET_PERMISSIONS, set_permissions as *const () as usize),
+        (RECOMMIT, recommit as *const () as usize),
         (DECOMMIT, decommit as *const () as usize),
     ];
     if known.into_iter().any(|(index, function)| table[index] != function) {
@@ -76,6 +80,7 @@ pub fn replace() {
     table[ALLOCATE_WITH_HINT] = on_allocate_with_hint as *const () as usize;
     table[FREE] = on_free as *const () as usize;
     table[SET_PERMISSIONS] = on_set_permissions as *const () as usize;
+    table[RECOMMIT] = on_recommit as *const () as usize;
     table[DECOMMIT] = on_decommit as *const () as usize;
     let table: &'static [usize] = Box::leak(Box::new(table));
     // SAFETY: the new table is a copy of the old one, but for functions of the same types that do the same and more. No other thread
@@ -135,6 +140,13 @@ unsafe extern "C" fn on_set_permissions(this: Allocator, address: *mut c_void, s
         Some(change) => change.make(|| apply() && (accessible || drop_pages(address, size)), collect),
         None => apply(),
     }
+}
+
+/// Called where V8 is about to write code of WebAssembly, and for pages of its own.
+unsafe extern "C" fn on_recommit(this: Allocator, address: *mut c_void, size: usize, access: c_int) -> bool {
+    super::use_for_code(address as usize, size);
+    // SAFETY: passed on from V8.
+    unsafe { recommit(this, address, size, access) }
 }
 
 /// Called for stacks that V8 has no more use for. It keeps their address space for ever; here that is freed.

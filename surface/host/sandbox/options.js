@@ -15,7 +15,7 @@ const MOST = Number.MAX_SAFE_INTEGER;
 const MOST_NAME = 100;
 
 /** Options that all sandboxes have. */
-const COMMON = Object.freeze(['maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'web', 'typescript', 'modules', 'snapshot']);
+const COMMON = Object.freeze(['maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'web', 'wasm', 'typescript', 'modules', 'snapshot']);
 
 /** Options of an execution that has no more than those. */
 const SIGNAL = Object.freeze(['signal']);
@@ -238,15 +238,31 @@ const WEB = Object.freeze([
   'TextEncoder', 'TextDecoder', 'URL', 'URLSearchParams', 'atob', 'btoa', 'structuredClone', 'crypto', 'performance',
 ]);
 
+/** A bit after those: the guest has no WebAssembly; src/web/mod.rs has the same. */
+const NO_WASM = 1 << 9;
+
 /**
- * What a guest gets of the web.
  * @param {Record<string, any>} options
- * @returns {number} bits of WEB
+ * @returns {number} 0 or NO_WASM
+ */
+function readWasm(options) {
+  const wasm = own(options, 'wasm') ?? true;
+  if (typeof wasm !== 'boolean') {
+    throw wrong('wasm', 'a boolean');
+  }
+  return wasm ? 0 : NO_WASM;
+}
+
+/**
+ * What a guest gets of the web, and whether it has WebAssembly.
+ * @param {Record<string, any>} options
+ * @returns {number} bits of WEB, and NO_WASM
  */
 function readWeb(options) {
   const web = own(options, 'web');
+  const wasm = readWasm(options);
   if (web === undefined || web === null || web === false) {
-    return 0;
+    return wasm;
   }
   const names = web === true ? WEB : web;
   if (!Array.isArray(names)) {
@@ -258,7 +274,7 @@ function readWeb(options) {
       throw wrong('web', `a boolean or an array of names: ${WEB.join(', ')}`);
     }
     return bits | (1 << index);
-  }, 0);
+  }, wasm);
 }
 
 module.exports = {

@@ -1,0 +1,222 @@
+// WebAssembly modules that ask V8 for more of its tables and compilers than a guest may have. Some of the tables are the process's: V8 ends
+// the process where one is full, or keeps a lock that all isolates need.
+
+import { describe, test } from 'node:test';
+import { passes } from './helper.mjs';
+
+/** Builds modules, on the host and in guests. */
+const BUILD = `
+  const leb = (n) => { const out = []; do { const low = n % 128; n = Math.floor(n / 128); out.push(n > 0 ? low | 128 : low); } while (n > 0); return out; };
+  const join = (parts) => { const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0)); let at = 0; for (const part of parts) { out.set(part, at); at += part.length; } return out; };
+  const section = (id, ...parts) => { const body = join(parts); return join([[id], leb(body.length), body]); };
+  const wasm = (...sections) => join([[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0], ...sections]);
+  /** Function types that differ from each other and from those with another seed. */
+  const types = (count, seed = 0, parameters = 20) => {
+    const out = new Uint8Array(count * (parameters + 5));
+    let at = 0;
+    for (let i = 0; i < count; i += 1) {
+      out[at++] = 0x60;
+      const number = leb(parameters);
+      for (const byte of number) out[at++] = byte;
+      let rest = seed * 1e6 + i;
+      for (let k = 0; k < parameters; k += 1) { out[at++] = 0x7f - rest % 4; rest = Math.floor(rest / 4); }
+      out[at++] = 0;
+    }
+    return section(1, leb(count), out.subarray(0, at));
+  };
+  /** Types that are one group. */
+  const group = (count, seed) => {
+    const body = types(count, seed);
+    let at = 1; while (body[at] & 128) at += 1; at += 1;
+    return section(1, [1, 0x4e], body.subarray(at));
+  };
+  /** A module with functions of type () -> () that have these bodies, locals included; the first one is exported as f. */
+  const functions = (...bodies) => wasm(section(1, [1, 0x60, 0, 0]), section(3, leb(bodies.length), new Uint8Array(bodies.length)),
+    section(7, [1, 1, 0x66, 0, 0]), section(10, leb(bodies.length), ...bodies.flatMap((body) => [leb(body.length), body])));
+  const locals = (count) => [1, ...leb(count), 0x7f];
+  const repeat = (bytes, count) => { const out = new Uint8Array(bytes.length * count); for (let i = 0; i < count; i += 1) out.set(bytes, i * bytes.length); return out; };
+  /** How V8 answers to a module, in each of the ways there are. */
+  const outcomes = async (bytes) => {
+    const all = {};
+    const name = (error) => error.name + ': ' + error.message;
+    try { new WebAssembly.Module(bytes); all.Module = 'fine'; } catch (error) { all.Module = name(error); }
+    try { await WebAssembly.compile(bytes); all.compile = 'fine'; } catch (error) { all.compile = name(error); }
+    try { await WebAssembly.instantiate(bytes); all.instantiate = 'fine'; } catch (error) { all.instantiate = name(error); }
+    all.validate = WebAssembly.validate(bytes);
+    return all;
+  };
+`.replaceAll(/\n\s*/g, '\n').replaceAll(/\/\*\*.*?\*\/\n/g, '');
+
+/** A program of a host that has the builders as well as its guests; `guest` runs code in a context that has them. */
+const PROGRAM = `
+  const BUILD = ${JSON.stringify(BUILD)};
+  ${BUILD}
+  const alive = setInterval(() => {}, 1_000);
+  const { readFileSync } = await import('node:fs');
+  const status = (name) => Number(new RegExp(name + ':\\\\s+(\\\\d+)').exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
+  const before = status('VmRSS');
+  const grown = () => status('VmHWM') - before;
+  const prepare = (isolate) => { const context = isolate.createContextSync(); context.evalSync(BUILD); return context; };
+  /** What code gives in an isolate of its own, or the code of the error. */
+  const guest = async (code, limit = 16) => {
+    const isolate = new ivm.Isolate({ memoryLimit: limit });
+    const context = prepare(isolate);
+    try { return await context.eval(code, { promise: true, copy: true, timeout: 60_000 }); }
+    catch (error) { return error.code ?? error.name + ': ' + error.message; }
+    finally { if (!isolate.isDisposed) isolate.dispose(); }
+  };
+  /** All outcomes are refusals for this reason. */
+  const refused = (all, reason) => {
+    for (const way of ['Module', 'compile', 'instantiate']) {
+      assert.ok(all[way].startsWith('CompileError: WebAssembly.' + way + '(): ') && all[way].includes(reason), way + ': ' + all[way]);
+    }
+    assert.equal(all.validate, false);
+  };
+  const TYPES = 'new WebAssembly types';
+  const MEMORY = 'more memory than the isolate may have';
+  /** Other guests can still be made, and use WebAssembly with types of their own. */
+  let others = 900;
+  const othersWork = async () => {
+    others += 1;
+    otherWorks();
+    assert.equal(await guest('(async () => { await WebAssembly.compile(wasm(types(20, ' + others + '))); new WebAssembly.Module(wasm(types(20, ' + others + '))); return 42; })()'), 42);
+  };`.replaceAll(/\n\s*/g, '\n');
+
+const wasmTest = (name, code, settings) => test(name, () => passes(`${PROGRAM}\n${code}\nawait othersWork();\nclearInterval(alive);`, { timeout: 90_000, ...settings }));
+
+describe('types, which V8 keeps for the life of the process', () => {
+  wasmTest('many modules with many types, by a guest that compiles them', `
+    for (let i = 0; i < 25; i += 1) {
+      const got = await guest('(async () => { try { await WebAssembly.compile(wasm(types(100_000, ' + i + '))); return 0; } catch (error) { return String(error); } })()', 128);
+      assert.ok(got.includes(TYPES), got);
+    }`);
+
+  for (const way of ['new WebAssembly.Module(bytes)', 'await WebAssembly.compile(bytes)', 'await WebAssembly.instantiate(bytes)', 'WebAssembly.validate(bytes)']) {
+    wasmTest(`many executions with some types, by ${way}`, `
+      let refusals = 0;
+      for (let i = 0; i < 100; i += 1) {
+        const got = await guest('(async () => { let n = 0; for (let k = 0; k < 8; k += 1) { const bytes = wasm(types(2_000, ' + i + ' * 8 + k)); try { if ((${way}) === false) throw 0; n += 1; } catch {} } return n; })()');
+        assert.ok(got <= 1, String(got));
+        if (got === 0) refusals += 1;
+      }
+      assert.ok(refusals > 20 && refusals < 90, String(refusals));`);
+  }
+
+  wasmTest('more than a guest may have, in each way', `
+    refused(await guest('outcomes(wasm(types(30_000)))'), TYPES);
+    refused(await guest('outcomes(wasm(group(30_000)))'), TYPES);
+    refused(await guest('outcomes(wasm(types(1_000, 0, 1_000)))'), TYPES);
+    refused(await guest('outcomes(new Uint8Array(wasm(types(30_000)).buffer.slice(0, 100_000)))'), TYPES);`);
+
+  wasmTest('types with many parameters, by executions that succeed', `
+    let done = 0;
+    for (let i = 0; i < 36; i += 1) {
+      const got = await guest('(async () => { let n = 0; for (let k = 0; k < 60; k += 1) { try { new WebAssembly.Module(wasm(types(200, ' + i + ' * 60 + k, 1_000))); n += 1; } catch {} } return n; })()', 32);
+      assert.ok(got <= 1, String(got));
+      done += got;
+    }
+    assert.ok(done > 5, String(done));
+    assert.ok(grown() < 300, grown() + ' MB more');`);
+
+  wasmTest('of tags', `
+    for (let i = 0; i < 3; i += 1) {
+      const got = await guest('let n = 0; let problem; try { for (;; n += 1) { const parameters = []; let rest = n + ' + i + ' * 1e5; for (let k = 0; k < 12; k += 1) { parameters.push(["i32", "i64", "f32", "f64"][rest % 4]); rest = Math.floor(rest / 4); } new WebAssembly.Tag({ parameters }); } } catch (error) { problem = String(error); } [n, problem, new WebAssembly.Tag({ parameters: [] }) instanceof WebAssembly.Tag]');
+      assert.ok(got[0] > 1_000 && got[0] < 5_000, String(got));
+      assert.match(got[1], /^RangeError: .* new WebAssembly types/);
+      assert.equal(got[2], true);
+    }`);
+
+  wasmTest('that V8 has already are not counted', `
+    for (let i = 0; i < 150; i += 1) {
+      assert.equal(await guest('(async () => { await WebAssembly.compile(wasm(types(2_000, 5))); new WebAssembly.Module(wasm(types(2_000, 5))); return 42; })()'), 42);
+    }`);
+
+  wasmTest('of isolates that guests make count together', `
+    const maker = prepare(new ivm.Isolate({ memoryLimit: 16 }));
+    maker.global.setSync('ivm', ivm);
+    maker.global.setSync('text', BUILD);
+    const got = maker.evalSync('let n = 0; for (let i = 0; i < 8; i += 1) { const made = new ivm.Isolate({ memoryLimit: 8 }); const context = made.createContextSync(); context.evalSync(text); try { context.evalSync("new WebAssembly.Module(wasm(types(1_000, " + i + "))); 1"); n += 1; } catch {} made.dispose(); } n');
+    assert.ok(got >= 2 && got <= 4, String(got));`);
+});
+
+describe('functions that take much memory to optimize', () => {
+  const heavy = {
+    'many branches': "functions(join([locals(49_000), [0x02, 0x40], repeat([0x41, 1, 0x0d, 0], 7_500), [0x0b, 0x0b]]))",
+    'a table of branches': "functions(join([locals(49_000), [0x02, 0x40, 0x41, 1, 0x0e], leb(7_500), new Uint8Array(7_501), [0x0b, 0x0b]]))",
+    'deep blocks': "functions(join([locals(49_000), repeat([0x02, 0x40], 7_500), repeat([0x0b], 7_500), [0x0b]]))",
+    'loops': "functions(join([locals(49_000), repeat([0x03, 0x40, 0x41, 0, 0x0d, 0, 0x0b], 7_500), [0x0b]]))",
+    'calls in a try': "functions(join([locals(49_000), [0x02, 0x40, 0x1f, 0x40, 1, 2, 0], repeat([0x10, 1], 7_500), [0x0b, 0x0b, 0x0b]]), [0, 0x0b])",
+    'many that are inlined': "functions(join([[0], repeat([0x10, 1], 5_000), [0x0b]]), join([locals(49_000), [0x02, 0x40], repeat([0x41, 1, 0x0d, 0], 100), [0x0b, 0x0b]]))",
+  };
+  for (const [name, code] of Object.entries(heavy)) {
+    wasmTest(name, `
+      refused(await guest('outcomes(${code})'), MEMORY);
+      assert.ok(grown() < 250, grown() + ' MB more');`);
+  }
+
+  wasmTest('as much as the limit allows, while it runs and afterwards', `
+    const code = "(async () => { const bytes = functions(join([locals(2_000), [0x02, 0x40], repeat([0x41, 0, 0x0d, 0], 4_000), [0x0b, 0x0b]])); const { instance } = await WebAssembly.instantiate(bytes); const until = Date.now() + 1_500; while (Date.now() < until) for (let i = 0; i < 100; i += 1) instance.exports.f(); return 42; })()";
+    assert.equal(await guest(code), 42);
+    await sleep(500);
+    assert.ok(grown() < 300, grown() + ' MB more');`);
+});
+
+describe('modules with many parts', () => {
+  const large = {
+    functions: 'wasm(section(1, [1, 0x60, 0, 0]), section(3, leb(900_000), new Uint8Array(900_000)), section(10, leb(900_000), repeat([2, 0, 0x0b], 900_000)))',
+    exports: 'wasm(section(1, [1, 0x60, 0, 0]), section(3, [1, 0]), section(7, leb(900_000), ...Array.from({ length: 900_000 }, (_, i) => [4, 48 + i % 64, 48 + (i >> 6) % 64, 48 + (i >> 12) % 64, 48 + (i >> 18), 0, 0])), section(10, [1, 2, 0, 0x0b]))',
+    globals: 'wasm(section(6, leb(900_000), repeat([0x7f, 0, 0x41, 0, 0x0b], 900_000)))',
+    'data segments': 'wasm(section(5, [1, 0, 0]), section(11, leb(90_000), repeat([1, 0], 90_000)))',
+    memories: 'wasm(section(5, leb(90_000), repeat([0, 0], 90_000)))',
+    tables: 'wasm(section(4, leb(90_000), repeat([0x70, 0, 0], 90_000)))',
+    'large tables': 'wasm(section(4, leb(100), repeat([0x70, 0, 0x80, 0xad, 0xe2, 4], 100)))',
+    names: 'wasm(section(0, [4, 0x6e, 0x61, 0x6d, 0x65, 1], leb(4 + 2_000_000 * 2), leb(1_000_000), repeat([0, 0], 2_000_000)))',
+  };
+  for (const [name, code] of Object.entries(large)) {
+    wasmTest(name, `
+      for (const limit of [8, 64]) {
+        for (const call of ['await WebAssembly.instantiate(bytes)', 'new WebAssembly.Instance(new WebAssembly.Module(bytes))']) {
+          const got = await guest('(async () => { const bytes = ${code}; const kept = []; try { for (let i = 0; i < 20; i += 1) kept.push(' + call + '); return "fine"; } catch (error) { return error.name; } })()', limit);
+          assert.match(String(got), /^(fine|CompileError|RangeError|LinkError|ERR_ISOLATE_(MEMORY|DISPOSED|TIMEOUT))/);
+        }
+      }
+      assert.ok(grown() < 1_000, grown() + ' MB more');`);
+  }
+
+  wasmTest('much code, of which little is alive at a time', `
+    const code = '(async () => { for (let i = 0; i < 200; i += 1) { const { instance } = await WebAssembly.instantiate(functions(join([locals(1), [0x02, 0x40], repeat([0x41, 1, 0x1a], 5_000 + i), [0x0b, 0x0b]]))); instance.exports.f(); } return 42; })()';
+    assert.equal(await guest(code, 64), 42);`);
+
+  wasmTest('much code that is alive', `
+    const code = '(async () => { const kept = []; for (let i = 0; i < 900; i += 1) { const { instance } = await WebAssembly.instantiate(functions(join([locals(1), [0x02, 0x40], repeat([0x20, 0, 0x41, 1, 0x6a, 0x21, 0], 100_000 + i), [0x0b, 0x0b]]))); instance.exports.f(); kept.push(instance); } return 42; })()';
+    assert.match(await guest(code, 16), /^ERR_ISOLATE_(MEMORY|DISPOSED)$/);
+    assert.ok(grown() < 400, grown() + ' MB more');`);
+});
+
+describe('what stays as it is', () => {
+  wasmTest('modules, and errors of V8', `
+    // (func (export "f") (param i32) (result i32) ...): the sum of numbers up to one.
+    const code = '(async () => { const body = [1, 1, 0x7f, 0x03, 0x40, 0x20, 1, 0x20, 0, 0x6a, 0x21, 1, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x20, 1, 0x0b]; const bytes = wasm(section(1, [1, 0x60, 1, 0x7f, 1, 0x7f]), section(3, [1, 0]), section(7, [1, 1, 0x66, 0, 0]), section(10, [1, body.length], body)); const { instance } = await WebAssembly.instantiate(bytes); let n = 0; for (let i = 0; i < 20_000; i += 1) n = instance.exports.f(1_000); return [n, await outcomes(bytes), await outcomes(new Uint8Array(8)), await outcomes(bytes.subarray(0, 30))]; })()';
+    const [n, fine, ...wrong] = await guest(code);
+    assert.equal(n, 500_500);
+    assert.deepEqual(fine, { Module: 'fine', compile: 'fine', instantiate: 'fine', validate: true });
+    assert.equal(wrong[0].compile, 'CompileError: WebAssembly.compile(): expected magic word 00 61 73 6d, found 00 00 00 00 @+0');
+    assert.match(wrong[1].Module, /^CompileError: WebAssembly\\.Module\\(\\): /);`);
+
+  wasmTest('names, lengths and texts of the functions', `
+    const got = await guest("[WebAssembly.Module, WebAssembly.compile, WebAssembly.instantiate, WebAssembly.validate, WebAssembly.Tag].map((f) => [f.name, f.length, String(f)])");
+    assert.deepEqual(got, [['Module', 1], ['compile', 1], ['instantiate', 1], ['validate', 1], ['Tag', 1]].map(([name, length]) => [name, length, 'function ' + name + '() { [native code] }']));`);
+
+  wasmTest('a module that changes while it is looked at', `
+    // V8 compiles the copy that was looked at.
+    const worker = new ivm.Isolate({ memoryLimit: 16 });
+    const bytes = wasm(types(20, 3));
+    const shared = new SharedArrayBuffer(bytes.length);
+    new Uint8Array(shared).set(bytes);
+    const contexts = [worker.createContextSync(), prepare(new ivm.Isolate({ memoryLimit: 16 }))];
+    for (const context of contexts) context.global.setSync('bytes', new Uint8Array(shared), { copy: true });
+    const change = contexts[0].eval('const until = Date.now() + 1_000; for (let i = 0; Date.now() < until; i += 1) bytes[9 + i % 30] ^= i;');
+    const outcome = await contexts[1].eval('let n = 0; const until = Date.now() + 800; while (Date.now() < until) { try { new WebAssembly.Module(bytes); } catch (error) { if (!(error instanceof WebAssembly.CompileError)) throw error; } n += 1; } n');
+    assert.ok(outcome > 0);
+    await change;`);
+});

@@ -1,0 +1,246 @@
+//! What it takes to optimize a function. V8 keeps the values of all locals for each edge of the control flow, so a few bytes of code
+//! are enough for gigabytes.
+
+use super::reader::Reader;
+
+/// Bytes for one value at one edge.
+const VALUE_BYTES: usize = 4;
+
+/// Bytes for what else there is for a byte of code.
+const CODE_BYTES: usize = 64;
+
+/// V8 has functions of at most so many bytes compiled as parts of others, as often as that makes no more than this.
+const INLINED: usize = 500;
+const INLINED_TOGETHER: usize = 5_000;
+
+/// Bytes V8 may take to optimize the function with this body, where no type has more than `arity` parameters and results. Exact only
+/// where that is more than `most`.
+pub fn cost(body: &[u8], arity: usize, most: usize) -> usize {
+    let length = body.len();
+    let mut reader = Reader::new(body);
+    let locals = locals(&mut reader).unwrap_or(0);
+    let copies = if length <= INLINED { INLINED_TOGETHER / length.max(1) } else { 1 };
+    let width = locals.saturating_add(arity).saturating_mul(VALUE_BYTES).saturating_mul(copies);
+    let rest = length.saturating_mul(CODE_BYTES);
+    let total = |edges: usize| edges.saturating_mul(width).saturating_add(rest);
+    // No instruction has more edges than bytes.
+    let bound = total(length);
+    if bound <= most { bound } else { total(edges(&mut reader)) }
+}
+
+fn locals(reader: &mut Reader<'_>) -> Option<usize> {
+    let mut locals = 0_usize;
+    for _ in 0..reader.number()? {
+        locals = locals.saturating_add(reader.size()?);
+        skip_value_type(reader)?;
+    }
+    Some(locals)
+}
+
+/// Edges of the control flow. Of what is not understood each byte counts.
+fn edges(reader: &mut Reader<'_>) -> usize {
+    let mut edges = 0_usize;
+    let mut catches = false;
+    while reader.left() > 0 {
+        let before = reader.left();
+        match instruction(reader, &mut catches) {
+            Some(more) => edges += more,
+            None => return edges + before,
+        }
+    }
+    edges
+}
+
+/// Skips an instruction; how many edges it has.
+fn instruction(reader: &mut Reader<'_>, catches: &mut bool) -> Option<usize> {
+    let code = reader.byte()?;
+    Some(match code {
+        // Blocks, loops and conditions: one edge in, and one behind their end.
+        0x02..=0x04 => {
+            skip_block_type(reader)?;
+            2
+        }
+        0x05 | 0x19 => 1,
+        0x06 => {
+            *catches = true;
+            skip_block_type(reader)?;
+            2
+        }
+        // Branches.
+        0x07 | 0x0c | 0x0d | 0x18 | 0xd5 | 0xd6 => {
+            reader.skip_number()?;
+            1
+        }
+        0x0e => {
+            let count = reader.size()?.checked_add(1)?;
+            reader.skip_numbers(count)?;
+            count
+        }
+        0x1f => {
+            *catches = true;
+            skip_block_type(reader)?;
+            let count = reader.size()?;
+            for _ in 0..count {
+                let labels = if reader.byte()? < 2 { 2 } else { 1 };
+                reader.skip_numbers(labels)?;
+            }
+            count.saturating_add(2)
+        }
+        // What may throw has an edge to where that is caught. A function that is inlined returns to where it was called.
+        0x08 | 0x09 => {
+            reader.skip_number()?;
+            usize::from(*catches)
+        }
+        0x0a => usize::from(*catches),
+        0x0f => 1,
+        0x10 | 0x12 | 0x14 | 0x15 => {
+            reader.skip_number()?;
+            usize::from(*catches)
+        }
+        0x11 | 0x13 => {
+            reader.skip_numbers(2)?;
+            usize::from(*catches)
+        }
+        0xfb => {
+            // Some are branches.
+            skip_reference(reader)?;
+            1
+        }
+        _ => {
+            operator(reader, code)?;
+            0
+        }
+    })
+}
+
+/// Skips an expression without blocks, its end included.
+pub fn skip_expression(reader: &mut Reader<'_>) -> Option<()> {
+    const END: u8 = 0x0b;
+
+    while reader.peek()? != END {
+        instruction(reader, &mut false)?;
+    }
+    reader.byte().map(drop)
+}
+
+/// Skips what follows the first byte of an instruction without edges.
+fn operator(reader: &mut Reader<'_>, code: u8) -> Option<()> {
+    match code {
+        0x00 | 0x01 | 0x0b | 0x1a | 0x1b | 0x45..=0xc4 | 0xd1 | 0xd3 | 0xd4 => Some(()),
+        0x1c => {
+            let count = reader.number()?;
+            (0..count).try_for_each(|_| skip_value_type(reader))
+        }
+        0x20..=0x26 | 0x3f | 0x40 | 0x41 | 0x42 | 0xd2 => reader.skip_number(),
+        0x28..=0x3e => skip_memory(reader),
+        0x43 => reader.take(4).map(drop),
+        0x44 => reader.take(8).map(drop),
+        0xd0 => skip_heap_type(reader),
+        0xfc => {
+            let numbers = match reader.number()? {
+                0..=7 => 0,
+                9 | 11 | 13 | 15..=17 => 1,
+                8 | 10 | 12 | 14 => 2,
+                _ => return None,
+            };
+            reader.skip_numbers(numbers)
+        }
+        0xfd => match reader.number()? {
+            0..=11 => skip_memory(reader),
+            12 | 13 => reader.take(16).map(drop),
+            21..=34 => reader.take(1).map(drop),
+            84..=91 => skip_memory(reader).and_then(|()| reader.take(1).map(drop)),
+            92 | 93 => skip_memory(reader),
+            _ => Some(()),
+        },
+        0xfe => match reader.number()? {
+            3 => reader.take(1).map(drop),
+            _ => skip_memory(reader),
+        },
+        _ => None,
+    }
+}
+
+/// Instructions about structures and arrays.
+fn skip_reference(reader: &mut Reader<'_>) -> Option<()> {
+    match reader.number()? {
+        0 | 1 | 6 | 7 | 11..=14 | 16 => reader.skip_number(),
+        2..=5 | 8..=10 | 17..=19 => reader.skip_numbers(2),
+        15 | 26..=30 => Some(()),
+        20..=23 => skip_heap_type(reader),
+        24 | 25 => {
+            reader.byte()?;
+            reader.skip_number()?;
+            skip_heap_type(reader)?;
+            skip_heap_type(reader)
+        }
+        _ => None,
+    }
+}
+
+fn skip_memory(reader: &mut Reader<'_>) -> Option<()> {
+    // With bit 6 set, the memory's index follows.
+    let flags = reader.number()?;
+    reader.skip_numbers(if flags & 0x40 == 0 { 1 } else { 2 })
+}
+
+fn skip_block_type(reader: &mut Reader<'_>) -> Option<()> {
+    match reader.peek()? {
+        0x63 | 0x64 => skip_value_type(reader),
+        _ => reader.skip_number(),
+    }
+}
+
+pub fn skip_value_type(reader: &mut Reader<'_>) -> Option<()> {
+    match reader.byte()? {
+        0x63 | 0x64 => skip_heap_type(reader),
+        _ => Some(()),
+    }
+}
+
+fn skip_heap_type(reader: &mut Reader<'_>) -> Option<()> {
+    while matches!(reader.peek()?, 0x65 | 0x62) {
+        reader.byte();
+    }
+    reader.signed().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CODE_BYTES, VALUE_BYTES, cost};
+
+    /// A body with 1,000 locals of type i32 and this code.
+    fn body(code: &[u8]) -> Vec<u8> {
+        let mut body = vec![1, 0xe8, 7, 0x7f];
+        body.extend_from_slice(code);
+        body
+    }
+
+    fn edges(code: &[u8]) -> usize {
+        let body = body(code);
+        (cost(&body, 0, 0) - body.len() * CODE_BYTES) / (1_000 * VALUE_BYTES) / (5_000 / body.len())
+    }
+
+    #[test]
+    fn counts_edges() {
+        assert_eq!(edges(&[0x41, 2, 0x1a, 0x0b]), 0);
+        // block, local.get 2, br_if 0, end, end
+        assert_eq!(edges(&[0x02, 0x40, 0x20, 2, 0x0d, 0, 0x0b, 0x0b]), 3);
+        // br_table 0 0 0
+        assert_eq!(edges(&[0x0e, 2, 0, 0, 0]), 3);
+        // i32.load offset=2, f64.const, i32x4.splat, memory.fill
+        assert_eq!(edges(&[0x28, 2, 2, 0x44, 2, 3, 4, 2, 3, 4, 2, 3, 0xfd, 17, 0xfc, 11, 0]), 0);
+        // calls count where there is a `try_table`.
+        assert_eq!(edges(&[0x10, 0, 0x1f, 0x40, 1, 2, 0, 0x10, 0, 0x0b]), 4);
+        // br_on_cast
+        assert_eq!(edges(&[0xfb, 24, 3, 0, 0x6e, 0x6b]), 1);
+        // Not an instruction.
+        assert_eq!(edges(&[0xff, 2, 3]), 3);
+    }
+
+    #[test]
+    fn does_not_look_where_it_need_not() {
+        assert!(cost(&body(&[0x41, 2, 0x1a, 0x0b]), 0, usize::MAX) > cost(&body(&[0x41, 2, 0x1a, 0x0b]), 0, 0));
+        assert_eq!(cost(&[], 0, 0), 0);
+    }
+}

@@ -1,0 +1,118 @@
+//! What modules may take of the tables that V8 has for the whole process.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use super::types::{Group, TYPE_BYTES};
+use crate::native::{TypeBudget, blocks};
+
+/// Types of all modules together, which V8 keeps for ever: 262,144 without parameters. V8 ends the process at two million, and an isolate
+/// has an array with a place for each of them.
+pub const MAX_TYPES: usize = 262_144 * TYPE_BYTES;
+
+/// Functions of modules that are alive: half of what V8's table of code pointers has room for.
+const MAX_FUNCTIONS: usize = 8 << 20;
+
+/// One module may take so much of what is left for all.
+const SHARE: usize = 4;
+
+#[derive(Default)]
+struct Ledger {
+    /// Groups of types that V8 has.
+    known: HashSet<u128>,
+    /// Bytes of types.
+    types: usize,
+    functions: usize,
+    /// Functions of modules, by where their bytes are.
+    modules: HashMap<usize, usize>,
+}
+
+static LEDGER: LazyLock<Mutex<Ledger>> = LazyLock::new(Mutex::default);
+
+fn lock() -> MutexGuard<'static, Ledger> {
+    LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why V8 does not get something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    Isolate,
+    Process,
+}
+
+/// Has types count which V8 is about to add, and keeps. `unknown`: bytes of some that cannot be told from others.
+pub fn take_types(groups: &[Group], unknown: usize, guest: Option<&TypeBudget>) -> Result<(), Refusal> {
+    let mut ledger = lock();
+    let mut new = HashSet::new();
+    let mut bytes = unknown;
+    for group in groups {
+        if !ledger.known.contains(&group.key) && new.insert(group.key) {
+            bytes = bytes.saturating_add(group.bytes);
+        }
+    }
+    if bytes == 0 {
+        return Ok(());
+    }
+    if bytes > MAX_TYPES.saturating_sub(ledger.types) / SHARE {
+        return Err(Refusal::Process);
+    }
+    if guest.is_some_and(|guest| !guest.take(bytes)) {
+        return Err(Refusal::Isolate);
+    }
+    ledger.types += bytes;
+    ledger.known.extend(new);
+    Ok(())
+}
+
+/// Has the functions of a module count until its bytes are freed.
+pub fn take_functions(bytes: *const u8, functions: usize) -> Result<(), Refusal> {
+    let mut ledger = lock();
+    if functions > (MAX_FUNCTIONS - ledger.functions) / SHARE {
+        return Err(Refusal::Process);
+    }
+    ledger.functions += functions;
+    match ledger.modules.insert(bytes as usize, functions) {
+        Some(before) => ledger.functions -= before,
+        None => blocks::watch(bytes as usize, forget),
+    }
+    Ok(())
+}
+
+/// The bytes of a module are about to be freed.
+fn forget(address: usize) {
+    let mut ledger = lock();
+    if let Some(functions) = ledger.modules.remove(&address) {
+        ledger.functions -= functions;
+        blocks::forget(address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Group, MAX_FUNCTIONS, MAX_TYPES, Refusal, SHARE, forget, take_functions, take_types};
+
+    #[test]
+    fn counts_types_once() {
+        let group = |key, bytes| Group { key, bytes };
+        assert_eq!(take_types(&[group(1, MAX_TYPES)], 0, None), Err(Refusal::Process));
+        assert_eq!(take_types(&[group(1, MAX_TYPES / SHARE)], 0, None), Ok(()));
+        assert_eq!(take_types(&[group(1, MAX_TYPES / SHARE)], 0, None), Ok(()));
+        assert_eq!(take_types(&[group(2, MAX_TYPES / SHARE)], 0, None), Err(Refusal::Process));
+        assert_eq!(take_types(&[group(2, 1), group(2, 1)], 1, None), Ok(()));
+        assert_eq!(take_types(&[], MAX_TYPES, None), Err(Refusal::Process));
+    }
+
+    #[test]
+    fn counts_functions_while_they_live() {
+        let most = MAX_FUNCTIONS / SHARE;
+        let places = [1_u8, 2];
+        let [one, other] = places.each_ref().map(std::ptr::from_ref);
+        assert_eq!(take_functions(one, most + 1), Err(Refusal::Process));
+        assert_eq!(take_functions(one, most), Ok(()));
+        assert_eq!(take_functions(other, most), Err(Refusal::Process));
+        forget(one as usize);
+        forget(one as usize);
+        assert_eq!(take_functions(other, most), Ok(()));
+        forget(other as usize);
+    }
+}

@@ -1,0 +1,84 @@
+//! WebAssembly modules before V8 gets them. V8 has tables for the whole process that it never or hardly ever shrinks, and where one is
+//! full it ends the process, or stops a thread under a lock that all isolates need. Its compilers work on threads of their own, where
+//! no limit holds. So on Linux the linker sends the functions by which V8 starts to compile here (`build.rs`): a module that asks for
+//! too much is refused, by an error like V8's own.
+//!
+//! V8 has copied the bytes at that point: what is looked at here is what it compiles.
+
+mod code;
+mod ledger;
+mod module;
+mod reader;
+mod types;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod wrapped;
+
+use std::borrow::Cow;
+
+use ledger::{MAX_TYPES, Refusal};
+use module::Module;
+use types::Group;
+
+use crate::native;
+
+/// What V8 may take to optimize a function where the isolate has no limit of its own.
+const MAX_CODE: usize = 512 << 20;
+
+/// Whether V8 is to get a module; if not, why not.
+#[cfg_attr(
+    any(fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "the linker sends nobody here but on Linux")
+)]
+fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
+    let guest = native::current();
+    let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit());
+    let module = Module::read(bytes, MAX_TYPES, most);
+    let (cost, function) = module.largest;
+    if cost > most {
+        let message = format!("Compiling function body {function} takes more memory than the isolate may have");
+        return Err(message.into());
+    }
+    if module.entries > most {
+        return Err("The module takes more memory than the isolate may have".into());
+    }
+    ledger::take_types(&module.types.groups, module.types.unknown, guest.as_ref().map(|guest| &**guest.types()))
+        .map_err(type_message)?;
+    ledger::take_functions(bytes.as_ptr(), module.functions)
+        .map_err(|_| "There is no room for the functions of the module in this process".into())
+}
+
+fn type_message(refusal: Refusal) -> Cow<'static, str> {
+    match refusal {
+        Refusal::Isolate => "The isolate may not define so many new WebAssembly types",
+        Refusal::Process => "There is no room for so many new WebAssembly types in this process",
+    }
+    .into()
+}
+
+/// The same for a type that a guest has made without a module, described by `text`.
+#[cfg_attr(
+    any(fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "the linker sends nobody here but on Linux")
+)]
+fn admit_type(text: &[u8], parts: usize) -> Result<(), Cow<'static, str>> {
+    let group = Group::of_one(text, parts);
+    ledger::take_types(&[group], 0, native::current().as_ref().map(|guest| &**guest.types())).map_err(type_message)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn refuses_modules_that_ask_for_too_much() {
+        assert_eq!(super::admit(b"\0asm\x01\0\0\0"), Ok(()));
+        assert_eq!(super::admit(b"nothing"), Ok(()));
+        // 50,000 locals, and a branch with 65,000 targets.
+        let mut body = vec![1, 0xd0, 0x86, 3, 0x7f, 0x0e, 0xe8, 0xfb, 3];
+        body.resize(body.len() + 65_001, 0);
+        let length = body.len();
+        let size =
+            |number: usize| [number as u8 & 0x7f | 0x80, (number >> 7) as u8 & 0x7f | 0x80, (number >> 14) as u8];
+        let module = [b"\0asm\x01\0\0\0\x0a", &size(length + 4)[..], &[1], &size(length), &body].concat();
+        let refused = super::admit(&module).unwrap_err();
+        assert!(refused.starts_with("Compiling function body 0"), "{refused}");
+    }
+}

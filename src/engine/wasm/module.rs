@@ -1,0 +1,128 @@
+//! What a module asks of V8, read from its sections before V8 sees it.
+
+use super::code;
+use super::reader::Reader;
+use super::types::Types;
+
+const HEADER: [u8; 8] = *b"\0asm\x01\0\0\0";
+
+const TYPES: u8 = 1;
+const FUNCTIONS: u8 = 3;
+const TABLES: u8 = 4;
+const CODE: u8 = 10;
+
+/// Bytes that V8 takes for an entry of a section while the module lives, by the sections' numbers.
+const ENTRY_BYTES: [usize; 14] = [0, 0, 96, 128, 64, 64, 64, 64, 0, 128, 0, 64, 0, 64];
+
+/// And for each element that a table starts with.
+const ELEMENT_BYTES: usize = 32;
+
+#[derive(Default)]
+pub struct Module {
+    pub types: Types,
+    pub functions: usize,
+    /// Bytes that V8 takes for what the sections list, beside the module itself.
+    pub entries: usize,
+    /// Bytes that V8 takes for the function that takes most when it is optimized, and which of those with code that is.
+    pub largest: (usize, usize),
+}
+
+impl Module {
+    /// Reads a module that may have types of `most_types` bytes. A function is looked at more closely where it may cost more than
+    /// `most_code`.
+    pub fn read(bytes: &[u8], most_types: usize, most_code: usize) -> Self {
+        let mut module = Self::default();
+        let mut reader = Reader::new(bytes);
+        if reader.take(HEADER.len()) == Some(&HEADER[..]) {
+            while module.read_section(&mut reader, most_types, most_code).is_some() {}
+        }
+        module
+    }
+
+    fn read_section(&mut self, reader: &mut Reader<'_>, most_types: usize, most_code: usize) -> Option<()> {
+        let number = reader.byte()?;
+        let size = reader.size()?;
+        let section = reader.take_most(size);
+        if number == TYPES {
+            self.types.read(section, most_types);
+            return Some(());
+        }
+        let mut section = Reader::new(section);
+        let count = section.size().unwrap_or(0).min(section.left());
+        if let Some(bytes) = ENTRY_BYTES.get(usize::from(number)) {
+            self.entries = self.entries.saturating_add(count.saturating_mul(*bytes));
+        }
+        match number {
+            FUNCTIONS => self.functions = self.functions.saturating_add(count),
+            TABLES => {
+                // After one that is not understood V8 reads no more.
+                let sizes = (0..count).map_while(|_| table_size(&mut section));
+                let elements = sizes.fold(0_usize, usize::saturating_add);
+                self.entries = self.entries.saturating_add(elements.saturating_mul(ELEMENT_BYTES));
+            }
+            CODE => self.read_code(&mut section, count, most_code),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn read_code(&mut self, section: &mut Reader<'_>, count: usize, most: usize) {
+        for index in 0..count {
+            let Some(size) = section.size() else { return };
+            let cost = code::cost(section.take_most(size), self.types.arity, most);
+            if cost > self.largest.0 {
+                self.largest = (cost, index);
+            }
+        }
+    }
+}
+
+/// Elements that a table starts with.
+fn table_size(section: &mut Reader<'_>) -> Option<usize> {
+    const WITH_VALUE: u8 = 0x40;
+
+    let has_value = section.peek() == Some(WITH_VALUE);
+    if has_value {
+        section.take(2)?;
+    }
+    code::skip_value_type(section)?;
+    let flags = section.byte()?;
+    let size = section.size()?;
+    if flags & 1 != 0 {
+        section.skip_number()?;
+    }
+    if has_value {
+        code::skip_expression(section)?;
+    }
+    Some(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ELEMENT_BYTES, HEADER, Module};
+
+    fn module(sections: &[&[u8]]) -> Module {
+        Module::read(&[&HEADER[..], &sections.concat()].concat(), 1 << 20, 0)
+    }
+
+    #[test]
+    fn reads_sections() {
+        let read = module(&[&[1, 4, 1, 0x60, 0, 0], &[3, 3, 2, 0, 0], &[10, 7, 2, 2, 0, 0x0b, 2, 0, 0x0b]]);
+        assert_eq!((read.types.groups.len(), read.functions), (1, 2));
+        assert!(read.largest.0 > 0);
+    }
+
+    #[test]
+    fn counts_elements_of_tables() {
+        // (table 1000 funcref (ref.null func)), (table 5 10 (ref null 0))
+        let tables = module(&[&[4, 16, 2, 0x40, 0, 0x70, 0, 0xe8, 7, 0xd0, 0x70, 0x0b, 0x63, 0, 1, 5, 10]]);
+        assert!((1_005 * ELEMENT_BYTES..1_015 * ELEMENT_BYTES).contains(&tables.entries));
+    }
+
+    #[test]
+    fn takes_counts_for_no_more_than_there_is() {
+        assert_eq!(module(&[&[3, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0x3f, 0]]).functions, 1);
+        assert_eq!(module(&[&[3]]).functions, 0);
+        assert_eq!(Module::read(b"\0asm", 1, 1).functions, 0);
+    }
+}

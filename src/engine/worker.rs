@@ -1,0 +1,124 @@
+//! Tasks that V8 has its own threads do: compiling, decoding, collecting. What such a task takes counts for the isolate whose thread has
+//! posted it. V8's platform does not let others wrap its tasks, so the linker sends the functions here that it gets them by (`build.rs`).
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use crate::native::{self, Ration};
+
+type Object = *mut c_void;
+
+unsafe extern "C" {
+    /// `v8::platform::DefaultPlatform::CreateJobImpl`.
+    #[link_name = "__real__ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE"]
+    fn create_job(platform: Object, priority: u8, task: *mut Task, location: Object) -> Object;
+    /// `v8::platform::DefaultPlatform::PostTaskOnWorkerThreadImpl`.
+    #[link_name = "__real__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE"]
+    fn post_task(platform: Object, priority: u8, task: *mut Task, location: Object);
+}
+
+core::arch::global_asm!(
+    ".hidden __wrap__ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
+    ".hidden __wrap__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE"
+);
+
+/// `v8::Task` and `v8::JobTask`, which begin with the address of their functions.
+#[repr(C)]
+struct Task {
+    functions: *const Functions,
+}
+
+/// Their virtual functions. A `v8::Task` has no last one, and ignores the argument of `run`.
+#[repr(C)]
+struct Functions {
+    destroy: unsafe extern "C" fn(*mut Task),
+    /// Destroys it and frees its memory.
+    delete: unsafe extern "C" fn(*mut Task),
+    run: unsafe extern "C" fn(*mut Task, Object),
+    max_concurrency: unsafe extern "C" fn(*const Task, usize) -> usize,
+}
+
+/// A table as C++ has it: functions come after what describes the type, which is not used.
+#[repr(C)]
+struct Table {
+    _offset: usize,
+    _type: usize,
+    functions: Functions,
+}
+
+static TABLE: Table = Table { _offset: 0, _type: 0, functions: Functions { destroy, delete, run, max_concurrency } };
+
+/// A task, and whom it is done for.
+#[repr(C)]
+struct Counted {
+    task: Task,
+    inner: *mut Task,
+    ration: Arc<Ration>,
+}
+
+/// `task`, so that what it takes counts for the isolate of this thread, if that has a limit.
+fn counted(task: *mut Task) -> *mut Task {
+    let Some(ration) = native::current().filter(|_| !task.is_null()) else { return task };
+    let ration = ration.in_background();
+    let counted = Counted { task: Task { functions: &raw const TABLE.functions }, inner: task, ration };
+    Box::into_raw(Box::new(counted)).cast()
+}
+
+unsafe extern "C" fn run(task: *mut Task, delegate: Object) {
+    // SAFETY: made by `counted`. Once the task has run, V8 may delete it on another thread: the ration is kept until then.
+    unsafe {
+        let inner = (*task.cast::<Counted>()).inner;
+        let ration = Arc::clone(&(*task.cast::<Counted>()).ration);
+        let _portion = native::draw_on_in_background(&ration);
+        ((*(*inner).functions).run)(inner, delegate);
+    }
+}
+
+unsafe extern "C" fn max_concurrency(task: *const Task, workers: usize) -> usize {
+    // SAFETY: made by `counted`, of a job.
+    let (most, is_over) = unsafe {
+        let Counted { inner, ration, .. } = &*task.cast::<Counted>();
+        (((*(**inner).functions).max_concurrency)(*inner, workers), ration.is_exceeded())
+    };
+    // An isolate that ends for want of memory does not take more on several threads.
+    if is_over { most.min(1) } else { most }
+}
+
+/// C++ destroys without freeing only what it has made itself.
+unsafe extern "C" fn destroy(task: *mut Task) {
+    // SAFETY: passed on.
+    unsafe { delete(task) };
+}
+
+unsafe extern "C" fn delete(task: *mut Task) {
+    // SAFETY: made by `counted`, and deleted once.
+    unsafe {
+        let Counted { inner, ration, .. } = *Box::from_raw(task.cast::<Counted>());
+        let _portion = native::draw_on_in_background(&ration);
+        ((*(*inner).functions).delete)(inner);
+    }
+}
+
+/// `v8::platform::DefaultPlatform::CreateJobImpl`. `std::unique_ptr` is passed and returned like a pointer.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE(
+    platform: Object,
+    priority: u8,
+    task: *mut Task,
+    location: Object,
+) -> Object {
+    // SAFETY: passed on.
+    unsafe { create_job(platform, priority, counted(task), location) }
+}
+
+/// `v8::platform::DefaultPlatform::PostTaskOnWorkerThreadImpl`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE(
+    platform: Object,
+    priority: u8,
+    task: *mut Task,
+    location: Object,
+) {
+    // SAFETY: passed on.
+    unsafe { post_task(platform, priority, counted(task), location) }
+}
