@@ -2,7 +2,8 @@
 // everything, `npm run test:rest` what `npm test` leaves out.
 //
 // The options of suite.mjs choose a part: with `--shard 1/3` the checks are divided, too; with `--host`, `--file` or `--changed` there are
-// none. `--skip-suite` leaves out the suite and what needs the hosts, `--skip-checks` the checks.
+// none. `--skip-suite` leaves out the suite and what needs the hosts, `--skip-checks` the checks. `--with-rest 2/3` goes on with a shard of
+// what `npm test` leaves out.
 
 import { parseArgs } from 'node:util';
 import { capture } from './process.mjs';
@@ -70,7 +71,9 @@ function chosenChecks({ host, file, changed, full, rest, shard, ...values }) {
   return wanted.filter((_, index) => index % count === number - 1);
 }
 
-const { values } = parseArgs({ options: { ...suiteOptions, 'skip-suite': { type: 'boolean' }, 'skip-checks': { type: 'boolean' } } });
+const { values } = parseArgs({
+  options: { ...suiteOptions, 'skip-suite': { type: 'boolean' }, 'skip-checks': { type: 'boolean' }, 'with-rest': { type: 'string' } },
+});
 const total = { passed: 0, failed: 0 };
 const add = ({ passed, failed }) => {
   total.passed += passed;
@@ -81,24 +84,30 @@ const runChecks = async (list) => {
 };
 const isCargo = ({ command: [command] }) => command === 'cargo';
 
+/** Does all that these options choose; resolves with what the suite has left out, in words. */
+async function runAll(options) {
+  const chosen = chosenChecks(options);
+  const first = chosen.filter(({ hosts }) => !hosts);
+  // Cargo leaves a processor idle most of the time.
+  await Promise.all([runChecks(first.filter(isCargo)), runChecks(first.filter((check) => !isCargo(check)))]);
+  if (options['skip-suite']) return [];
+  const suite = await runSuite(options);
+  add(suite);
+  await runChecks(chosen.filter(({ hosts }) => hosts));
+  return suite.left;
+}
+
 const start = performance.now();
-let left = [];
 try {
   await setup('dependencies', 'addon', ...(values['skip-suite'] ? [] : ['hosts']));
-  const chosen = chosenChecks(values);
-  const before = chosen.filter(({ hosts }) => !hosts);
-  // Cargo leaves a processor idle most of the time.
-  await Promise.all([runChecks(before.filter(isCargo)), runChecks(before.filter((check) => !isCargo(check)))]);
-  if (!values['skip-suite']) {
-    const suite = await runSuite(values);
-    add(suite);
-    ({ left } = suite);
-  }
-  await runChecks(chosen.filter(({ hosts }) => hosts));
+  const left = await runAll(values);
+  const shard = values['with-rest'];
   if (left.length > 0) {
     console.log(`${left.join('\n')}\n     left out: ${checks.filter(({ full }) => full).map(({ name }) => name).join(', ')}`);
-    console.log('     `npm run test:rest` runs what was left out, `npm run test:full` everything');
+    if (shard === undefined) console.log('     `npm run test:rest` runs what was left out, `npm run test:full` everything');
+    else console.log(`     part ${shard} of what was left out:`);
   }
+  if (shard !== undefined) await runAll({ ...values, rest: true, shard });
 } catch (error) {
   console.log(`FAIL ${error.message}${error.cause ? `: ${error.cause.message}` : ''}`);
   total.failed += 1;
