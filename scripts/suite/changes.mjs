@@ -2,15 +2,16 @@
 //
 // - Tests of `repo/` read sources, pages and scripts as they lie there: any change affects all of them.
 // - A change of the product (its sources, what it is built of, what it is loaded by) affects every test.
-// - Any other change affects the tests that load the changed file, directly or through others, and where the file lies in
-//   `__test__/<topic>/`, every test of that topic.
+// - Any other change affects the tests that load the changed file, directly or through others; and every test of its topic, where the file
+//   lies in `__test__/<topic>/` or `<topic>/` (pages are of the topic `docs`).
 
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { capture, root } from '../process.mjs';
 
 const PRODUCT = /^(src|surface|launcher|vendor|\.cargo|doctor|__test__\/hosts)\/|^(Cargo\.(toml|lock)|build\.rs|package(-lock)?\.json|[\w-]+\.m?js)$/;
-const HELPER = /^__test__\/([\w-]+)\/.*/;
+const TOPIC = /^(?:__test__\/)?([\w-]+)\//;
+const topicOf = (path) => (path.endsWith('.md') ? 'docs' : TOPIC.exec(path)?.[1]);
 const LOADS = /(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*['"`](\.[^'"`]+|[\w.-]+\.mjs)['"`]/g;
 /** Files that tests start name them from the root. */
 const NAMED = /['"`]((?:__test__|scripts|fuzz|examples|bench)\/[\w./-]+)['"`]/g;
@@ -56,15 +57,14 @@ function closure(file) {
 }
 
 /**
- * The test files that what was changed since a commit can affect.
+ * The test files that a change of these paths can affect.
  * @param {string[]} files
- * @param {string} [base]
+ * @param {string[]} changed
  */
-export async function affected(files, base) {
-  const changed = await changedSince(base);
+export function affectedBy(files, changed) {
   if (changed.length === 0) return [];
   if (changed.some((path) => PRODUCT.test(path))) return files;
-  const topics = new Set(changed.filter((path) => !path.endsWith('.test.mjs')).map((path) => HELPER.exec(path)?.[1]));
+  const topics = new Set(changed.filter((path) => !path.endsWith('.test.mjs')).map(topicOf));
   return files.filter((file) => {
     const [, place, topic] = file.split('/');
     if (place === 'repo' || topics.has(topic)) return true;
@@ -72,3 +72,10 @@ export async function affected(files, base) {
     return changed.some((path) => all.has(path));
   });
 }
+
+/**
+ * The test files that what was changed since a commit can affect.
+ * @param {string[]} files
+ * @param {string} [base]
+ */
+export const affected = async (files, base) => affectedBy(files, await changedSince(base));

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { hosts } from '../../../scripts/hosts.mjs';
+import { affectedBy } from '../../../scripts/suite/changes.mjs';
 import { estimate } from '../../../scripts/suite/durations.mjs';
 import { hostsOf, isTimed, shortName, testFiles } from '../../../scripts/suite/places.mjs';
 import { parseReport } from '../../../scripts/suite/report.mjs';
@@ -98,6 +99,39 @@ test('shards are all of it, each job once, and about as long', () => {
   assert.deepEqual(shards.flat().map(({ name }) => name).toSorted(), jobs.map(({ name }) => name).toSorted());
   const times = shards.map((shard) => shard.reduce((sum, { seconds }) => sum + seconds, 0));
   assert.ok(Math.max(...times) - Math.min(...times) <= 13, times.join());
+});
+
+describe('a change affects', () => {
+  const affects = (path) => affectedBy(files, [path]).map(shortName);
+  const all = files.map(shortName);
+  const ofRepo = all.filter((name) => name.startsWith('repo/'));
+
+  test('nothing, where there is none', () => assert.deepEqual(affectedBy(files, []), []));
+
+  test('everything, where it is one of the product', () => {
+    for (const path of ['src/lib.rs', 'surface/host/wire/index.js', 'Cargo.lock', 'index.mjs', 'native.js', '__test__/hosts/package.json']) assert.deepEqual(affects(path), all, path);
+  });
+
+  test('the tests of the repository, always', () => {
+    for (const path of ['scripts/release.mjs', 'index.d.ts', '.github/workflows/ci.yml']) assert.deepEqual(affects(path), ofRepo, path);
+  });
+
+  test('a test file itself', () => {
+    assert.deepEqual(affects('__test__/smoke/api.test.mjs'), [...ofRepo, 'smoke/api'].toSorted());
+  });
+
+  test('what loads a file, through others, and what starts it', () => {
+    for (const name of ['soak/hostile/large', 'each-kind/hostile/sample']) assert.ok(affects('__test__/hostile/outcome.mjs').includes(name), name);
+    assert.ok(affects('__test__/exit/program.mjs').includes('each-kind/exit/matrix'));
+    assert.ok(affects('examples/mcp-server.mjs').includes('host/adapters/mcp'));
+    assert.ok(!affects('__test__/exit/program.mjs').includes('each-kind/wire/values'));
+  });
+
+  test('its topic, where nobody names the file', () => {
+    for (const [path, name] of [['__test__/hostile/programs/loops.mjs', 'soak/hostile/loops'], ['examples/demo.mjs', 'host/examples/examples'], ['README.md', 'host/docs/programs']]) {
+      assert.ok(affects(path).includes(name), path);
+    }
+  });
 });
 
 describe('reports', () => {
