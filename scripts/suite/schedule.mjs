@@ -7,6 +7,8 @@ import { availableParallelism } from 'node:os';
 
 /** What waits leaves its processor to others. */
 const OVERCOMMIT = 0.5;
+/** However little they compute, runs take memory. */
+const MAX_PER_PROCESSOR = 2;
 /** After this many others the one that waits longest is next. */
 const MAX_PASSED_OVER = 10;
 
@@ -53,6 +55,7 @@ export class Schedule {
   #fits(job) {
     const running = [...this.#running];
     if (running.length === 0) return true;
+    if (running.length >= MAX_PER_PROCESSOR * this.#processors) return false;
     if (job.exclusive || running.some(({ exclusive }) => exclusive)) return false;
     if (job.timed && running.some(({ timed }) => timed)) return false;
     const all = [...running, job];

@@ -76,6 +76,10 @@ describe('the schedule', () => {
     assert.deepEqual(await stepsOf([job('a', 2), job('b', 2), job('c', 2, 0.2), job('d', 2, 0.2)], 2), ['a b c d', 'a b c d']);
   });
 
+  test('runs no more than two for each processor', async () => {
+    assert.deepEqual(await stepsOf(['a', 'b', 'c', 'd', 'e'].map((name) => job(name, 1, 0.2)), 2), ['a b c d', 'e']);
+  });
+
   test('never runs two files that measure time, and leaves each a processor', async () => {
     const timed = { timed: true };
     assert.deepEqual(await stepsOf([job('a', 2, 0.2, timed), job('b', 2, 0.2, timed), job('c', 1), job('d', 1)], 2), ['a c', 'a d', 'b', 'b']);
