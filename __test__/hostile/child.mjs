@@ -15,8 +15,8 @@ const { default: ivm } = await import('../../index.mjs');
 const MEGABYTE = 2 ** 20;
 /** What programs leave to the event loop happens soon after them. */
 const MIN_REST_MS = 100;
-/** By then the memory of programs is given back. */
-const MAX_REST_MS = 3_000;
+/** By then the memory of programs is given back, also where other processes take the processors. */
+const MAX_REST_MS = 6_000;
 const REST_POLL_MS = 50;
 /** After this time a guest that has not stopped is given up for certain. */
 const MOST_GRACE_MS = 6_000;
