@@ -67,7 +67,14 @@ const deno = {
 
 export const hosts = [node('node20'), node('node22'), node('node24'), node('node25'), node('node26'), bun, deno];
 
+/** The Node that runs this script, for what is about the repository and not about hosts. */
+export const OWN = 'own';
+const ownNode = { ...node(OWN), executable: process.execPath };
+
 export const missingHosts = () => hosts.filter((host) => !existsSync(host.executable)).map((host) => host.name);
+
+/** @param {string} name of a host, or `own` */
+export const hostOf = (name) => (name === OWN ? ownNode : hosts.find((host) => host.name === name));
 
 /**
  * The hosts that a list such as `node24,bun` names, or all of them.

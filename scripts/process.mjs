@@ -1,6 +1,7 @@
 // Child processes: with the terminal of this one, or captured and limited in time.
 
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -49,9 +50,26 @@ export function show(command, args, options = {}) {
   });
 }
 
+const TICKS_PER_SECOND = 100;
+/** Of `/proc/<pid>/stat`, after the name: what children that have ended took, as users and in the system. */
+const [CHILDREN_USER, CHILDREN_SYSTEM] = [13, 14];
+
+/** Seconds of processor time that ended children have taken, with their own children; 0 where the system does not tell. */
+function takenByEnded() {
+  try {
+    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1).split(' ');
+    return (Number(fields[CHILDREN_USER]) + Number(fields[CHILDREN_SYSTEM])) / TICKS_PER_SECOND;
+  } catch {
+    return 0;
+  }
+}
+
+let taken = takenByEnded();
+
 /**
- * Runs a command, keeps what it writes, and kills it with all its children after `limit` milliseconds.
- * @returns {Promise<{ code: number | null, signal: string | null, output: string, late: boolean, ms: number }>}
+ * Runs a command, keeps what it writes, and kills it with all its children after `limit` milliseconds. `cpu` is the processor time that it
+ * took, in seconds.
+ * @returns {Promise<{ code: number | null, signal: string | null, output: string, late: boolean, ms: number, cpu: number }>}
  */
 export function capture(command, args, { limit = 0, ...options } = {}) {
   return new Promise((resolve, reject) => {
@@ -60,6 +78,7 @@ export function capture(command, args, { limit = 0, ...options } = {}) {
     running.add(child);
     let output = '';
     let late = false;
+    let cpu = 0;
     const take = (chunk) => {
       output += chunk;
       if (output.length > 2 * MAX_OUTPUT_CHARS) output = output.slice(-MAX_OUTPUT_CHARS);
@@ -74,12 +93,15 @@ export function capture(command, args, { limit = 0, ...options } = {}) {
     });
     // A grandchild may hold the pipes open: what counts is that the child itself is gone.
     child.on('exit', () => {
+      const before = taken;
+      taken = takenByEnded();
+      cpu = taken - before;
       clearTimeout(timer);
       setTimeout(() => end(child), 1000).unref();
     });
     child.on('close', (code, signal) => {
       running.delete(child);
-      resolve({ code, signal, output, late, ms: performance.now() - start });
+      resolve({ code, signal, output, late, ms: performance.now() - start, cpu });
     });
   });
 }

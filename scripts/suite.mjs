@@ -1,91 +1,43 @@
-// Runs every __test__/**/*.test.mjs on every host, several at a time, each file in a process of its own. Many tests are about time and
-// memory, whose limits hold on a machine that is not overloaded: what fails beside others runs again, alone, at most twice, and the last run
-// counts. Failures are printed at the end, those that did not come again, too; when many files fail, nothing is run again.
-// `node scripts/suite.mjs [--host node24,bun] [--file wire] [--limit seconds]`
+// Runs test files, each in a process of its own, on the hosts that their places name (suite/places.mjs); what runs when: suite/schedule.mjs.
+// A file with a failure runs again at once, alone; both outcomes are printed, and the second counts.
+//
+// node scripts/suite.mjs [--full | --rest]      the core of the suite; all of it; what the core leaves out
+//   --file wire/,sandbox/quotas                 files whose path has one of these parts, on all hosts of their places
+//   --host node24,bun                           only on these hosts; with --file on exactly these, whatever their places name
+//   --shard 2/3                                 the second of three parts that take about as long each
+//   --changed [--since main]                    files that a change since then can affect (suite/changes.mjs)
+//   --limit 400                                 seconds for each file
+//   --record                                    brings suite/durations.json up to date
 
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, sep } from 'node:path';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { selectHosts } from './hosts.mjs';
-import { capture, root } from './process.mjs';
+import { hostOf, selectHosts } from './hosts.mjs';
+import { capture } from './process.mjs';
+import { affected } from './suite/changes.mjs';
+import { estimate, record } from './suite/durations.mjs';
+import { hostsOf, isTimed, shortName, testFiles } from './suite/places.mjs';
+import { Progress, clock } from './suite/progress.mjs';
+import { parseReport } from './suite/report.mjs';
+import { Schedule, shardOf } from './suite/schedule.mjs';
 
 const DEFAULT_LIMIT_SECONDS = 400;
-const AT_A_TIME = 3;
-const MOST_AGAIN = 16;
-const TIMES_AGAIN = 2;
-/** What has not begun again by then counts as it failed. */
-const AGAIN_LIMIT_MS = 600_000;
-const PATH_SEPARATOR = ' > ';
-/** Bun and Deno list files as suites. */
-const FILE = /\.(mjs|ts)$/;
+/** When more files than this have failed, nothing is repeated any more: it is not by chance. */
+const MAX_REPEATS = 12;
 
-/**
- * Files that run on some hosts only, unless `--file` names them. The guests of these have the same V8 on every host; what differs
- * is how a host waits, schedules and exits.
- */
-const CHOSEN = [
-  { names: ['hostile/'], hosts: ['node24', 'node26', 'bun', 'deno'], why: 'four hosts stand for all there' },
-  { names: ['sandbox/confined-corpus.', 'sandbox/subprocess-many.'], hosts: ['node24'], why: 'what runs in other processes, which the native side starts and buries' },
-  { names: ['test262/', 'sandbox/web-compare.'], hosts: ['node24'], why: 'a script of this repository, and what is compared with this host' },
-  {
-    names: ['fuzz/loops.', 'guest/limits.', ...['exhaustion', 'native-memory', 'race', 'stopping'].map((name) => `isolate/${name}.`)],
-    hosts: ['node24', 'bun'],
-    why: 'what they are about knows nothing of hosts',
-  },
-  {
-    names: [
-      'inspector/hostile.',
-      ...['flood', 'forgotten', 'limits', 'memory', 'outside', 'shared', 'snapshot', 'statistics', 'suspension', 'unanswered'].map((name) => `isolate/${name}.`),
-      ...['create-sandbox-limits', 'modules', 'reading', 'snapshots', 'subprocess-hostile', 'subprocess-pool', 'subprocess-processes', 'warm', 'web'].map((name) => `sandbox/${name}.`),
-    ],
-    hosts: ['node20', 'node26', 'bun', 'deno'],
-    why: 'the oldest and the newest Node stand for those between',
-  },
-];
-
-const entities = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&', '#10': '\n', '#13': '\r', '#9': '\t' };
-const decode = (text) => text.replace(/&(#?\w+);/g, (whole, name) => entities[name] ?? whole);
-
-/**
- * The tests of a JUnit report, as the three runtimes write it. Deno lists groups beside their tests; a group counts only
- * when it failed and none of its tests did.
- */
-export function parseReport(xml) {
-  const suites = [];
-  let cases = [];
-  const pattern = /<testsuite name="([^"]*)"[^>]*>|<\/testsuite>|<testcase name="([^"]*)"[^>]*?(\/)?>([\s\S]*?(?=<\/testcase>|<testcase|<testsuite|<\/testsuite))?/g;
-  for (const [tag, suite, name, selfClosed, body = ''] of xml.matchAll(pattern)) {
-    if (tag.startsWith('</')) suites.pop();
-    else if (suite !== undefined) suites.push(decode(suite));
-    else {
-      const inner = selfClosed ? '' : body;
-      const failure = /<(?:failure|error)[^>]*?(?:message="([^"]*)"[^>]*)?>([\s\S]*)<\/(?:failure|error)>/.exec(inner);
-      cases.push({
-        path: [...suites.filter((title) => !FILE.test(title)), decode(name)].join(PATH_SEPARATOR),
-        name: decode(name),
-        failure: failure && decode(failure[2].trim() || failure[1] || 'failed'),
-        skipped: /<skipped/.test(inner),
-      });
-    }
-  }
-  const isGroup = (group) => cases.some((other) => other.name.startsWith(group.name + PATH_SEPARATOR));
-  const failedBelow = (group) =>
-    cases.some((other) => other.failure && other.name.startsWith(group.name + PATH_SEPARATOR));
-  cases = cases.filter((test) => !isGroup(test) || (test.failure && !failedBelow(test)));
-  return {
-    passed: cases.filter((test) => !test.failure && !test.skipped).length,
-    skipped: cases.filter((test) => !test.failure && test.skipped).length,
-    failures: cases.filter((test) => test.failure).map(({ path, failure }) => ({ path, failure })),
-  };
-}
-
-const testFiles = () =>
-  readdirSync(join(root, '__test__'), { recursive: true })
-    .map((name) => join('__test__', String(name)).split(sep).join('/'))
-    .filter((name) => name.endsWith('.test.mjs') && !name.includes('node_modules'))
-    .toSorted();
+export const suiteOptions = {
+  host: { type: 'string' },
+  file: { type: 'string' },
+  limit: { type: 'string' },
+  full: { type: 'boolean' },
+  rest: { type: 'boolean' },
+  shard: { type: 'string' },
+  changed: { type: 'boolean' },
+  since: { type: 'string' },
+  record: { type: 'boolean' },
+};
 
 async function runFile(host, file, limitSeconds, folder) {
   const limit = limitSeconds * 1000;
@@ -109,96 +61,128 @@ async function runFile(host, file, limitSeconds, folder) {
   else if (host.trouble?.test(result.output)) trouble = 'something went wrong outside of any test';
   else if (tests.passed + tests.skipped + tests.failures.length === 0) trouble = 'ran no test';
   if (trouble) tests.failures.push({ path: '(file)', failure: `${trouble}\n${result.output}`.trimEnd() });
-  return { ...tests, ms: result.ms };
+  rmSync(report, { force: true });
+  return { ...tests, seconds: result.ms / 1000, cpu: result.cpu };
 }
 
-function print(mark, host, file, { passed, skipped, failures, ms }) {
+/** One line for a run, and its failures below it, those that it had before only by name. */
+function describe(mark, { file, host, before }, { passed, skipped, failures, seconds }) {
   const counts = [`${passed} passed`, failures.length && `${failures.length} failed`, skipped && `${skipped} skipped`];
-  const time = `${(ms / 1000).toFixed(1)} s`;
-  console.log(`${mark.padEnd(4)} ${host.name.padEnd(6)} ${file}  ${counts.filter(Boolean).join(', ')}  ${time}`);
+  const line = `${mark.padEnd(4)} ${host.padEnd(6)} ${shortName(file)}  ${counts.filter(Boolean).join(', ')}  ${seconds.toFixed(1)} s${before === undefined ? '' : ', the second time, alone'}`;
+  const known = ({ failure }) => before?.failures.some((one) => withoutTimes(one.failure) === withoutTimes(failure));
+  return [line, ...failures.map((one) => `     x ${one.path}${known(one) ? ': as before' : `\n${one.failure.replace(/^/gm, '       ')}`}`)].join('\n');
 }
 
-function printFailures({ failures }) {
-  for (const { path, failure } of failures) {
-    console.log(`     x ${path}\n${failure.replace(/^/gm, '       ')}`);
-  }
+const withoutTimes = (text) => text.replaceAll(/\d+/g, '');
+
+function shardOfText(text) {
+  const [, number, count] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(text) ?? [];
+  if (count === undefined || Number(number) > Number(count)) throw new Error(`--shard ${text} is not a part such as 2/3`);
+  return { number: Number(number), count: Number(count) };
 }
 
-/** Runs the suite; resolves with the counts of tests. */
-export async function runSuite({ host, file, limit = DEFAULT_LIMIT_SECONDS } = {}) {
-  const hosts = selectHosts(host);
-  const files = testFiles().filter((name) => !file || file.split(',').some((part) => name.includes(part)));
+/** The hosts that a file runs on. */
+function chosenHosts(file, { full, rest, host, file: part }) {
+  const all = hostsOf(file, 'full');
+  const wanted = host?.split(',');
+  if (part !== undefined) return wanted ?? all;
+  const core = hostsOf(file, 'core');
+  const names = rest ? all.filter((name) => !core.includes(name)) : full ? all : core;
+  return wanted === undefined ? names : names.filter((name) => wanted.includes(name));
+}
+
+async function choose(values) {
+  const { file, changed, since, shard } = values;
+  const known = testFiles();
+  let files = known.filter((name) => !file || file.split(',').some((part) => name.includes(part)));
   if (files.length === 0) throw new Error(file ? `no test file matches ${file}` : 'there is no test file');
+  if (changed) files = await affected(files, since);
+  const jobs = files.flatMap((name) => chosenHosts(name, values).map((host) => ({ file: name, host, timed: isTimed(name), ...estimate(name, host) })));
+  if (shard === undefined) return jobs;
+  const { number, count } = shardOfText(shard);
+  return shardOf(jobs, number, count);
+}
 
+/** What `npm test` does not run, by place. */
+function leftOut(values) {
+  if (values.full || values.rest || values.file || values.host || values.changed) return [];
+  const left = new Map();
+  for (const file of testFiles()) {
+    const names = chosenHosts(file, { ...values, rest: true });
+    const key = `${file.split('/')[1]}/ on ${names.join(', ')}`;
+    if (names.length > 0) left.set(key, (left.get(key) ?? 0) + 1);
+  }
+  return [...left].map(([where, count]) => `     left out: ${count} files of ${where}`);
+}
+
+/**
+ * Runs the suite, or the part of it that these options choose; resolves with the counts of tests.
+ * @returns {Promise<{ passed: number, failed: number, skipped: number, left: string[] }>}
+ */
+export async function runSuite(values = {}) {
+  selectHosts(values.host);
+  const limit = Number(values.limit ?? DEFAULT_LIMIT_SECONDS);
+  const jobs = await choose(values);
+  const total = { passed: 0, failed: 0, skipped: 0, left: leftOut(values) };
+  if (jobs.length === 0) {
+    console.log('     no test file is affected');
+    return total;
+  }
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-suite-'));
-  const total = { passed: 0, failed: 0, skipped: 0 };
-  const ran = new Map(hosts.map(({ name }) => [name, 0]));
-  const left = file ? [] : CHOSEN;
-  const isLeft = (one, name) =>
-    left.some((rule) => rule.names.some((start) => name.startsWith(`__test__/${start}`)) && !rule.hosts.includes(one.name));
-  const queue = files.flatMap((name) => hosts.filter((one) => !isLeft(one, name)).map((one) => ({ one, name, results: [] })));
-  for (const rule of left) console.log(`     on ${rule.hosts.join(', ')} only (${rule.why}): ${rule.names.map((name) => `${name}*`).join(' ')}`);
-  const count = (one, { passed, failures, skipped }) => {
-    total.passed += passed;
-    total.failed += failures.length;
-    total.skipped += skipped;
-    ran.set(one.name, ran.get(one.name) + passed);
-  };
-  let failed = [];
-  const run = async ({ one, name, results }) => {
-    const result = await runFile(one, name, limit, folder);
-    results.push(result);
+  const passedOn = new Map(jobs.map(({ host }) => [host, 0]));
+  const measured = [];
+  const summary = [];
+  const start = performance.now();
+  let done = 0;
+  let repeats = 0;
+
+  const schedule = new Schedule(jobs, async (job) => {
+    const result = await runFile(hostOf(job.host), job.file, limit, folder);
     const ok = result.failures.length === 0;
-    print(ok ? 'ok' : 'x', one, name, result);
-    if (ok) count(one, result);
-    return ok;
-  };
-  const worker = async () => {
-    for (let next = queue.shift(); next; next = queue.shift()) if (!(await run(next))) failed.push(next);
-  };
+    if (!ok && job.before === undefined && repeats < MAX_REPEATS) {
+      repeats += 1;
+      progress.print(`${describe('x', job, result)}\n     it runs again, alone`);
+      schedule.first({ ...job, exclusive: true, before: result });
+      return;
+    }
+    done += 1;
+    total.passed += result.passed;
+    total.failed += result.failures.length;
+    total.skipped += result.skipped;
+    passedOn.set(job.host, passedOn.get(job.host) + result.passed);
+    if (ok && job.before === undefined) {
+      measured.push({ ...job, seconds: result.seconds, cpu: result.cpu });
+      return;
+    }
+    progress.print(describe(ok ? 'ok' : 'FAIL', job, result));
+    summary.push(`${ok ? 'ok  ' : 'FAIL'} ${job.host.padEnd(6)} ${shortName(job.file)}${ok ? ', the second time only' : job.before === undefined ? '' : ', twice'}`);
+  });
+  const progress = new Progress(() => {
+    const now = schedule.running.map(({ host, file }) => `${host} ${shortName(file)}`).join(', ');
+    return `${clock((performance.now() - start) / 1000)}  ${done} of ${jobs.length} files, ${total.passed} passed, ${total.failed} failed, about ${clock(schedule.left)} left: ${now}`;
+  });
   try {
-    await Promise.all(Array.from({ length: AT_A_TIME }, worker));
-    const all = failed;
-    const end = performance.now() + AGAIN_LIMIT_MS;
-    for (let time = 1; all.length <= MOST_AGAIN && failed.length > 0 && time <= TIMES_AGAIN; time += 1) {
-      console.log('     again, alone:');
-      const still = [];
-      for (const entry of failed) if (performance.now() >= end || !(await run(entry))) still.push(entry);
-      failed = still;
-    }
-    for (const { one, name, results } of failed) {
-      const last = results.pop();
-      print('FAIL', one, name, last);
-      printFailures(last);
-      count(one, last);
-    }
-    for (const { one, name, results } of all) {
-      const earlier = results.filter(({ failures }) => failures.length > 0);
-      if (earlier.length > 0) console.log(`     before, ${one.name} ${name}:`);
-      for (const result of earlier) printFailures(result);
-    }
+    await schedule.run();
   } finally {
+    progress.end();
     rmSync(folder, { recursive: true, force: true });
   }
-  for (const [name, passed] of ran) {
+  if (values.record) record(measured);
+  if (summary.length > 0) console.log(`files with failures:\n${summary.join('\n')}`);
+  for (const [host, passed] of passedOn) {
     if (passed > 0) continue;
     total.failed += 1;
-    console.log(`FAIL ${name} passed no test at all`);
+    console.log(`FAIL ${host} passed no test at all`);
   }
-  if (total.skipped > 0) console.log(`     ${total.skipped} skipped`);
+  console.log(`suite: ${jobs.length} runs of ${new Set(jobs.map(({ file }) => file)).size} files on ${passedOn.size} ${passedOn.size === 1 ? 'host' : 'hosts'} in ${clock((performance.now() - start) / 1000)}, ${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total;
 }
 
-export const suiteOptions = {
-  host: { type: 'string' },
-  file: { type: 'string' },
-  limit: { type: 'string' },
-};
-
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const { values } = parseArgs({ options: suiteOptions });
   try {
-    const { passed, failed } = await runSuite({ ...values, limit: Number(values.limit ?? DEFAULT_LIMIT_SECONDS) });
+    const { values } = parseArgs({ options: suiteOptions });
+    const { passed, failed, left } = await runSuite(values);
+    for (const line of left) console.log(line);
     console.log(`${passed} passed, ${failed} failed`);
     process.exitCode = failed > 0 ? 1 : 0;
   } catch (error) {

@@ -1,34 +1,41 @@
-// `npm test`: makes the checkout ready, checks the sources and the packed package, then runs the suite on every host, a public
-// application, and installations by several package managers. With `-- --host node24,bun` and/or `--file wire` only that part of the
-// suite runs; `--skip-suite` leaves out the suite and all after it.
+// `npm test`: makes the checkout ready, checks the sources and the packed package, and runs the core of the suite. `npm run test:full` runs
+// everything, `npm run test:rest` what `npm test` leaves out.
+//
+// The options of suite.mjs choose a part: with `--shard 1/3` the checks are divided, too; with `--host`, `--file` or `--changed` there are
+// none. `--skip-suite` leaves out the suite and what needs the hosts, `--skip-checks` the checks. `--with-rest 2/3` goes on with a shard of
+// what `npm test` leaves out.
 
 import { parseArgs } from 'node:util';
 import { capture } from './process.mjs';
 import { locked, setup } from './setup.mjs';
 import { runSuite, suiteOptions } from './suite.mjs';
+import { clock } from './suite/progress.mjs';
 
 const tsc = 'node_modules/typescript/bin/tsc';
-
+const script = (name) => [process.execPath, `scripts/${name}.mjs`];
 /** One profile for everything, so that V8 is unpacked and its crate built once. */
+const clippy = ['cargo', 'clippy', '--release', ...locked];
+
+/**
+ * `full`: not part of `npm test`. `hosts`: runs programs on all hosts, with packages from npm's registry.
+ * @type {{ name: string, command: string[], count?: (output: string) => { passed: number, failed: number }, full?: boolean, hosts?: boolean }[]}
+ */
 const checks = [
   { name: 'cargo fmt', command: ['cargo', 'fmt', '--check'] },
-  { name: 'cargo clippy', command: ['cargo', 'clippy', '--release', ...locked, '--all-targets', '--features', 'plain-v8', '--', '-D', 'warnings'] },
-  { name: 'cargo clippy (fuzzing)', command: ['cargo', 'clippy', '--release', ...locked, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'] },
+  { name: 'cargo clippy', command: [...clippy, '--all-targets', '--features', 'plain-v8', '--', '-D', 'warnings'] },
   { name: 'cargo test', command: ['cargo', 'test', '--release', ...locked], count: countCargoTests },
-  { name: 'exported symbols', command: [process.execPath, 'scripts/symbols.mjs'] },
+  { name: 'exported symbols', command: script('symbols') },
   { name: 'tsc (hosts)', command: [process.execPath, tsc] },
   { name: 'tsc (surface)', command: [process.execPath, tsc, '--project', 'tsconfig.surface.json'] },
   { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'] },
-  { name: 'packaging', command: [process.execPath, 'scripts/packaging.mjs'] },
-  { name: 'documentation', command: [process.execPath, 'scripts/documentation.mjs'] },
-  { name: 'workflows', command: [process.execPath, 'scripts/workflows.mjs'] },
-];
-
-/** These need npm's registry and, as the suite does, all hosts. */
-const installed = [
-  { name: 'application', command: [process.execPath, 'scripts/application.mjs'], count: countHosts },
-  { name: 'installation', command: [process.execPath, 'scripts/installation.mjs'], count: countHosts },
-  { name: 'newcomer', command: [process.execPath, 'scripts/newcomer.mjs'] },
+  { name: 'packaging', command: script('packaging') },
+  // What tests have of `cfg(any(test, fuzzing))` the first run of clippy has seen.
+  { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], full: true },
+  { name: 'documentation', command: script('documentation'), full: true },
+  { name: 'workflows', command: script('workflows'), full: true },
+  { name: 'application', command: script('application'), count: countHosts, full: true, hosts: true },
+  { name: 'installation', command: script('installation'), count: countHosts, full: true, hosts: true },
+  { name: 'newcomer', command: script('newcomer'), full: true, hosts: true },
 ];
 
 function countCargoTests(output) {
@@ -55,27 +62,56 @@ async function runCheck({ name, command: [command, ...args], count }) {
   return counts;
 }
 
-const options = { ...suiteOptions, 'skip-suite': { type: 'boolean' } };
-const { values } = parseArgs({ options });
-const part = values.host !== undefined || values.file !== undefined;
+/** The checks that these options choose. */
+function chosenChecks({ host, file, changed, full, rest, shard, ...values }) {
+  if (values['skip-checks'] || host !== undefined || file !== undefined || changed) return [];
+  const wanted = checks.filter((check) => (full || (rest ? check.full : !check.full)) && !(check.hosts && values['skip-suite']));
+  if (shard === undefined) return wanted;
+  const [number, count] = shard.split('/').map(Number);
+  return wanted.filter((_, index) => index % count === number - 1);
+}
+
+const { values } = parseArgs({
+  options: { ...suiteOptions, 'skip-suite': { type: 'boolean' }, 'skip-checks': { type: 'boolean' }, 'with-rest': { type: 'string' } },
+});
 const total = { passed: 0, failed: 0 };
 const add = ({ passed, failed }) => {
   total.passed += passed;
   total.failed += failed;
 };
+const runChecks = async (list) => {
+  for (const check of list) add(await runCheck(check));
+};
+const isCargo = ({ command: [command] }) => command === 'cargo';
 
+/** Does all that these options choose; resolves with what the suite has left out, in words. */
+async function runAll(options) {
+  const chosen = chosenChecks(options);
+  const first = chosen.filter(({ hosts }) => !hosts);
+  // Cargo leaves a processor idle most of the time.
+  await Promise.all([runChecks(first.filter(isCargo)), runChecks(first.filter((check) => !isCargo(check)))]);
+  if (options['skip-suite']) return [];
+  const suite = await runSuite(options);
+  add(suite);
+  await runChecks(chosen.filter(({ hosts }) => hosts));
+  return suite.left;
+}
+
+const start = performance.now();
 try {
   await setup('dependencies', 'addon', ...(values['skip-suite'] ? [] : ['hosts']));
-  if (!part) {
-    for (const check of checks) add(await runCheck(check));
+  const left = await runAll(values);
+  const shard = values['with-rest'];
+  if (left.length > 0) {
+    console.log(`${left.join('\n')}\n     left out: ${checks.filter(({ full }) => full).map(({ name }) => name).join(', ')}`);
+    if (shard === undefined) console.log('     `npm run test:rest` runs what was left out, `npm run test:full` everything');
+    else console.log(`     part ${shard} of what was left out:`);
   }
-  if (!values['skip-suite']) {
-    add(await runSuite({ ...values, limit: values.limit === undefined ? undefined : Number(values.limit) }));
-    for (const check of part ? [] : installed) add(await runCheck(check));
-  }
+  if (shard !== undefined) await runAll({ ...values, rest: true, shard });
 } catch (error) {
   console.log(`FAIL ${error.message}${error.cause ? `: ${error.cause.message}` : ''}`);
   total.failed += 1;
 }
+console.log(`     in ${clock((performance.now() - start) / 1000)}`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed > 0 ? 1 : 0;

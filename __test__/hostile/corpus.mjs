@@ -23,7 +23,8 @@ const MEMORY_MB = 32;
 const PEAK_MB = 160;
 const KEPT_MB = 64;
 
-const FILES = [
+/** Files of programs. */
+export const FILES = [
   'loops', 'compiled', 'builtins', 'memory', 'buffers', 'wasm', 'texts', 'sources', 'stack', 'promises', 'results', 'errors', 'calls', 'large',
 ];
 

@@ -57,6 +57,8 @@ function judgeEnd(child, rest, most) {
   return wrong;
 }
 
+const isOf = (line, { program, way }) => line.ended === program.name && line.way === way;
+
 const keptBy = (runs) => Math.max(...runs.map(({ program }) => program.kept));
 
 /**
@@ -64,14 +66,14 @@ const keptBy = (runs) => Math.max(...runs.map(({ program }) => program.kept));
  * @param {{ program: import('./corpus.mjs').Program, way: string }[]} runs
  */
 async function runTogether(file, runs, limit = runs.reduce((sum, { program }) => sum + program.timeout + RUN_MS, START_MS), most = keptBy(runs)) {
-  const task = { file, runs: runs.map(({ program, way }) => [way, program.name]), together: runs.every(isStubborn) };
+  const task = { file, runs: runs.map(({ program, way }) => [way, program.name]), together: runs.every(isStubborn), kept: most };
   const child = await runChild(task, limit);
   const ended = child.lines.filter((line) => line.ended !== undefined);
   const results = ended.map((line) => {
-    const run = runs.find(({ program }) => program.name === line.ended);
+    const run = runs.find((one) => isOf(line, one));
     return { ...run, ...line, ...judge(run.program, run.way, line) };
   });
-  const rest = runs.filter(({ program }) => !ended.some((line) => line.ended === program.name));
+  const rest = runs.filter((run) => !ended.some((line) => isOf(line, run)));
   const wrong = judgeEnd(child, child.lines.find((line) => line.rests), most);
   return { results, wrong, rest, output: child.stderr };
 }
@@ -114,17 +116,19 @@ const sizeOf = ({ program }) => (program.ends.async.includes('unresponsive') ? S
 const chunks = (list, size) => Array.from({ length: Math.ceil(list.length / size) }, (_, index) => list.slice(index * size, (index + 1) * size));
 
 /**
- * Runs programs in all these ways. The results are in the order of the programs, those of each way together.
+ * Runs programs, each in one way or in several. The results have the way and the name of the program as their key.
  * @param {string} file what `programsOf` finds them by
- * @param {import('./corpus.mjs').Program[]} programs
- * @param {string[]} ways
+ * @param {{ program: import('./corpus.mjs').Program, way: string }[]} runs of one way or of different programs
  * @param {number} [limit] milliseconds for each child
  */
-export async function runPrograms(file, programs, ways, limit) {
-  const batches = ways.flatMap((way) => {
-    const kinds = Map.groupBy(programs.map((program) => ({ program, way })), sizeOf);
-    return [...kinds].flatMap(([size, runs]) => chunks(runs, size));
-  });
+export async function runAll(file, runs, limit) {
+  // Those that are run at once are with none that is not.
+  const kinds = new Map();
+  for (const run of runs) {
+    const kind = `${sizeOf(run)} ${isStubborn(run)}`;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), run]);
+  }
+  const batches = [...kinds.values()].flatMap((kind) => chunks(kind, sizeOf(kind[0])));
   const results = new Map();
   const next = batches.values();
   const work = async () => {
@@ -135,3 +139,13 @@ export async function runPrograms(file, programs, ways, limit) {
   await Promise.all(Array.from({ length: AT_A_TIME }, work));
   return results;
 }
+
+/**
+ * Runs programs in all these ways.
+ * @param {string} file what `programsOf` finds them by
+ * @param {import('./corpus.mjs').Program[]} programs
+ * @param {string[]} ways
+ * @param {number} [limit] milliseconds for each child
+ */
+export const runPrograms = (file, programs, ways, limit) =>
+  runAll(file, ways.flatMap((way) => programs.map((program) => ({ program, way }))), limit);

@@ -2,7 +2,7 @@
 //
 // V8 leaves newer built-ins out of snapshots and adds them whenever a context is made of one. It trusts that the objects it
 // adds them to are as it made them: it ends the process, or worse, where a script has put something in their place. And
-// it ends the process when a FinalizationRegistry has something to clean up. `__test__/api/snapshot-intrinsics.test.mjs`
+// it ends the process when a FinalizationRegistry has something to clean up. `__test__/engine/api/snapshot-intrinsics.test.mjs`
 // compares the lists with what V8 adds.
 (() => {
   'use strict';

@@ -1,5 +1,0 @@
-// The cases on this host.
-
-import { runSuite } from './suite.mjs';
-
-runSuite(0);

@@ -1,0 +1,5 @@
+// The cases on this host.
+
+import { runSuite } from '../../conformance/suite.mjs';
+
+runSuite(0);

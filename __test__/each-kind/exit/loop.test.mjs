@@ -1,0 +1,58 @@
+// What keeps a process alive: work under way and what is still owed by it; nothing else. Each program ends by itself.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { run } from '../../harness.mjs';
+
+const SETUP = 'const isolate = new ivm.Isolate(); const context = isolate.createContextSync();';
+
+async function prints(code, expected) {
+  const { code: exit, signal, stdout, stderr } = await run(SETUP + code, { timeout: 20_000 });
+  assert.deepEqual({ exit, signal, stdout: stdout.trim() }, { exit: 0, signal: null, stdout: expected }, stderr);
+}
+
+describe('the event loop stays alive for', () => {
+  test('a settled promise out of a sync call', () => prints(
+    `context.evalSync('Promise.resolve(1)', { promise: true }).then(console.log);`, '1'));
+
+  test('a rejected promise out of a sync call', () => prints(
+    `context.evalSync('Promise.reject(new Error("no"))', { promise: true }).catch((error) => console.log(error.message));`, 'no'));
+
+  test('an async callback that a sync call has started', () => prints(
+    `context.global.setSync('later', new ivm.Callback(() => 5, { async: true }));
+    context.evalSync('later()', { promise: true }).then(console.log);`, '5'));
+
+  test('an ignored callback that a sync call has started', () => prints(
+    `context.global.setSync('tell', new ivm.Callback((value) => console.log(value), { ignored: true }));
+    context.evalSync('tell(6); 0');`, '6'));
+
+  test('a promise of the host that a guest waits for', () => prints(
+    `let settle;
+    const promise = new Promise((resolve) => { settle = resolve; });
+    context.evalClosureSync('return $0.then((value) => value + 1)', [promise], { arguments: { promise: true }, result: { promise: true } })
+      .then(console.log);
+    settle(7);`, '8'));
+
+  for (const [name, call] of Object.entries({
+    evalIgnored: 'context.evalIgnored(code)',
+    runIgnored: 'isolate.compileScriptSync(code).runIgnored(context)',
+    applyIgnored: "context.evalSync(`() => { ${code} }`, { reference: true }).applyIgnored()",
+    evalClosureIgnored: 'context.evalClosureIgnored(code)',
+  })) {
+    test(`work that ${name} has started, and what it tells the host`, () => prints(
+      `const code = 'for (let i = 0; i < 1e7; i++); log("done")';
+      context.global.setSync('log', (text) => console.log(text));
+      ${call};`, 'done'));
+  }
+
+  test('what a disposed isolate abandons', () => prints(
+    `context.evalSync('new Promise(() => {})', { promise: true }).catch((error) => console.log(error.message));
+    isolate.dispose();`, 'Promise was abandoned'));
+});
+
+describe('the event loop does not stay alive for', () => {
+  test('a promise that never settles', () => prints(
+    `context.evalSync('new Promise(() => {})', { promise: true }).then(console.log);`, ''));
+
+  test('idle isolates', () => prints(`context.evalSync('1');`, ''));
+});

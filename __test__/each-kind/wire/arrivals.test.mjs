@@ -1,0 +1,78 @@
+// Messages that are read at the same time: they share the time, and the memory.
+
+import assert from 'node:assert';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import { Reader, write } from '../../wire/helper.mjs';
+
+const require = createRequire(import.meta.url);
+const { createArrivals } = require('../../../surface/host/arrivals.js');
+const { TAG } = require('../../../surface/protocol.js');
+
+/** A host with `count` messages of objects in them, all of which come at once. */
+async function receive(count, objects, { mostWeight, wanted = () => true } = {}) {
+  const { bytes } = write(Array.from({ length: objects }, (_, index) => ({ index })));
+  const settled = [];
+  const paused = [];
+  const resumed = [];
+  let last = 100;
+  const native = {
+    pause: () => { paused.push(last += 1); return last; },
+    wanted: (number) => wanted(number),
+    resume: (number) => { resumed.push(number); },
+    drain: () => {},
+    limits: () => [Infinity, Infinity],
+  };
+  const arrivals = createArrivals({
+    native,
+    hooks: { resolve: () => assert.fail('a table') },
+    settle: (request, [tag, value]) => { settled.push([request, tag === TAG.VALUE ? value.length : tag]); },
+    serveFor: () => {},
+    packThrown: () => {},
+    mostWeight,
+  });
+  for (let request = 1; request <= count; request += 1) arrivals.settle(request, [TAG.WIRE, bytes.slice(), []]);
+  while (settled.length < count) await new Promise((resolve) => { setImmediate(resolve); });
+  return { settled, paused, resumed };
+}
+
+const COUNT = 4;
+/** No host reads as many in one turn. */
+const OBJECTS = 400_000;
+const requests = Array.from({ length: COUNT }, (_, index) => index + 1);
+
+test('all come to their end', async () => {
+  const { settled, paused, resumed } = await receive(COUNT, OBJECTS);
+  assert.deepStrictEqual(settled.toSorted(([a], [b]) => a - b), requests.map((request) => [request, OBJECTS]));
+  assert.strictEqual(paused.length, COUNT);
+  assert.deepStrictEqual(resumed.toSorted((a, b) => a - b), paused);
+});
+
+test('together they take no more than one may', async () => {
+  // An object takes 64 bytes, its property 24 and its place 8. There is room for one of them.
+  const mostWeight = OBJECTS * 100;
+  const stretch = 2048 * 64;
+  const readers = new Set();
+  const { readUntil } = Reader.prototype;
+  Reader.prototype.readUntil = function (until, allowance) {
+    readers.add(this);
+    assert.ok(allowance <= mostWeight);
+    const isWhole = readUntil.call(this, until, allowance);
+    assert.ok(this.weight <= Math.max(allowance, 0) + stretch, `${this.weight} of ${allowance}`);
+    return isWhole;
+  };
+  try {
+    const { settled } = await receive(COUNT, OBJECTS, { mostWeight });
+    assert.deepStrictEqual(settled.toSorted(([a], [b]) => a - b), requests.map((request) => [request, OBJECTS]));
+  } finally {
+    Reader.prototype.readUntil = readUntil;
+  }
+  // Some had to begin again, each once at the most.
+  assert.ok(readers.size > COUNT && readers.size < 2 * COUNT, `${readers.size}`);
+});
+
+test('what is not wanted any more is dropped', async () => {
+  const { settled, resumed } = await receive(2, OBJECTS, { wanted: (number) => number !== 101 });
+  assert.deepStrictEqual(settled, [[1, TAG.FAULT], [2, OBJECTS]]);
+  assert.deepStrictEqual(resumed, [102]);
+});

@@ -1,0 +1,84 @@
+// Values that are read bit by bit.
+
+import assert from 'node:assert';
+import { test } from 'node:test';
+import { arrived, difference, encoding, read, readHooks, Reader, write } from '../../wire/helper.mjs';
+
+/** Reads with an interruption wherever there can be one. */
+function inBits(bytes, table = []) {
+  const reader = new Reader(bytes, table, readHooks);
+  let bits = 1;
+  while (!reader.readUntil(-Infinity)) bits++;
+  return { value: reader.result, bits };
+}
+
+const many = (make, count = 4_000) => Array.from({ length: count }, (_, index) => make(index));
+function nest(depth, around) {
+  let value = many((index) => index);
+  for (let level = 0; level < depth; level++) value = around(value, level);
+  return value;
+}
+const sparse = () => {
+  const array = [];
+  array.length = 1e9;
+  for (let index = 0; index < 4_000; index++) array[index * 1_000] = { index };
+  return array;
+};
+const named = () => Object.assign(many((index) => index), Object.fromEntries(many((index) => [`k${index}`, [index]])));
+const holes = () => {
+  const array = many((index) => [index]);
+  for (let index = 0; index < array.length; index += 3) delete array[index];
+  return Object.assign(array, { name: { deep: many((index) => index) } });
+};
+const cyclic = () => {
+  const map = new Map();
+  for (let index = 0; index < 4_000; index++) map.set({ map, index }, new Set([map, index]));
+  return { map, again: map };
+};
+
+const values = {
+  numbers: many((index) => index),
+  objects: many((index) => ({ a: index, b: `x${index}`, c: { d: null } })),
+  'keys of one object': Object.fromEntries(many((index) => [`k${index}`, { index }])),
+  'numbers as keys': Object.fromEntries(many((index) => [index * 3, [index]])),
+  'a Map': new Map(many((index) => [`k${index}`, { index }])),
+  'a Map with objects as keys': new Map(many((index) => [[index], [index]])),
+  'a Set': new Set(many((index) => ({ index }))),
+  errors: many((index) => new TypeError(`${index}`, { cause: { index } }), 500),
+  'a long cause': new Error('x', { cause: many((index) => ({ index })) }),
+  'deep arrays': nest(300, (value) => [value, 1, 2]),
+  'deep objects': nest(300, (value, level) => ({ before: level, value, after: [level] })),
+  'deep Maps': nest(200, (value, level) => new Map([[level, value], [value, level], [{ level }, 2]])),
+  'deep Sets': nest(200, (value, level) => new Set([level, value, [level]])),
+  'deep errors': nest(200, (value) => new RangeError('y', { cause: value })),
+  'a sparse array': sparse(),
+  'an array with names': named(),
+  'an array with holes': holes(),
+  cycles: cyclic(),
+  leaves: many((index) => [new Date(index), new RegExp(`a${index}`), Object(index), BigInt(index), new Uint8Array([index]), new ArrayBuffer(3)], 500),
+};
+
+for (const [name, value] of Object.entries(values)) {
+  test(name, () => {
+    const { bytes, table } = write(value);
+    const { value: found, bits } = inBits(bytes, arrived(table));
+    assert.ok(bits > 2, `${bits} bits`);
+    assert.strictEqual(difference(found, read(bytes, arrived(table))), undefined);
+    assert.strictEqual(difference(found, value), undefined);
+  });
+}
+
+test('a value that is broken in its middle', () => {
+  const { bytes } = write(values.objects);
+  assert.throws(() => inBits(bytes.slice(0, bytes.length - 2)), /unexpected end/);
+  assert.throws(() => inBits(new Uint8Array([...bytes, 0])), /bytes after the value/);
+});
+
+test('a property twice among many', () => {
+  const properties = (count, last) => [...many((index) => `"\x05${String(index).padStart(5, 'k')}0`, count), `"\x05${last}0{`].join('');
+  const varint = [(2_001 & 127) | 128, 2_001 >> 7];
+  for (const twice of ['kkkk5', 'k1000', 'k1023', 'k1024', 'k1999']) {
+    assert.throws(() => read(encoding('o', properties(2_000, twice), varint)), /a property twice/);
+  }
+  assert.strictEqual(Object.keys(read(encoding('o', properties(2_000, 'other'), varint))).length, 2_001);
+});

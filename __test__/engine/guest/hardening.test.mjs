@@ -1,0 +1,107 @@
+// The surface inside a realm, against guest code that has tampered with everything before the first handle arrives.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import ivm from '../../../index.mjs';
+
+/** Two contexts of one isolate; the second alone holds a secret. */
+function setUp(tamper) {
+  const isolate = new ivm.Isolate();
+  const context = isolate.createContextSync();
+  context.evalSync(RECORDER + tamper);
+  const holder = isolate.createContextSync();
+  let called = 0;
+  holder.global.setSync('secret', new ivm.Reference(() => { called += 1; return 'secret'; }));
+  context.global.setSync('ref', new ivm.Reference(() => 'public'));
+  return { isolate, context, calls: () => called };
+}
+
+/** Keeps what tampered built-ins get to see, by means that are themselves beyond tampering. */
+const RECORDER = `
+  globalThis.caught = { __proto__: null, count: 0 };
+  const { defineProperty, hasOwn } = Object;
+  const { apply, ownKeys } = Reflect;
+  const data = (value) => ({ __proto__: null, value, writable: true, configurable: true, enumerable: true });
+  const record = (value) => {
+    if (typeof value === 'object' && value !== null && caught.count < 10000) defineProperty(caught, 'n' + caught.count++, data(value));
+  };`;
+
+const TAMPERING = {
+  'how arrays are iterated': `
+    const original = Array.prototype[Symbol.iterator];
+    let n = 0;
+    Array.prototype[Symbol.iterator] = function* () {
+      record(this);
+      const values = apply(original, this, []);
+      for (let next = values.next(); !next.done; next = values.next()) yield typeof next.value === 'number' ? n++ : next.value;
+    };`,
+  'accessors on Object.prototype': `
+    const keys = ['id', 'entry', 'source', 'shares', 'remains', 'target', 'request', 'resolve', 'reject', 'site', 'promise', 'local',
+      'flags', 'typeOf', 'released', 'kind', 'record', 'global', 'type', 'mode', 'value', 'get', 'set', 'code', 'stack', 'name'];
+    for (let i = 0; i < keys.length; i += 1) {
+      const key = keys[i];
+      defineProperty(Object.prototype, key, {
+        __proto__: null, configurable: true,
+        set(value) { record(this); record(value); defineProperty(this, key, data(value)); },
+        get() { record(this); return undefined; },
+      });
+    }`,
+  'setters on Array.prototype': `
+    for (let key = 0; key < 20; key += 1) {
+      defineProperty(Array.prototype, key, { __proto__: null, configurable: true, set(value) { record(this); record(value); } });
+    }`,
+  'every method in sight': `
+    const names = ['Array', 'Map', 'Set', 'WeakMap', 'Promise', 'Function', 'Object', 'String', 'FinalizationRegistry', 'Reflect', 'Error'];
+    for (let i = 0; i < names.length; i += 1) {
+      const holders = [globalThis[names[i]], globalThis[names[i]].prototype];
+      for (let j = 0; j < holders.length; j += 1) {
+        const holder = holders[j];
+        const keys = holder === undefined ? [] : ownKeys(holder);
+        for (let k = 0; k < keys.length; k += 1) {
+          const found = Reflect.getOwnPropertyDescriptor === undefined ? undefined : apply(describe, undefined, [holder, keys[k]]);
+          if (found === undefined || !hasOwn(found, 'value') || typeof found.value !== 'function' || keys[k] === 'constructor' || !found.writable) continue;
+          const method = found.value;
+          holder[keys[k]] = function () {
+            record(this);
+            for (let a = 0; a < arguments.length; a += 1) record(arguments[a]);
+            return new.target === undefined ? apply(method, this, arguments) : construct(method, arguments, new.target);
+          };
+        }
+      }
+    }`.replace(/^/, 'const { construct, getOwnPropertyDescriptor: describe } = Reflect;'),
+};
+
+describe('guest code that has tampered with', () => {
+  for (const [what, tamper] of Object.entries(TAMPERING)) {
+    test(what, () => {
+      const { isolate, context, calls } = setUp(tamper);
+      const tries = context.evalSync(`
+        const seen = [];
+        for (let i = 0; i < 12; i += 1) { let got; try { got = ref.applySync(undefined, []); } catch (error) { got = 'threw'; } defineProperty(seen, i, data(got)); }
+        let text = ''; for (let i = 0; i < seen.length; i += 1) text += seen[i] + ' '; text;`);
+      assert.equal(calls(), 0, tries);
+      assert.ok(!tries.includes('secret'), tries);
+      // Nothing that was caught names a handle, or is a function of the binding.
+      const leaks = context.evalSync(`
+        let leaks = 0;
+        for (let i = 0; i < caught.count; i += 1) {
+          const each = caught['n' + i];
+          if (hasOwn(each, 'id') || hasOwn(each, 'entry') || hasOwn(each, 'invoke') || hasOwn(each, 'native')) leaks += 1;
+        }
+        leaks;`);
+      assert.equal(leaks, 0);
+      isolate.dispose();
+    });
+  }
+});
+
+test('errors that are copied in do not tell where the host lies', async () => {
+  const isolate = new ivm.Isolate();
+  const context = isolate.createContextSync();
+  const seen = context.evalClosureSync('return $0.stack', [new Error('copied')], { arguments: { copy: true } });
+  assert.match(seen, /^Error: copied/);
+  assert.doesNotMatch(seen, /__test__|hardening/);
+  const { result } = await ivm.createSandbox({ f: () => new Error('x') }).execute('return f().stack');
+  assert.doesNotMatch(result, /__test__|hardening/);
+  isolate.dispose();
+});

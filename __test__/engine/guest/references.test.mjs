@@ -1,0 +1,163 @@
+// References and copies that guests make, and where they can go.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import ivm from '../../../index.mjs';
+
+/** `told(call)`: what the call gives, or the error it throws as a line. */
+const TOLD = 'const told = (call) => { try { return call(); } catch (error) { return error.name + " " + error.code + ": " + error.message; } };';
+
+function withIvm(options) {
+  const isolate = new ivm.Isolate(options);
+  const context = isolate.createContextSync();
+  context.global.setSync('ivm', ivm);
+  return { isolate, context };
+}
+
+test('a Reference of a guest goes to the host, to another guest, and home', () => {
+  const first = withIvm();
+  const second = withIvm();
+  const reference = first.context.evalSync('globalThis.object = { n: 1 }; new ivm.Reference(object)');
+  assert.ok(reference instanceof ivm.Reference);
+  assert.equal(reference.getSync('n'), 1);
+  assert.throws(() => reference.deref(), { message: 'Cannot dereference this from current isolate' });
+  second.context.global.setSync('reference', reference);
+  second.context.global.setSync('home', first.context.global);
+  assert.deepEqual(second.context.evalClosureSync(`
+    reference.setSync('n', 2);
+    let told;
+    try { reference.deref(); } catch (error) { told = error.message; }
+    home.setSync('back', reference);
+    home.setSync('object2', reference.derefInto());
+    let refused;
+    try { $0(reference.derefInto()); } catch (error) { refused = error.message; }
+    return [told, reference.getSync('n'), refused];
+  `, [() => {}], { result: { copy: true } }), ['Cannot dereference this from current isolate', 2, 'Cannot dereference this into target isolate']);
+  assert.equal(first.context.evalSync('back.deref() === object && object2 === object'), true);
+  first.isolate.dispose();
+  assert.equal(second.context.evalSync('try { reference.getSync("n") } catch (error) { error.code }'), 'ERR_ISOLATE_DISPOSED');
+  second.isolate.dispose();
+});
+
+test('what a guest dereferences arrives in its own isolate', () => {
+  const { isolate, context } = withIvm();
+  assert.equal(context.evalClosureSync(`
+    const object = {};
+    const reference = new ivm.Reference(object);
+    $0.setSync('one', reference.derefInto());
+    const same = $1.evalClosureSync('return $0', [reference.derefInto()], { result: { reference: true } });
+    return one === object && same.deref() === object && $2(reference) && reference.deref() === object;
+  `, [context.global, context, () => true]), true);
+  isolate.dispose();
+});
+
+test('a copy is charged to the guest that makes it until it is released', () => {
+  const { isolate, context } = withIvm({ memoryLimit: 16 });
+  assert.deepEqual(context.evalClosureSync(`
+    const text = 'x'.repeat(1 << 20);
+    const kept = [];
+    let told;
+    try { for (;;) kept.push(new ivm.ExternalCopy(text)); } catch (error) { told = error.name + ' ' + error.code; }
+    const count = kept.length;
+    for (const each of kept) each.release();
+    for (let n = 0; n < 100; n += 1) new ivm.ExternalCopy(text).release();
+    return [told, count];
+  `, [], { result: { copy: true } }), ['RangeError ERR_ISOLATE_LIMIT', 15]);
+  isolate.dispose();
+});
+
+test('what is missing of a guest is missing of nobody else', () => {
+  const { isolate, context } = withIvm();
+  const other = withIvm();
+  context.global.setSync('lib', ivm.lib);
+  assert.equal(context.evalSync('lib === ivm.lib && lib.hrtime().length === 2'), true);
+  assert.equal(other.context.evalClosureSync('return $0 === ivm.lib', [context.evalSync('lib')]), true);
+  isolate.dispose();
+  other.isolate.dispose();
+});
+
+test('async functions of two guests call each other', async () => {
+  const one = withIvm();
+  const two = withIvm();
+  one.context.global.setSync('other', two.context.global);
+  two.context.global.setSync('other', one.context.global);
+  one.context.evalSync('globalThis.step = async (n) => n === 0 ? "done" : other.getSync === undefined ? "?" : (await other.get("step", { reference: true })).apply(undefined, [n - 1], { result: { promise: true } })');
+  two.context.evalSync('globalThis.step = async (n) => n === 0 ? "done" : (await other.get("step", { reference: true })).apply(undefined, [n - 1], { result: { promise: true } })');
+  assert.equal(await one.context.evalClosure('return step(10)', [], { deadline: 20_000, result: { promise: true } }), 'done');
+  one.context.evalSync('globalThis.sync = (n) => n === 0 ? "done" : other.getSync("sync", { reference: true }).applySync(undefined, [n - 1])');
+  two.context.evalSync('globalThis.sync = (n) => n === 0 ? "done" : other.getSync("sync", { reference: true }).applySync(undefined, [n - 1])');
+  assert.equal(one.context.evalClosureSync('return sync(10)'), 'done');
+  one.isolate.dispose();
+  two.isolate.dispose();
+});
+
+test('a Callback is called in its own mode, wherever it arrives', async () => {
+  const one = withIvm();
+  const two = withIvm();
+  one.context.evalSync('globalThis.heard = []; globalThis.make = (options) => new ivm.Callback((n) => { heard.push(n); return n * 2; }, options); 1');
+  two.context.global.setSync('other', one.context.global);
+  one.context.global.setSync('other', two.context.global);
+  for (const name of ['sync', 'async', 'ignored']) one.context.evalSync(`other.setSync("${name}", make({ ${name}: true })); 1`);
+  // In the host.
+  assert.equal(one.context.evalSync('make({ sync: true })')(1), 2);
+  const later = one.context.evalSync('make({ async: true })')(2);
+  assert.ok(later instanceof Promise);
+  assert.equal(await later, 4);
+  const ignored = one.context.evalSync('make({ ignored: true })');
+  assert.equal(ignored(3), undefined);
+  assert.throws(() => ignored(() => {}), { name: 'TypeError', message: '() => {} could not be cloned.' });
+  // In another guest, and there by way of the host.
+  assert.equal(two.context.evalSync('sync(4)'), 8);
+  assert.equal(await two.context.eval('async(5)', { promise: true }), 10);
+  assert.equal(two.context.evalSync('ignored(6)'), undefined);
+  two.context.global.setSync('ignored', ignored);
+  assert.equal(two.context.evalSync('ignored(7)'), undefined);
+  await one.context.eval('1');
+  // A sync call starts before ignored ones that are queued.
+  assert.deepEqual(one.context.evalSync('heard', { copy: true }).toSorted(), [1, 2, 3, 4, 5, 6, 7]);
+  one.isolate.dispose();
+  two.isolate.dispose();
+});
+
+describe('what is to be used once, and in one place', () => {
+  test('says so', () => {
+    const [one, two, three] = [withIvm(), withIvm(), withIvm()];
+    one.context.evalSync('globalThis.object = {}; 1');
+    three.context.global.setSync('reference', one.context.evalSync('new ivm.Reference(object)'));
+    three.context.global.setSync('home', one.context.global);
+    three.context.global.setSync('elsewhere', two.context.global);
+    assert.deepEqual(three.context.evalClosureSync(`
+      ${TOLD}
+      const into = reference.derefInto();
+      const copy = new ivm.ExternalCopy({ n: 1 });
+      const copied = copy.copyInto({ release: true });
+      return [
+        told(() => home.setSync('one', into)), told(() => home.setSync('two', into)), told(() => elsewhere.setSync('x', reference.derefInto())),
+        told(() => home.setSync('copy', copied)), told(() => elsewhere.setSync('copy', copied)), told(() => copy.copy()),
+        told(() => reference.deref({ release: true })), told(() => reference.derefInto({ release: true }) && reference.typeof),
+      ];
+    `, [], { result: { copy: true } }), [
+      undefined, 'Error ERR_ISOLATE_RELEASED: The return value of `derefInto()` should only be used once', 'TypeError ERR_ISOLATE_TRANSFER: Cannot dereference this into target isolate',
+      undefined, 'Error ERR_ISOLATE_RELEASED: The return value of `copyInto()` should only be used once', 'Error ERR_ISOLATE_RELEASED: Copy has been released',
+      'TypeError ERR_INVALID_ARG: Cannot dereference this from current isolate', 'Error ERR_ISOLATE_RELEASED: Reference has been released',
+    ]);
+    assert.equal(one.context.evalSync('one === object && copy.n === 1 && typeof two'), 'undefined');
+    for (const { isolate } of [one, two, three]) isolate.dispose();
+  });
+
+  test('handles cannot be forged', () => {
+    const { isolate, context } = withIvm();
+    context.global.setSync('sink', new ivm.Reference({}));
+    assert.deepEqual(context.evalClosureSync(`
+      ${TOLD}
+      const refused = [Object.create(ivm.Reference.prototype), Object.create(sink), Object.setPrototypeOf({}, ivm.Reference.prototype), new Proxy(sink, {})]
+        .flatMap((forged) => [told(() => sink.setSync('x', forged)), told(() => ivm.Reference.prototype.getSync.call(forged, 'x'))]);
+      const Made = new Proxy(function () {}, { get: (target, key) => key === 'prototype' ? sink : target[key] });
+      const odd = Reflect.construct(ivm.Reference, [{ n: 5 }], Made);
+      return [...new Set(refused), Reflect.ownKeys(sink).length, Object.isFrozen(sink), ivm.Reference.prototype.getSync.call(odd, 'n'), odd === sink];
+    `, [], { result: { copy: true } }), [
+      'TypeError ERR_ISOLATE_TRANSFER: A non-transferable value was passed', 'TypeError ERR_INVALID_ARG: Illegal invocation', 0, true, 5, false,
+    ]);
+    isolate.dispose();
+  });
+});

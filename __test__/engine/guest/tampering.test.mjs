@@ -1,0 +1,84 @@
+// The surface inside a realm where every built-in was replaced, before the module arrives there and after: nothing of it is
+// shown to the replacements but what the guest has anyway, and it goes on working.
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import ivm from '../../../index.mjs';
+import { root } from '../../harness.mjs';
+import { TAMPERING, USES } from '../../guest/tampering.mjs';
+
+/** Every name of a property that the surface mentions. */
+function propertyNames() {
+  const names = new Set(['then', 'get', 'set', 'value', 'writable', 'enumerable', 'configurable', 'done', 'return', 'throw']);
+  const folder = join(root, 'surface');
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.js'))) {
+    const code = readFileSync(join(folder, file), 'utf8').replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
+    for (const [, name] of code.matchAll(/\.([A-Za-z_]\w*)/g)) names.add(name);
+    for (const [, name] of code.matchAll(/[{,]\s*([A-Za-z_]\w*)\s*(?=[:,}(])/g)) names.add(name);
+  }
+  // Every object has these, or everything that is not tested here needs them.
+  for (const name of ['constructor', 'toString', 'valueOf', '__proto__']) names.delete(name);
+  return [...names];
+}
+
+function provide(context) {
+  const host = {
+    ivm,
+    hostFunction: (n) => n + 1,
+    hostThrows: () => { throw new RangeError('host'); },
+    hostReference: new ivm.Reference((n) => n * 2),
+    hostObject: new ivm.Reference({ n: 4 }),
+    hostAsync: new ivm.Callback(async (n) => n, { async: true }),
+  };
+  for (const [name, value] of Object.entries(host)) context.global.setSync(name, value);
+}
+
+async function run(mode, isAfter) {
+  const isolate = new ivm.Isolate();
+  const context = isolate.createContextSync();
+  const guest = context.evalSync(TAMPERING, { reference: true });
+  const call = (name, ...args) => guest.getSync(name, { reference: true }).applySync(undefined, args, { arguments: { copy: true } });
+  context.evalSync('globalThis.buffer = new ArrayBuffer(8); globalThis.other = new ArrayBuffer(8); 1');
+  if (isAfter) {
+    provide(context);
+    context.evalSync('new ivm.Isolate().dispose()');
+  }
+  const tampered = mode === undefined ? 0 : call('tamper', mode, propertyNames());
+  const arm = guest.getSync('arm', { reference: true });
+  if (!isAfter) {
+    arm.applySync(undefined, [true]);
+    provide(context);
+    arm.applySync(undefined, [false]);
+  }
+  const exercise = guest.getSync('exercise', { reference: true });
+  exercise.applySync(undefined, [context.evalSync(USES, { reference: true }).derefInto()]);
+  const told = exercise.applySync(undefined, [context.evalSync(USES, { reference: true }).derefInto()]);
+  // What was set going answers by turns, which are watched as well.
+  arm.applySync(undefined, [true]);
+  const imported = 'room.evalSync("globalThis.imported === true")';
+  for (let turn = 0; turn < 2_000 && !context.evalSync(imported); turn += 1) await new Promise((resolve) => { setTimeout(resolve, 1); });
+  const done = context.evalSync(imported);
+  for (let turn = 0; turn < 10; turn += 1) await context.eval('1');
+  const result = { told, tampered, done, shown: call('count'), leaks: call('leaks') };
+  isolate.dispose();
+  return result;
+}
+
+describe('every built-in is replaced', () => {
+  for (const mode of ['watches', 'throws', 'gives functions']) {
+    for (const isAfter of [false, true]) {
+      test(`by what ${mode}, ${isAfter ? 'after' : 'before'} the module arrives`, async () => {
+        const expected = await run(undefined, isAfter);
+        assert.match(expected.told, /^isolate: false\n[^]*\neval: 42\n[^]*\nmodule: 3\n[^]*\nhost: 2\n/);
+        assert.equal(expected.done, true);
+        const actual = await run(mode, isAfter);
+        assert.ok(actual.tampered > 1_400, `${actual.tampered} were replaced`);
+        assert.equal(actual.leaks, '');
+        assert.deepEqual(actual.told.split('\n'), expected.told.split('\n'));
+        assert.equal(actual.done, true);
+      });
+    }
+  }
+});

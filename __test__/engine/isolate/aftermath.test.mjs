@@ -1,0 +1,108 @@
+// What stays behind when a guest was stopped or given up: nothing that holds others up.
+
+import { describe, test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+const HANG = 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)';
+
+describe('after a guest was stopped', () => {
+  test('noting its frames may run out of memory, and other timeouts still hold', () => passes(`
+    const code = \`
+      let call = () => { for (;;); };
+      for (let i = 0; i < 9; i++) {
+        const inner = call;
+        call = { ['f' + i]() { return inner(); } }['f' + i];
+        Object.defineProperty(call, 'name', { value: 'abcdefgh'.repeat(2 ** 20) + i });
+      }
+      call();\`;
+    const error = await errorOf(() => context.eval(code, { timeout: 300 }));
+    assert.ok(['ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_MEMORY', 'ERR_ISOLATE_UNRESPONSIVE'].includes(error.code), error.stack);
+    const other = new ivm.Isolate().createContextSync();
+    const start = ms();
+    await assert.rejects(other.eval('for (;;);', { timeout: 100 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+    assert.ok(ms() - start < 1500, String(ms() - start));`, { options: '{ memoryLimit: 32 }' }));
+});
+
+describe('a stopped run', () => {
+  test('leaves neither microtasks nor rejections that would run on', () => passes(`
+    const code = \`
+      Promise.reject({ get message() { for (;;); } });
+      Promise.resolve().then(() => { globalThis.ran = true; for (;;); });
+      for (;;);\`;
+    for (const call of [() => context.eval(code, { timeout: 30 }), () => context.eval(code, { deadline: 30 })]) {
+      const start = ms();
+      const error = await errorOf(call);
+      assert.match(error.code, /TIMEOUT|DEADLINE/);
+      assert.ok(ms() - start < 500, String(ms() - start));
+      // What is left over runs under a limit of its own, and ends with it.
+      assert.equal(context.evalSync('globalThis.ran'), true);
+    }
+    const error = syncError(() => context.evalSync('Promise.reject({ get message() { for (;;); } }); 0', { timeout: 30 }));
+    assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT');
+    assert.equal(context.evalSync('1 + 1'), 2);`));
+
+  test('that was aborted, and has no limits, does not run on for ever', () => passes(`
+    const controller = new AbortController();
+    context.global.setSync('started', new ivm.Callback(() => { controller.abort(); }, { ignored: true }));
+    const call = context.eval('(async () => { for (;;) await 0 })(); started(); for (;;);', { signal: controller.signal });
+    assert.equal((await errorOf(() => call)).name, 'AbortError');
+    const start = ms();
+    assert.equal(context.evalSync('1 + 1'), 2);
+    assert.ok(ms() - start < 5_000, String(ms() - start));`));
+
+  test('lets promises of other calls settle', () => passes(`
+    let inner;
+    // No promise without a deadline keeps the process alive.
+    const alive = setInterval(() => {}, 1000);
+    context.global.setSync('nest', () => { inner = context.evalSync('(async () => { await 0; return 7 })()', { promise: true }); });
+    assert.equal(syncError(() => context.evalSync('nest(); for (;;);', { timeout: 50 })).code, 'ERR_ISOLATE_TIMEOUT');
+    assert.equal(await inner, 7);
+    const earlier = context.evalSync('let go; const gate = new Promise((resolve) => { go = resolve; }); (async () => { await gate; return 8 })()', { promise: true });
+    assert.equal(syncError(() => context.evalSync('go(); for (;;);', { timeout: 50 })).code, 'ERR_ISOLATE_TIMEOUT');
+    assert.equal(await earlier, 8);
+    clearInterval(alive);`));
+
+  test('reading a rejection leaves nothing for the next call', () => passes(`
+    const error = syncError(() => context.evalSync(\`
+      Promise.reject({ get message() { Promise.resolve().then(() => { for (;;); }); Promise.reject(1); return 'x'; } }); 0\`, { timeout: 100 }));
+    assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT');
+    const start = ms();
+    assert.equal(context.evalSync('1 + 1'), 2);
+    assert.ok(ms() - start < 50, String(ms() - start));`));
+
+  test('a continuation that has to wait for its turn has its whole deadline then', () => passes(`
+    context.global.setSync('later', new ivm.Callback(() => 5, { async: true }));
+    await context.eval('globalThis.got = 0; later().then((value) => { got = value; }); 0', { deadline: 100 });
+    await Promise.allSettled([context.eval('for (;;);', { timeout: 300 }), sleep(10)]);
+    assert.equal(await context.eval('got'), 5);`));
+
+  test('a queued call has one deadline, not two', () => passes(`
+    const busy = errorOf(() => context.eval('for (;;);', { timeout: 400 }));
+    const start = ms();
+    const error = await errorOf(() => context.eval('for (;;);', { deadline: 500 }));
+    assert.equal(error.code, 'ERR_ISOLATE_DEADLINE');
+    assert.ok(ms() - start < 700, String(ms() - start));
+    await busy;`));
+});
+
+describe('after a guest was given up', () => {
+  test('its promises are abandoned', () => passes(`
+    const promise = context.eval('new Promise(() => {})', { promise: true });
+    const [error] = await Promise.all([errorOf(() => promise), errorOf(() => context.eval(${JSON.stringify(HANG)}, { timeout: 50 }))]);
+    assert.equal(error.message, 'Promise was abandoned');`));
+
+  test('a continuation that never ends does not keep the process alive', () => passes(`
+    context.global.setSync('f', new ivm.Callback(() => 1, { async: true }));
+    context.evalSync(${JSON.stringify(`f().then(() => { ${HANG} }); 0`)});
+    await sleep(200);
+    isolate.dispose();
+    await sleep(1500);`));
+});
+
+test('a view on shared memory is not copied', () => passes(`
+  const size = 20 * 2 ** 20;
+  context.evalSync('globalThis.shared = new SharedArrayBuffer(' + size + ')');
+  const small = new ivm.Isolate({ memoryLimit: 8 }).createContextSync();
+  const length = small.evalClosureSync('return (view) => view.byteLength', [], { result: { reference: true } });
+  context.global.setSync('length', length);
+  assert.equal(context.evalSync('length.applySync(undefined, [new Uint8Array(shared)], { arguments: { copy: true } })'), size);`));

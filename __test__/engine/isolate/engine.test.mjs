@@ -1,0 +1,86 @@
+// `configureEngine`: what holds for calls that say nothing. In processes of their own, as it holds for all isolates.
+
+import { test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+test('a grace says when a guest is given up', () => passes(`
+  assert.deepEqual(ivm.configureEngine(), { terminationGrace: 1000, timeout: 0, deadline: 0 });
+  assert.equal(ivm.configureEngine({ terminationGrace: 100 }).terminationGrace, 100);
+  const time = ms();
+  const error = syncError(() => context.evalSync('Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)', { timeout: 20 }));
+  const took = ms() - time;
+  assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
+  // Up to four times as long where the thread gets no processor.
+  assert.ok(took >= 120 && took < 20 + 4 * 100 + 1000, String(took));
+  otherWorks();`));
+
+test('a timeout for all calls', () => passes(`
+  ivm.configureEngine({ timeout: 300 });
+  const timedOut = { code: 'ERR_ISOLATE_TIMEOUT' };
+  const loop = 'for (;;);';
+  assert.throws(() => context.evalSync(loop), timedOut);
+  assert.throws(() => context.evalClosureSync(loop), timedOut);
+  assert.throws(() => isolate.compileScriptSync(loop).runSync(context), timedOut);
+  const object = context.evalSync('({ get x() { for (;;); }, f() { for (;;); } })', { reference: true });
+  assert.throws(() => object.getSync('x', { accessors: true }), timedOut);
+  assert.throws(() => context.evalSync('({ get x() { for (;;); } })', { reference: true }).copySync(), timedOut);
+  assert.throws(() => object.getSync('f')(), timedOut);
+  assert.throws(() => object.getSync('f', { reference: true }).applySync(), timedOut);
+  const call = context.evalSync('new Object(() => { for (;;); })', { reference: true });
+  await assert.rejects(call.apply(), timedOut);
+  const module = isolate.compileModuleSync(loop);
+  module.instantiateSync(context, () => {});
+  assert.throws(() => module.evaluateSync(), timedOut);
+  // A function of the guest that the host calls.
+  context.global.setSync('ivm', ivm);
+  const hang = context.evalSync('new ivm.Callback(() => { for (;;); })');
+  assert.throws(() => hang(), timedOut);
+  // Calls may say otherwise.
+  const long = 'for (const end = Date.now() + 600; Date.now() < end;); 1';
+  for (const timeout of [0, -1, 5_000]) assert.equal(context.evalSync(long, { timeout }), 1);
+  ivm.configureEngine({ timeout: 0 });
+  assert.equal(context.evalSync(long), 1);`));
+
+test('a deadline for all calls', () => passes(`
+  ivm.configureEngine({ deadline: 50 });
+  const overdue = { code: 'ERR_ISOLATE_DEADLINE', message: 'Execution exceeded its deadline of 50 ms' };
+  assert.throws(() => context.evalSync('for (;;);'), overdue);
+  await assert.rejects(context.eval('new Promise(() => {})', { promise: true }), overdue);
+  await assert.rejects(context.evalClosure('$0.applySyncPromise()', [new ivm.Reference(() => new Promise(() => {}))]), overdue);
+  assert.equal(context.evalSync('for (const end = Date.now() + 200; Date.now() < end;); 1', { deadline: 0 }), 1);
+  // Inside isolates, too.
+  context.global.setSync('ivm', ivm);
+  const nested = 'new ivm.Isolate().createContext().then((inner) => inner.eval("for (;;);")).catch(({ code }) => code)';
+  assert.equal(await context.eval(nested, { promise: true, deadline: 10_000 }), 'ERR_ISOLATE_DEADLINE');`));
+
+test('it ends calls that wait for their turn, too', () => passes(`
+  const overdue = { code: 'ERR_ISOLATE_DEADLINE' };
+  const busy = context.eval('for (const end = Date.now() + 3_000; Date.now() < end;);', { deadline: 10_000 });
+  ivm.configureEngine({ deadline: 100 });
+  const start = ms();
+  await Promise.all(['createContext', 'getHeapStatistics'].map((name) => assert.rejects(isolate[name](), overdue, name)));
+  await assert.rejects(isolate.compileScript('1'), overdue);
+  await assert.rejects(isolate.compileModule('1'), overdue);
+  assert.throws(() => isolate.createContextSync(), overdue);
+  assert.throws(() => isolate.getHeapStatisticsSync(), overdue);
+  assert.ok(ms() - start < 2_500, String(ms() - start));
+  isolate.dispose();
+  await assert.rejects(busy);`));
+
+test('what makes no sense is refused', () => passes(`
+  for (const [options, message] of [
+    [{ terminationGrace: 0 }, '\`terminationGrace\` must be a number of milliseconds from 10 to 600000'],
+    [{ terminationGrace: '100' }, '\`terminationGrace\` must be a number of milliseconds from 10 to 600000'],
+    [{ timeout: -1 }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
+    [{ timeout: NaN }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
+    [{ deadline: Infinity }, '\`deadline\` must be a number of milliseconds from 0 to 2147483647'],
+    [{ deadLine: 1 }, 'There is no option \`deadLine\`, but \`terminationGrace\`, \`timeout\`, \`deadline\`'],
+    [1, '\`configureEngine\` requires parameter 1 to be an object'],
+  ]) assert.throws(() => ivm.configureEngine(options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
+  // Little is not none.
+  assert.ok(ivm.configureEngine({ timeout: 1e-9 }).timeout > 0);
+  ivm.configureEngine({ timeout: 0 });
+  assert.deepEqual(ivm.configureEngine(null), { terminationGrace: 1000, timeout: 0, deadline: 0 });
+  // Guests have no say.
+  context.global.setSync('ivm', ivm);
+  assert.equal(context.evalSync('typeof ivm.configureEngine'), 'undefined');`));

@@ -1,0 +1,69 @@
+// What an isolate takes while nothing runs in it, and that V8's tables for objects of many shapes work though they begin without memory.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { collectorArguments, run } from '../../harness.mjs';
+import { passes } from '../../isolate/helper.mjs';
+
+/** Kilobytes. With V8's tables written to it is 1,480, without 1,130. */
+const MOST_OF_AN_IDLE_ONE = 1_300;
+
+describe('an idle isolate', () => {
+  test('takes little memory', async () => {
+    const program = `
+      const kept = [];
+      const makeMore = (count) => {
+        for (let i = 0; i < count; i += 1) {
+          const isolate = new ivm.Isolate();
+          kept.push([isolate, isolate.createContextSync()]);
+        }
+      };
+      const settled = async () => {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        (globalThis.gc ?? globalThis.Bun.gc)(true);
+        return process.memoryUsage.rss();
+      };
+      makeMore(10);
+      const before = await settled();
+      makeMore(100);
+      console.log(Math.round((await settled() - before) / 100 / 1024));
+      process.exit(0);`;
+    const { stdout, stderr, code } = await run(program, { hostArgs: collectorArguments(), timeout: 60_000 });
+    assert.equal(code, 0, stderr);
+    const kilobytes = Number(stdout);
+    assert.ok(kilobytes > 500 && kilobytes < MOST_OF_AN_IDLE_ONE, `${kilobytes} KB`);
+  });
+});
+
+describe('objects of many shapes', () => {
+  const GUEST = `
+    const shapes = [];
+    for (let k = 0; k < 400; k += 1) {
+      const object = {};
+      for (let j = 0; j <= k % 20; j += 1) object['p' + k + '_' + j] = j;
+      object.x = k;
+      shapes.push(object);
+    }
+    const load = () => shapes.reduce((sum, shape) => sum + shape.x, 0);
+    const keyed = (key) => shapes.reduce((sum, shape) => sum + shape[key], 0);
+    const store = (value) => shapes.forEach((shape) => { shape.y = value; });
+    const collect = () => { globalThis.gc?.(); for (let i = 0; i < 100; i += 1) new Array(20_000).fill(i).reverse(); };
+    const results = [];
+    for (let round = 1; round <= 4; round += 1) {
+      for (let time = 0; time < 10; time += 1) {
+        store(round);
+        results.push(load() === 79_800 && keyed('x') === 79_800 && keyed('y') === 400 * round);
+      }
+      collect();
+    }
+    results.length === 40 && results.every(Boolean)`;
+
+  test('have their properties before collections and after them', () => passes(`
+    // One after the other, for they begin with memory that others have used.
+    for (let i = 0; i < 3; i += 1) {
+      const other = new ivm.Isolate({ memoryLimit: 64 });
+      assert.equal(other.createContextSync().evalSync(${JSON.stringify(GUEST)}), true);
+      other.dispose();
+    }
+    assert.equal(context.evalSync(${JSON.stringify(GUEST)}), true);`, { collects: true }));
+});

@@ -1,0 +1,104 @@
+// Memory that V8 takes beside its heap while it parses, writes, splits, formats. A guest that has it take much loses its isolate,
+// and the host does not grow by gigabytes.
+
+import { describe, test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+const METER = `
+  const { readFileSync } = await import('node:fs');
+  const status = (name) => Number(new RegExp(name + ':\\\\s+(\\\\d+)').exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
+  const before = status('VmRSS');
+  const grown = () => status('VmHWM') - before;`.replaceAll(/\n\s*/g, '\n');
+
+/** What V8 may take before it listens or gets no more, in MB: see `src/native`. */
+const NATIVE = 32 + 128;
+
+/** A guest that ends in this way at every limit, async and sync. `most` is the growth of the process in MB that is allowed. */
+function guest(name, code, { most = (limit) => limit * 2 + NATIVE + 64, outcome = 'ERR_ISOLATE_MEMORY', limits = [8, 128] } = {}) {
+  for (const limit of limits) {
+    for (const mode of ['eval', 'evalSync']) {
+      test(`${name}, at ${limit} MB, by ${mode}`, () => passes(`${METER}
+        let got;
+        try { got = await context.${mode}(${JSON.stringify(code)}, { timeout: 20_000 }); } catch (error) { got = error.code ?? error.name; }
+        assert.match(String(got), /^(${outcome})$/);
+        assert.ok(grown() < ${most(limit)}, grown() + ' MB more');
+        otherWorks();`, { options: `{ memoryLimit: ${limit} }`, timeout: 60_000 }));
+    }
+  }
+}
+
+/** Every string may take so much for a moment (docs/limits-and-errors.md). */
+const LOAN = () => 1_400;
+
+describe('V8 takes much', () => {
+  guest('to parse deep JSON', "JSON.parse('['.repeat(1e7))");
+  guest('to parse the longest JSON there is', "JSON.parse('['.repeat(2 ** 29 - 30))", { most: LOAN, limits: [8] });
+  guest('to write JSON', String.raw`const o = { a: '\u0001'.repeat(2 ** 25) }; JSON.stringify(Array(16).fill(o)).length`);
+  guest('to split a string', "'a,'.repeat(2 ** 27).split(',').length", { most: (limit) => limit * 2 + NATIVE + 256 + 64 });
+  guest('to normalize a string', "'\\ufdfa'.repeat(2 ** 23).normalize('NFKD').length");
+  guest('to normalize a very long one', "'\\ufdfa'.repeat(2 ** 28).normalize('NFKD').length", { most: LOAN, limits: [8], outcome: 'ERR_ISOLATE_MEMORY|TypeError' });
+  guest('to format dates', "const kept = []; for (;;) kept.push(new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }))");
+  guest('to segment texts', "const kept = []; for (;;) kept.push(new Intl.Segmenter('th', { granularity: 'word' }).segment('x'.repeat(1e6)))");
+});
+
+describe('what is garbage does not count', () => {
+  guest('of formatters', "for (let k = 0; k < 1_000; k += 1) new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }).format(0); 'fine'", { outcome: 'fine' });
+  guest('of texts', "let n = 0; for (let k = 0; k < 20; k += 1) n += JSON.stringify(JSON.parse('[' + '1,'.repeat(2 ** 19) + '1]')).length; 'fine'", { outcome: 'fine', limits: [32, 128] });
+
+  test('after the isolate has ended, either', () => passes(`${METER}
+    for (let k = 0; k < 20; k += 1) {
+      const one = new ivm.Isolate({ memoryLimit: 8 });
+      const code = "globalThis.kept = []; for (let i = 0; i < 400; i += 1) kept.push(new Intl.Collator('de')); kept.length";
+      assert.equal(one.createContextSync().evalSync(code), 400);
+      one.dispose();
+    }
+    assert.ok(grown() < 200, grown() + ' MB more');`, { timeout: 60_000 }));
+
+  test('of a guest whose isolate can be inspected nothing is counted', () => passes(`
+    assert.equal(context.evalSync("try { JSON.parse('['.repeat(5e6)) } catch (error) { error.name }"), 'SyntaxError');`, { options: '{ memoryLimit: 128, inspector: true }' }));
+});
+
+describe('what the host sends', () => {
+  const values = {
+    'a million objects': 'Array.from({ length: 1e6 }, (_, i) => ({ i, a: [i] }))',
+    'many strings': "Array.from({ length: 3e5 }, (_, i) => 's' + i + 'y'.repeat(200))",
+    'a large map': 'new Map(Array.from({ length: 3e5 }, (_, i) => [i, { i }]))',
+    'a long string': "'é€'.repeat(2 ** 22)",
+  };
+  for (const [what, value] of Object.entries(values)) {
+    test(`${what}, into 8 MB`, () => passes(`${METER}
+      const value = ${value};
+      const ways = {
+        set: (context) => context.global.set('x', value, { copy: true }),
+        setSync: (context) => context.global.setSync('x', value, { copy: true }),
+        copyInto: (context) => context.global.set('x', new ivm.ExternalCopy(value).copyInto()),
+        apply: (context, keep) => keep.apply(undefined, [value], { arguments: { copy: true } }),
+        applySync: (context, keep) => keep.applySync(undefined, [value], { arguments: { copy: true } }),
+        evalClosureSync: (context) => context.evalClosureSync('globalThis.x = $0; 0', [value], { arguments: { copy: true } }),
+      };
+      for (const [how, call] of Object.entries(ways)) {
+        const small = new ivm.Isolate({ memoryLimit: 8 });
+        const context = small.createContextSync();
+        const keep = context.evalSync('(x) => { globalThis.x = x }', { reference: true });
+        const error = await errorOf(async () => call(context, keep));
+        if (error.code === 'ERR_ISOLATE_LIMIT') {
+          // A copy of a string stays outside the heap, where a guest may not have so much.
+          assert.deepEqual([typeof value, how, context.evalSync('6 * 7')], ['string', 'copyInto', 42]);
+          continue;
+        }
+        assert.equal(error.code, 'ERR_ISOLATE_MEMORY', how + ': ' + error.stack);
+        assert.equal(error.message, 'Isolate was disposed during execution due to memory limit');
+        assert.equal(small.isDisposed, true);
+        assert.throws(() => context.evalSync('1'), { code: 'ERR_ISOLATE_MEMORY' });
+      }
+      // Most of it is the host's: the value and what it writes of it, six times.
+      assert.ok(grown() < 2_000, grown() + ' MB more');
+      otherWorks();`, { timeout: 120_000 }));
+  }
+
+  test('a buffer over the limit is a RangeError, and the isolate lives on', () => passes(`
+    const value = new Uint8Array(2 ** 26);
+    await assert.rejects(context.global.set('x', value, { copy: true }), { name: 'RangeError', message: 'Array buffer allocation failed' });
+    assert.throws(() => context.evalClosureSync('0', [value], { arguments: { copy: true } }), { name: 'RangeError', message: 'Array buffer allocation failed' });
+    assert.equal(context.evalSync('6 * 7'), 42);`, { options: '{ memoryLimit: 8 }' }));
+});

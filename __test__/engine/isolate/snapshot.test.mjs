@@ -1,0 +1,153 @@
+// Hostile scripts in snapshots: whatever they leave behind, the host goes on.
+
+import { describe, test } from 'node:test';
+import { entry } from '../../harness.mjs';
+import { passes } from '../../isolate/helper.mjs';
+
+const PRELUDE = `
+  const create = (code, warmup, options) => ivm.Isolate.createSnapshot([{ code }], warmup, options);
+  const refused = (code, expected, warmup, options) => {
+    assert.equal(syncError(() => create(code, warmup, options)).code, expected, code);
+    otherWorks();
+  };
+`;
+
+describe('a script that does not end', () => {
+  test('is stopped at the deadline', () => passes(`${PRELUDE}
+    const start = ms();
+    for (const code of ['for (;;);', '(function f() { Promise.resolve().then(f) })()', '/(a+)+$/.test("a".repeat(40) + "b")']) {
+      refused(code, 'ERR_ISOLATE_DEADLINE', undefined, { deadline: 200 });
+    }
+    // A built-in that does not listen.
+    refused('Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', 'ERR_ISOLATE_UNRESPONSIVE', undefined, { deadline: 200 });
+    refused('1', 'ERR_ISOLATE_DEADLINE', 'for (;;);', { deadline: 200 });
+    assert.ok(ms() - start < 10_000, String(ms() - start));`));
+
+  test('is stopped with the worker that made it', () => passes(`
+    const { Worker } = await import('node:worker_threads');
+    const code = \`
+      const { parentPort } = require('node:worker_threads');
+      const ivm = require(${JSON.stringify(entry)});
+      parentPort.postMessage('ready');
+      ivm.Isolate.createSnapshot([{ code: 'for (;;);' }], undefined, { deadline: 60_000 });\`;
+    const worker = new Worker(code, { eval: true });
+    await new Promise((resolve, reject) => { worker.once('message', resolve); worker.once('error', reject); });
+    await sleep(300);
+    const start = ms();
+    await worker.terminate();
+    assert.ok(ms() - start < 10_000, String(ms() - start));
+    otherWorks();`));
+});
+
+describe('a script that takes too much', () => {
+  test('is stopped at the memory limit', () => passes(`${PRELUDE}
+    refused('var a = []; for (;;) a.push(new Array(1000).fill({}))', 'ERR_ISOLATE_MEMORY', undefined, { memoryLimit: 32 });
+    refused('1', 'ERR_ISOLATE_MEMORY', 'var a = []; for (;;) a.push(new Array(1000).fill({}))', { memoryLimit: 32 });
+    refused('"a".repeat(2 ** 28).split("")', 'ERR_ISOLATE_MEMORY');
+    const error = syncError(() => create('var a = []; for (;;) a.push(new Uint8Array(1e6))'));
+    assert.equal(error.message, 'Array buffer allocation failed');
+    otherWorks();`));
+
+  test('makes a snapshot for larger isolates only', () => passes(`${PRELUDE}
+    for (const code of ['var a = []; for (let i = 0; i < 50; i++) a.push(new Array(4e4).fill(0))', 'var a = new Uint8Array(20e6)']) {
+      const snapshot = create(code);
+      assert.equal(syncError(() => new ivm.Isolate({ memoryLimit: 8, snapshot })).code, 'ERR_ISOLATE_MEMORY');
+      const isolate = new ivm.Isolate({ memoryLimit: 64, snapshot });
+      let contexts = 0;
+      const error = await errorOf(async () => { for (;; contexts += 1) await isolate.createContext(); });
+      assert.equal(error.code, 'ERR_ISOLATE_MEMORY');
+      assert.ok(contexts > 0 && contexts < 64, String(contexts));
+    }
+    otherWorks();`));
+
+  test('a guest that takes all buffers makes no trouble for the next context', () => passes(`${PRELUDE}
+    const isolate_ = new ivm.Isolate({ memoryLimit: 16, snapshot: create('var a = new Uint8Array(1e5).fill(5)') });
+    const fill = 'var k = []; for (let n = 2 ** 23; n > 0; n >>= 1) for (;;) try { k.push(new ArrayBuffer(n)) } catch { break }';
+    isolate_.createContextSync().evalSync(fill);
+    assert.equal(syncError(() => isolate_.createContextSync()).code, 'ERR_ISOLATE_MEMORY');
+    otherWorks();`));
+});
+
+describe('what V8 cannot write or read', () => {
+  test('costs the snapshot, not the host', () => passes(`${PRELUDE}
+    refused('var a = new ArrayBuffer(0, { maxByteLength: 2 ** 33 })', 'ERR_ISOLATE_UNSUPPORTED');
+    refused('var a = new Intl.DateTimeFormat()', 'ERR_ISOLATE_UNSUPPORTED');
+    for (const code of [
+      'globalThis.Math = 5', 'delete globalThis.Atomics', 'globalThis.Uint8Array = class {}',
+      'Object.defineProperty(globalThis, "Math", { get() { throw 1 } })', 'Object.freeze(globalThis)', 'Object.preventExtensions(Error)',
+      'for (const key of Reflect.ownKeys(globalThis)) { const value = globalThis[key]; if (typeof value === "function") Object.freeze(value.prototype) }',
+      'var Temporal', 'function SharedArrayBuffer() {}',
+      'Object.defineProperty(Error, "stackTraceLimit", { value: 1, configurable: false })',
+    ]) refused(code, 'ERR_ISOLATE_UNSUPPORTED');`));
+
+  test('cannot be hidden from the checks', () => passes(`${PRELUDE}
+    const tamper = 'Reflect.isExtensible = () => true; Reflect.deleteProperty = () => true; Object.hasOwn = () => true;'
+      + 'Object.defineProperty(Object.prototype, "value", { get() { return Math_ } }); Array.prototype[Symbol.iterator] = null;';
+    refused('var Math_ = Math; Object.defineProperty(globalThis, "Math", { get: () => Math_ });' + tamper, 'ERR_ISOLATE_UNSUPPORTED');
+    refused('var Math_ = Math; Object.freeze(Error);' + tamper, 'ERR_ISOLATE_UNSUPPORTED');
+    const set = 'Object.defineProperty(Object.prototype, "value", { get() { return 5 } }); Object.prototype.get = 1; Object.prototype.set = 1';
+    const context_ = new ivm.Isolate({ snapshot: create(set) }).createContextSync();
+    assert.equal(context_.evalSync('typeof FinalizationRegistry'), 'function');`));
+
+  test('is absent, or harmless', () => passes(`${PRELUDE}
+    for (const code of [
+      'if (typeof FinalizationRegistry === "function") { var r = new FinalizationRegistry(() => {}); r.register({}) }',
+      'var w = []; for (let i = 0; i < 1e4; i++) w.push(new WeakRef({}))',
+      'var p = new Proxy({}, {}); var revoked = Proxy.revocable({}, {}); revoked.revoke()',
+      'import("x").catch(() => {}); import("y")', 'var t = console.context("a"); console.log(t)',
+      'async function* g() { await new Promise(() => {}) } var it = g(); it.next(); it.next()',
+      'var l = null; for (let i = 0; i < 1e5; i++) l = { l }', 'var f = () => 0; for (let i = 0; i < 1e4; i++) f = f.bind()',
+      'for (const key of Reflect.ownKeys(globalThis)) if (!["Math", "Atomics", "Uint8Array", "globalThis"].includes(key)) delete globalThis[key]',
+      'function f() { f() } try { f() } catch {}', 'var r = /(?<a>x)+/dgv; r.test("xx")',
+      'var b = new ArrayBuffer(8, { maxByteLength: 64 }); var d = new ArrayBuffer(8); d.transfer()',
+      'for (let i = 0; i < 2000; i++) { Error["k" + i] = i; Math["k" + i] = i; globalThis["k" + i] = i }',
+      'Object.setPrototypeOf(globalThis, new Proxy({}, {})); Object.setPrototypeOf(Error, null)',
+      'class A { static x = eval("1"); y = eval("this"); m() { return eval("super.m") } } new A().m()',
+    ]) {
+      for (const warmup of [undefined, '1']) {
+        const isolate_ = new ivm.Isolate({ snapshot: create(code, warmup) });
+        for (let count = 0; count < 2; count++) {
+          assert.equal(isolate_.createContextSync().evalSync('{ let a = []; for (let i = 0; i < 1e5; i++) a.push({ i }) } 1 + 1'), 2, code);
+        }
+        isolate_.dispose();
+      }
+    }`, { timeout: 40_000 }));
+});
+
+test('isolates outlive everything else that names their snapshot', () => passes(`${PRELUDE}
+  const isolates = Array.from({ length: 10 }, () => new ivm.Isolate({ snapshot: create('var a = new Array(1000).fill(3)') }));
+  for (let count = 0; count < 50; count++) create('1');
+  for (const each of isolates) {
+    for (let count = 0; count < 3; count++) assert.equal(each.createContextSync().evalSync('a[999]'), 3);
+    each.dispose();
+  }`));
+
+test('isolates of several snapshots live side by side', () => passes(`${PRELUDE}
+  isolate.dispose();
+  // The first snapshot is made while there is no other isolate.
+  await sleep(200);
+  const snapshots = [undefined, create('var a = 1'), create('var a = 2')];
+  for (let round = 0; round < 20; round++) {
+    const isolates = Array.from({ length: 6 }, (_, index) => new ivm.Isolate({ snapshot: snapshots[index % 3] }));
+    for (let count = 0; count < 2; count++) {
+      isolates.forEach((each, index) => {
+        assert.equal(each.createContextSync().evalSync('typeof a === "number" ? a : 0'), index % 3);
+      });
+    }
+    for (const each of isolates) each.dispose();
+  }`));
+
+test('snapshots are made side by side', () => passes(`
+  const { Worker } = await import('node:worker_threads');
+  const code = \`
+    const ivm = require(${JSON.stringify(entry)});
+    for (let round = 0; round < 15; round++) {
+      const snapshot = ivm.Isolate.createSnapshot([{ code: 'var a = ' + round }]);
+      const isolate = new ivm.Isolate({ snapshot });
+      if (isolate.createContextSync().evalSync('a') !== round) throw new Error(String(round));
+      isolate.dispose();
+    }\`;
+  const ended = Array.from({ length: 3 }, () => new Promise((resolve, reject) => {
+    new Worker(code, { eval: true }).on('error', reject).on('exit', resolve);
+  }));
+  assert.deepEqual(await Promise.all(ended), [0, 0, 0]);`));

@@ -1,0 +1,66 @@
+// Threads of guests that cannot be stopped: they are suspended where that harms nobody, and take no more time.
+
+import { test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+const linuxOnly = { skip: process.platform === 'linux' ? false : 'only Linux can suspend a thread' };
+
+/** Hangs that pass through V8's built-in functions; V8's termination stops none of them. */
+const LOOPS = {
+  lastIndexOf: 'Array.prototype.lastIndexOf.call({ length: 2 ** 53 - 1 }, 1)',
+  splice: 'Array.prototype.splice.call({ length: 2 ** 53 - 1 }, 0, 1)',
+  shift: 'Array.prototype.shift.call({ length: 2 ** 53 - 1 })',
+  every: 'Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)',
+};
+
+for (const [name, code] of Object.entries(LOOPS)) {
+  test(`${name} is given up, then suspended`, linuxOnly, () => passes(`
+    const error = await errorOf(() => context.eval(${JSON.stringify(code)}, { timeout: 20 }));
+    assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
+    const { lostThreads, lostRunning } = ivm.engineStats();
+    assert.deepEqual({ lostThreads, lostRunning }, { lostThreads: 1, lostRunning: 1 });
+    while (ivm.engineStats().lostRunning > 0) await sleep(50);
+    assert.equal(ivm.engineStats().lostThreads, 1);
+    otherWorks();`, { timeout: 60_000 }));
+}
+
+test('so is a script of a snapshot', linuxOnly, () => passes(`
+  const code = ${JSON.stringify(LOOPS.every)};
+  const error = syncError(() => ivm.Isolate.createSnapshot([{ code }], undefined, { deadline: 50 }));
+  assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
+  assert.equal(ivm.engineStats().lostRunning, 1);
+  while (ivm.engineStats().lostRunning > 0) await sleep(50);`, { timeout: 60_000 }));
+
+/** How many guests are given up at once. */
+const GUESTS = Number(process.env.GUESTS ?? 20);
+
+test('many threads are given up while everybody allocates', linuxOnly, () => passes(`
+  // Each element is made in native code, which takes locks of the allocator.
+  const loops = ['Array.from({ length: 2 ** 32 - 1 }, () => ({}))', 'Array.prototype.shift.call({ length: 2 ** 53 - 1 })',
+    'Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)', 'Array.prototype.splice.call({ length: 2 ** 53 - 1 }, 0, 1)'];
+  const lost = Array.from({ length: ${GUESTS} }, (_, index) => {
+    const guest = new ivm.Isolate({ memoryLimit: 64 });
+    return guest.createContextSync().eval(loops[index % loops.length], { timeout: 100 });
+  });
+  let going = true;
+  let rounds = 0;
+  const allocating = (async () => {
+    while (going) {
+      const other = new ivm.Isolate({ memoryLimit: 32 });
+      const result = await (await other.createContext()).eval('Array.from({ length: 10_000 }, (_, index) => [index]).length');
+      assert.equal(result, 10_000);
+      other.dispose();
+      Buffer.from('x'.repeat(100_000 + rounds));
+      rounds += 1;
+      await sleep(1);
+    }
+  })();
+  const codes = (await Promise.allSettled(lost)).map(({ reason }) => reason.code);
+  for (const code of codes) assert.match(code, /^ERR_ISOLATE_(TIMEOUT|UNRESPONSIVE|MEMORY)$/);
+  assert.ok(codes.filter((code) => code === 'ERR_ISOLATE_UNRESPONSIVE').length >= ${GUESTS} / 4, codes.join(' '));
+  // The others are tried again now and then.
+  while (ivm.engineStats().lostRunning > ${GUESTS} / 10) await sleep(50);
+  going = false;
+  await allocating;
+  assert.ok(rounds > 0);
+  otherWorks();`, { timeout: 120_000 }));

@@ -1,0 +1,227 @@
+// What confines the processes of `SubprocessSandbox`: each operation succeeds in such a process as long as nothing confines it, and is
+// refused by each layer that is said to refuse it, alone and with all others.
+//
+// Kernels and systems without a layer pass as well: then the child must say so and why. A layer that is said to hold must hold.
+
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ERRNO, LAYERS, REQUIRED, SIGNAL, allBut, probe, threadsOf, waitingProbe } from '../../sandbox/confinement-probe.mjs';
+
+const options = { skip: process.platform !== 'linux' && 'there are no such processes' };
+
+const { EPERM, ENOENT, ESRCH, EACCES, EMFILE, ENOSYS, ENETUNREACH } = ERRNO;
+const { SIGSYS, SIGXFSZ } = SIGNAL;
+
+const WAIT_MS = 20;
+const PATIENCE_MS = 10_000;
+/** A child is gone so soon after its parent. */
+const ORPHANED_MS = 1_000;
+
+async function until(condition, what, patience = PATIENCE_MS) {
+  const start = performance.now();
+  for (;;) {
+    const value = condition();
+    if (value) return value;
+    assert.ok(performance.now() - start < patience, `${what} in ${patience} ms`);
+    await new Promise((resolve) => { setTimeout(resolve, WAIT_MS); });
+  }
+}
+
+/** What an operation is tried on: a process, a server and a folder of ours. */
+let bystander;
+let server;
+let folder;
+
+/** In this order: the last one replaces the process. */
+let operations;
+let canTrace;
+
+before(async () => {
+  if (options.skip) return;
+  folder = mkdtempSync(join(tmpdir(), 'isolated-v8-confinement-'));
+  bystander = spawn('sleep', ['600'], { stdio: 'ignore' });
+  server = createServer((socket) => { socket.on('error', () => {}).end(); });
+  await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  operations = {
+    open: 'open /etc/passwd',
+    write: `write ${join(folder, 'file')}`,
+    connect: `connect ${server.address().port}`,
+    fork: 'fork',
+    ptrace: `ptrace ${bystander.pid}`,
+    kill: `kill ${bystander.pid}`,
+    execve: 'execve /bin/true',
+  };
+  const scope = '/proc/sys/kernel/yama/ptrace_scope';
+  canTrace = !existsSync(scope) || readFileSync(scope, 'utf8').trim() === '0';
+});
+
+after(() => {
+  bystander?.kill('SIGKILL');
+  server?.close();
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+});
+
+/** How operations end that nothing refuses. The program that `execve` starts says nothing. */
+const unconfined = () => ({ open: 0, write: 0, connect: 0, fork: 0, ptrace: canTrace ? 0 : EPERM, kill: 0 });
+
+/** Layers that need another one, unless root asks for them. */
+const NEEDS = { networkNamespace: ['userNamespace'], mountNamespace: ['userNamespace'], pidNamespace: ['userNamespace'] };
+
+const of = (probed, layer) => {
+  const found = probed.layers.get(layer);
+  assert.ok(found !== undefined, `nothing is said of ${layer}`);
+  assert.notEqual(found.detail, '', layer);
+  return found;
+};
+
+describe('with no layer', options, () => {
+  test('every operation succeeds', async () => {
+    const { layers, results, end } = await probe(LAYERS, Object.values(operations));
+    assert.deepEqual([...layers.keys()], LAYERS);
+    for (const [name, { active, detail }] of layers) assert.deepEqual([name, active, detail], [name, false, 'switched off']);
+    assert.deepEqual(results, unconfined());
+    assert.deepEqual(end, { exit: 0 });
+    assert.equal(readFileSync(join(folder, 'file'), 'utf8'), 'x');
+  });
+});
+
+describe('one layer alone', options, () => {
+  const REFUSES = {
+    userNamespace: () => ({ ptrace: EPERM }),
+    networkNamespace: () => ({ connect: ENETUNREACH }),
+    mountNamespace: () => ({ open: ENOENT, write: ENOENT, execve: ENOENT }),
+    pidNamespace: () => ({ ptrace: ESRCH, kill: ESRCH }),
+    landlock: (covers) => ({
+      open: EACCES,
+      write: EACCES,
+      execve: EACCES,
+      ptrace: EPERM,
+      ...(covers.includes('network') ? { connect: EACCES } : {}),
+      ...(covers.includes('signals') ? { kill: EPERM } : {}),
+    }),
+    descriptors: () => ({ open: EMFILE, write: EMFILE, connect: EMFILE }),
+  };
+  for (const [layer, refusals] of Object.entries(REFUSES)) {
+    test(layer, async () => {
+      const needed = NEEDS[layer] ?? [];
+      const { execve, ...others } = operations;
+      const run = await probe(allBut(layer, ...needed), Object.values(others));
+      const { active, detail } = of(run, layer);
+      if (REQUIRED.includes(layer)) assert.ok(active, detail);
+      const { execve: replaced, ...refused } = active ? refusals(detail) : {};
+      const expected = { ...unconfined(), ...refused };
+      if (needed.some((other) => of(run, other).active) && expected.ptrace === 0) expected.ptrace = EPERM;
+      assert.deepEqual(run.results, expected);
+      assert.deepEqual(run.end, { exit: 0 });
+      if (replaced !== undefined) {
+        const { results } = await probe(allBut(layer, ...needed), [execve]);
+        assert.deepEqual(results, { execve: replaced });
+      }
+    });
+  }
+
+  test('rlimits: nothing is written to a file', async () => {
+    const run = await probe(allBut('rlimits'), [operations.open, operations.write]);
+    assert.ok(of(run, 'rlimits').active);
+    assert.deepEqual([run.results, run.end], [{ open: 0 }, { signal: SIGXFSZ }]);
+  });
+
+  test('capabilities: none', async () => {
+    const child = await waitingProbe(allBut('capabilities'));
+    const threads = threadsOf(child.pid);
+    await child.kill();
+    for (const thread of threads) assert.deepEqual([thread.CapEff, thread.CapPrm, thread.CapInh], Array(3).fill('0'.repeat(16)), thread.Name);
+  });
+
+  test('noNewPrivileges: the flag is set', async () => {
+    const [without, alone] = [await probe(LAYERS, ['privileges']), await probe(allBut('noNewPrivileges'), ['privileges'])];
+    assert.ok(of(alone, 'noNewPrivileges').active);
+    // This process may have been started with it.
+    const inherited = readFileSync('/proc/self/status', 'utf8').includes('NoNewPrivs:\t1');
+    assert.deepEqual([without.results, alone.results], [{ privileges: inherited ? EPERM : 0 }, { privileges: EPERM }]);
+  });
+
+  test('seccomp: files cannot be read, and whatever only an attacker does ends the process', async () => {
+    const off = allBut('seccomp');
+    const harmless = await probe(off, ['thread', operations.open, 'privileges']);
+    assert.ok(of(harmless, 'seccomp').active, of(harmless, 'seccomp').detail);
+    assert.deepEqual([harmless.results, harmless.end], [{ thread: 0, open: EPERM, privileges: ENOSYS }, { exit: 0 }]);
+    const { open, ...attacks } = operations;
+    for (const [name, operation] of Object.entries(attacks)) {
+      const { results, end } = await probe(off, [operation]);
+      assert.deepEqual([name, results, end], [name, {}, { signal: SIGSYS }]);
+    }
+  });
+});
+
+describe('all layers', options, () => {
+  test('hold, or it is said why they do not', async () => {
+    const run = await probe([], ['thread', operations.open]);
+    assert.deepEqual([...run.layers.keys()], LAYERS);
+    for (const layer of LAYERS) of(run, layer);
+    for (const layer of REQUIRED) assert.ok(of(run, layer).active, `${layer}: ${of(run, layer).detail}`);
+    assert.equal(run.results.thread, 0);
+    assert.equal(run.results.open, EPERM);
+    assert.deepEqual(run.end, { exit: 0 });
+  });
+
+  test('end the process at every attack', async () => {
+    const { open, ...attacks } = operations;
+    for (const [name, operation] of Object.entries(attacks)) {
+      const { results, end } = await probe([], [operation]);
+      assert.deepEqual([name, results, end], [name, {}, { signal: SIGSYS }]);
+    }
+  });
+
+  test('but the filter refuse the same, where the kernel has them', async () => {
+    const { execve, fork, ...others } = operations;
+    const run = await probe(['seccomp'], Object.values(others));
+    const holds = (...layers) => layers.some((layer) => of(run, layer).active);
+    const { detail } = of(run, 'landlock');
+    const refused = (name) => run.results[name] !== 0;
+    assert.ok(refused('open'));
+    assert.ok(refused('write'));
+    assert.ok(refused('connect'));
+    if (holds('userNamespace', 'pidNamespace', 'landlock')) assert.ok(refused('ptrace'));
+    if (holds('pidNamespace') || detail.includes('signals')) assert.ok(refused('kill'));
+    if (holds('mountNamespace', 'landlock')) {
+      const { results } = await probe(['seccomp'], [execve]);
+      assert.ok(results.execve > 0);
+    }
+  });
+
+  test('are what the kernel says of every thread', async () => {
+    const child = await waitingProbe([]);
+    const threads = threadsOf(child.pid);
+    assert.ok(threads.length > 1);
+    for (const thread of threads) {
+      assert.deepEqual([thread.NoNewPrivs, thread.Seccomp, thread.CapEff], ['1', '2', '0'.repeat(16)], thread.Name);
+    }
+    await child.kill();
+  });
+});
+
+describe('a parent that is killed', options, () => {
+  for (const [what, off] of [['with all layers', []], ['with no layer but that', allBut('parentDeath')]]) {
+    test(`takes its child along, ${what}`, async () => {
+      const child = await waitingProbe(off);
+      // One that is dead and waits for who has inherited it is gone.
+      const isGone = () => {
+        try {
+          return readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1][0] === 'Z';
+        } catch {
+          return true;
+        }
+      };
+      assert.ok(!isGone());
+      const killed = child.kill();
+      await until(isGone, 'the end of the child', ORPHANED_MS);
+      await killed;
+    });
+  }
+});

@@ -1,0 +1,509 @@
+// The web basics: where they are, their shape, what they do, and what guests that mean harm get out of them.
+
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import ivm from '../../../index.mjs';
+import { IsolatedVmSandbox, manifest } from '../../sandbox/plugin-helper.mjs';
+
+const { createSandbox, IsolatedVMSandbox } = ivm;
+const NAMES = ['TextEncoder', 'TextDecoder', 'URL', 'URLSearchParams', 'atob', 'btoa', 'structuredClone', 'crypto', 'performance'];
+const MORE = ['DOMException', 'Crypto', 'Performance'];
+const TYPES = `[${[...NAMES, ...MORE].map((name) => `typeof ${name} !== 'undefined' && '${name}'`)}].filter(Boolean)`;
+
+const run = (code, options = {}, globals = {}) => createSandbox(globals, { web: true, timeout: 10_000, ...options }).execute(code);
+async function resultOf(code, options, globals) {
+  const outcome = await run(code, options, globals);
+  assert.equal(outcome.error, undefined, `${code}: ${outcome.error}`);
+  return outcome.result;
+}
+/** What `calls`, functions as text, throw: name, message, class. */
+const errorsOf = (calls, before = '') => resultOf(`
+  if (1) { ${before} }
+  return [${calls.map((call) => `() => ${call}`)}].map((call) => {
+    try { call(); return 'none'; } catch (error) { return error.name + ': ' + error.message; }
+  });
+`);
+
+describe('web basics: where they are', () => {
+  const cases = [
+    [undefined, []], [false, []], [null, []], [[], []], [true, [...NAMES, ...MORE]],
+    [['URL'], ['URL']], [['URLSearchParams', 'TextDecoder'], ['TextDecoder', 'URLSearchParams']],
+    [['atob'], ['atob', 'DOMException']], [['crypto'], ['crypto', 'DOMException', 'Crypto']], [['performance'], ['performance', 'Performance']],
+    [NAMES, [...NAMES, ...MORE]],
+  ];
+  for (const [web, names] of cases) {
+    test(`${JSON.stringify(web)}`, async () => {
+      assert.deepEqual((await createSandbox({}, { web }).execute(TYPES)).result, names);
+      assert.deepEqual((await new IsolatedVMSandbox({ web }).execute(`return ${TYPES}`, [], async () => {})).result, names);
+      const plugins = new IsolatedVmSandbox(undefined, { web });
+      const isolate = await plugins.createIsolate(manifest());
+      assert.deepEqual(await plugins.executeInSandbox(isolate, TYPES, {}), names);
+      assert.deepEqual(await plugins.executeInSandbox(isolate, TYPES, {}, { fresh: true }), names);
+      plugins.disposeAll();
+    });
+  }
+
+  test('wrong names are refused', () => {
+    const refused = { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /^`web` must be a boolean or an array of names: TextEncoder, / };
+    for (const web of ['URL', 1, {}, ['url'], ['fetch'], ['URL', 1], [undefined], ['__proto__'], ['DOMException']]) {
+      assert.throws(() => createSandbox({}, { web }), refused);
+      assert.throws(() => new IsolatedVMSandbox({ web }), refused);
+      assert.throws(() => new IsolatedVmSandbox(undefined, { web }), refused);
+    }
+  });
+
+  test("a host's own globals come first, and nothing else is there", async () => {
+    assert.equal(await resultOf('URL', {}, { URL: 'mine' }), 'mine');
+    assert.deepEqual(await resultOf("['fetch', 'require', 'process', 'native', 'installWeb', 'setTimeout'].map((name) => typeof Function('return this')()[name])"), Array(6).fill('undefined'));
+  });
+});
+
+describe('web basics: their shape', () => {
+  test('members are as Web IDL has them', async () => {
+    assert.deepEqual(await resultOf(`
+      const global = Function('return this')();
+      const shape = (name) => {
+        const { writable, enumerable, configurable, value } = Object.getOwnPropertyDescriptor(global, name);
+        return [name, writable, enumerable, configurable, typeof value, Object.prototype.toString.call(value.prototype ?? value)];
+      };
+      return ['TextDecoder', 'URL', 'URLSearchParams', 'DOMException', 'atob', 'structuredClone', 'crypto', 'performance'].map(shape);
+    `), [
+      ['TextDecoder', true, false, true, 'function', '[object TextDecoder]'], ['URL', true, false, true, 'function', '[object URL]'],
+      ['URLSearchParams', true, false, true, 'function', '[object URLSearchParams]'], ['DOMException', true, false, true, 'function', '[object DOMException]'],
+      ['atob', true, true, true, 'function', '[object Function]'], ['structuredClone', true, true, true, 'function', '[object Function]'],
+      ['crypto', true, true, true, 'object', '[object Crypto]'], ['performance', true, true, true, 'object', '[object Performance]'],
+    ]);
+    assert.deepEqual(await resultOf(`
+      const keys = (prototype) => { const found = []; for (const key in prototype) found.push(key); return found; };
+      return [keys(URL.prototype), keys(URL), keys(URLSearchParams.prototype), keys(TextDecoder.prototype), keys(TextEncoder.prototype), Object.keys(new URL('a:b')),
+        Reflect.ownKeys(URLSearchParams).map(String), keys(DOMException.prototype).length, keys(DOMException).length];
+    `), [
+      ['href', 'origin', 'protocol', 'username', 'password', 'host', 'hostname', 'port', 'pathname', 'search', 'searchParams', 'hash', 'toString', 'toJSON'],
+      ['canParse', 'parse'],
+      ['size', 'append', 'delete', 'get', 'getAll', 'has', 'set', 'sort', 'toString', 'forEach', 'entries', 'keys', 'values'],
+      ['encoding', 'fatal', 'ignoreBOM', 'decode'], ['encoding', 'encode', 'encodeInto'], [], ['length', 'name', 'prototype'], 3 + 25, 25,
+    ]);
+    assert.deepEqual(await resultOf(`return [URL.length, URLSearchParams.length, TextDecoder.length, atob.length, structuredClone.length, URLSearchParams.prototype.append.length,
+      URL.name, atob.name, URLSearchParams.prototype[Symbol.iterator] === URLSearchParams.prototype.entries,
+      Object.prototype.toString.call(new URLSearchParams().keys()), JSON.stringify({ url: new URL('https://a/b') })]`),
+    [1, 0, 0, 1, 1, 2, 'URL', 'atob', true, '[object URLSearchParams Iterator]', '{"url":"https://a/b"}']);
+  });
+
+  test('what is no instance is refused', async () => {
+    const errors = await errorsOf([
+      'URL()', 'TextDecoder()', 'new atob("")', 'new Crypto()', 'new Performance()', 'URL.prototype.href', 'Object.create(URL.prototype).toString()',
+      'URLSearchParams.prototype.append.call({}, 1, 2)', 'URLSearchParams.prototype.keys.call(new URL("a:b"))', 'TextDecoder.prototype.decode.call({})', 'TextEncoder.prototype.encode.call(null)',
+      'crypto.getRandomValues.call({}, new Uint8Array(1))', 'crypto.randomUUID.call(undefined)', 'performance.now.call({})', 'DOMException.prototype.name',
+      'new URLSearchParams().keys().next.call({})', 'DOMException()',
+    ]);
+    for (const [index, error] of errors.entries()) assert.match(error, /^TypeError: /, `${index}: ${error}`);
+  });
+
+  test('missing arguments are refused', async () => {
+    for (const error of await errorsOf(['new URL()', 'URL.canParse()', 'atob()', 'btoa()', 'structuredClone()', 'new URLSearchParams().append("a")', 'new URLSearchParams().get()',
+      'new URLSearchParams().forEach()', 'new TextEncoder().encodeInto("a")', 'crypto.getRandomValues()', 'new URL(Symbol())', 'atob(Symbol())', 'new TextDecoder("utf-8", 1)',
+      'new TextDecoder().decode("text")', 'new TextDecoder().decode({})', 'new TextDecoder().decode(null)'])) {
+      assert.match(error, /^TypeError: /);
+    }
+  });
+});
+
+describe('DOMException', () => {
+  test('is an error with a name, a message and a code', async () => {
+    assert.deepEqual(await resultOf(`
+      const one = new DOMException('said', 'AbortError');
+      const two = new DOMException();
+      const three = new DOMException('x', { name: 'DataCloneError', cause: 7 });
+      class Own extends DOMException {}
+      return [one.name, one.message, one.code, String(one), one instanceof Error, one.stack.split('\\n')[0], two.name, two.message, two.code, three.code, three.cause,
+        Object.hasOwn(two, 'cause'), DOMException.ABORT_ERR, one.ABORT_ERR, new Own('y').message, new Own() instanceof Own, Object.keys(one), Object.prototype.toString.call(one)];
+    `), ['AbortError', 'said', 20, 'AbortError: said', true, 'AbortError: said', 'Error', '', 0, 25, 7, false, 20, 20, 'y', true, [], '[object DOMException]']);
+  });
+
+  test('one that nobody catches is told by its name', async () => {
+    const { error, failure } = await run("atob('=')");
+    assert.deepEqual([error, failure.name], ['The string to be decoded is not correctly encoded.', 'InvalidCharacterError']);
+    assert.match(failure.stack, /^InvalidCharacterError: The string to be decoded is not correctly encoded\./);
+  });
+});
+
+describe('URL and URLSearchParams', () => {
+  test('parts, setters and parameters', async () => {
+    assert.deepEqual(await resultOf(`
+      const url = new URL('../c?d=1&d=2#e', 'https://user:pass@EXAMPLE.com:8443/a/b/');
+      const seen = [url.href, url.origin, url.host, url.pathname, url.searchParams.getAll('d'), url.searchParams === url.searchParams];
+      url.searchParams.append('f', 'g h&');
+      seen.push(url.search);
+      url.search = '?x=y';
+      seen.push(url.searchParams.get('x'), url.searchParams.size, url.searchParams.has('d'));
+      url.searchParams.delete('x');
+      url.port = ''; url.hash = ''; url.username = ''; url.password = '';
+      seen.push(url.href);
+      url.href = 'data:text/plain,hello?z=1';
+      seen.push(url.origin, url.searchParams.get('z'), String(url), url.toJSON(), URL.parse('nothing'), URL.parse('a', 'b:/c').href);
+      return seen;
+    `), ['https://user:pass@example.com:8443/a/c?d=1&d=2#e', 'https://example.com:8443', 'example.com:8443', '/a/c', ['1', '2'], true,
+      '?d=1&d=2&f=g+h%26', 'y', 1, false, 'https://example.com/a/c', 'null', '1', 'data:text/plain,hello?z=1', 'data:text/plain,hello?z=1', null, 'b:/a']);
+  });
+
+  test('what is no URL', async () => {
+    assert.deepEqual(await errorsOf(['new URL("")', 'new URL("//a")', 'new URL("http://")', 'new URL("a", "b")', 'new URL("http://a b")', '{ new URL("a:b").href = "x" }']),
+      ['TypeError: Invalid URL', 'TypeError: Invalid URL', 'TypeError: Invalid URL', 'TypeError: Invalid URL', 'TypeError: Invalid URL', 'TypeError: Invalid URL']);
+    assert.deepEqual(await resultOf("try { new URL('\\ud800') } catch (error) { return [error.code, error.input, error.constructor === TypeError] }"),
+      ['ERR_INVALID_URL', '\ufffd', true]);
+  });
+
+  test('what has confused parsers', async () => {
+    assert.deepEqual(await resultOf("['a://', 'a:', 'a:/', 'a:///', 'a://@', 'http://@h', 'file:', 'file://', 'blob:', 'a://b:', 'a:?', 'a:#', 'http://u@h', 'a://:1'].map((text) => { try { const url = new URL(text); return [url.href, url.username, url.password, url.host, url.pathname]; } catch (error) { return error.message; } })"), [
+      ['a://', '', '', '', ''], ['a:', '', '', '', ''], ['a:/', '', '', '', '/'], ['a:///', '', '', '', '/'], 'Invalid URL', ['http://h/', '', '', 'h', '/'], ['file:///', '', '', '', '/'],
+      ['file:///', '', '', '', '/'], ['blob:', '', '', '', ''], ['a://b', '', '', 'b', ''], ['a:?', '', '', '', ''], ['a:#', '', '', '', ''], ['http://u@h/', 'u', '', 'h', '/'], 'Invalid URL',
+    ]);
+    assert.equal(ivm.engineStats().lostThreads, 0);
+  });
+
+  test('parameters come from anything, getters and all', async () => {
+    assert.deepEqual(await resultOf(`
+      const seen = [];
+      const text = (init) => String(new URLSearchParams(init));
+      const pair = { *[Symbol.iterator]() { yield { toString: () => 'k' }; yield 1; } };
+      return [
+        text(undefined), text('?a=b'), text('??a'), text({ a: 1, b: null }), text([['a', 'b'], pair]), text(new Map([['m', 'n']])),
+        text(new URLSearchParams('q=1')), text({ get late() { seen.push('got'); return 2; } }), text(new Proxy({ p: 1 }, {})), text(Object.assign(() => {}, { f: 1 })),
+        text('\\ud800=\\udfff'), text('a=%FF%zz+%2B'), text('&&a&=b&'), seen,
+      ];
+    `), ['', 'a=b', '%3Fa=', 'a=1&b=null', 'a=b&k=1', 'm=n', 'q=1', 'late=2', 'p=1', 'f=1', '%EF%BF%BD=%EF%BF%BD', 'a=%EF%BF%BD%25zz+%2B', 'a=&=b', ['got']]);
+    assert.deepEqual(await errorsOf([
+      'new URLSearchParams([["a"]])', 'new URLSearchParams([["a", "b", "c"]])', 'new URLSearchParams(["ab"])', 'new URLSearchParams([null])', 'new URLSearchParams({ [Symbol.iterator]: 1 })',
+      'new URLSearchParams({ get a() { throw new RangeError("mine"); } })', 'new URLSearchParams({ a: Symbol("s") })', 'new URLSearchParams({ [Symbol("s")]: 1 })',
+    ]), [
+      'TypeError: Each query pair must be an iterable [name, value] tuple', 'TypeError: Each query pair must be an iterable [name, value] tuple',
+      'TypeError: Each query pair must be an iterable [name, value] tuple', 'TypeError: Each query pair must be an iterable [name, value] tuple', 'TypeError: Query pairs must be iterable',
+      'RangeError: mine', 'TypeError: Cannot convert a Symbol value to a string', 'TypeError: Cannot convert a Symbol value to a string',
+    ]);
+  });
+
+  test('iterators see what changes meanwhile', async () => {
+    assert.deepEqual(await resultOf(`
+      const params = new URLSearchParams('a=1&b=2&c=3');
+      const seen = [];
+      for (const [name] of params) { seen.push(name); if (name === 'a') { params.delete('b'); params.append('d', 4); } }
+      params.forEach((value, name, self) => { seen.push([value, name, self === params]); if (value === '1') params.delete('c'); });
+      const iterator = params.values();
+      return [seen, [...iterator], iterator.next(), iterator[Symbol.iterator]() === iterator];
+    `), [['a', 'c', 'd', ['1', 'a', true], ['4', 'd', true]], ['1', '4'], { value: undefined, done: true }, true]);
+  });
+
+  test('long ones', async () => {
+    assert.deepEqual(await resultOf(`
+      const long = 'https://a/' + 'b'.repeat(2 ** 21 - 10);
+      return [new URL(long).href.length, URL.canParse(long + 'c'), URL.canParse('https://' + 'a.'.repeat(1e6)), URL.canParse('http://' + 'ü'.repeat(5e5)),
+        new URLSearchParams('a=1&'.repeat(1e5)).size, new URLSearchParams([['x', '\u00e9'.repeat(1e6)]]).toString().length];
+    `, { memoryLimit: 128, maxOutputSize: 1e6 }), [2 ** 21, false, true, false, 1e5, 6e6 + 2]);
+  });
+});
+
+describe('TextEncoder and TextDecoder', () => {
+  test('round trips, marks and errors', async () => {
+    assert.deepEqual(await resultOf(`
+      const bytes = (text) => [...new TextEncoder().encode(text)];
+      const decode = (list, label, options) => new TextDecoder(label, options).decode(Uint8Array.from(list));
+      return [
+        bytes('é☃😀\\ud800'), bytes(), bytes(undefined), decode([0xef, 0xbb, 0xbf, 0x41]), decode([0xef, 0xbb, 0xbf, 0x41], 'utf8', { ignoreBOM: true }), decode([0xc3, 0x28, 0xff]),
+        decode([0x41, 0, 0x3d, 0xd8], 'utf-16le'), decode([0xfe, 0xff, 0, 0x41], 'utf-16be'), decode([0x80, 0xe9], 'latin1'), decode([0x82, 0xa0], 'sjis'), decode([0xff], 'x-user-defined'),
+        decode([0x1b, 0x24, 0x42, 0x24, 0x22], 'iso-2022-jp'), new TextDecoder(' UTF-8\\n').encoding, new TextDecoder('ascii').encoding, new TextEncoder().encoding,
+      ];
+    `), [[0xc3, 0xa9, 0xe2, 0x98, 0x83, 0xf0, 0x9f, 0x98, 0x80, 0xef, 0xbf, 0xbd], [], [], 'A', '\ufeffA', '\ufffd(\ufffd', 'A\ufffd', 'A', '€é', 'あ', '\uf7ff', 'あ', 'utf-8', 'windows-1252', 'utf-8']);
+    assert.deepEqual(await errorsOf([
+      'new TextDecoder("nothing")', 'new TextDecoder("replacement")', 'new TextDecoder("utf-7")', 'new TextDecoder("\\ud800")', 'new TextDecoder("x".repeat(1e7))',
+      'new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.of(0xff))', 'new TextDecoder("utf-16le", { fatal: true }).decode(Uint8Array.of(1))',
+    ]).then((errors) => errors.map((error) => error.slice(0, error.startsWith('T') ? 41 : 40))), [
+      'RangeError: The "nothing" encoding is no', 'RangeError: The "replacement" encoding i', 'RangeError: The "utf-7" encoding is not ', 'RangeError: The "\ud800" encoding is not supp',
+      'RangeError: The "xxxxxxxxxxxxxxxxxxxxxxx', 'TypeError: The encoded data was not valid', 'TypeError: The encoded data was not valid',
+    ]);
+  });
+
+  /** https://encoding.spec.whatwg.org/#names-and-labels, one label of each and those that are apt to be forgotten. */
+  const LABELS = {
+    'utf-8': ['unicode-1-1-utf-8', 'utf8', 'x-unicode20utf8'], ibm866: ['866', 'csibm866'], 'iso-8859-2': ['latin2', 'l2'], 'iso-8859-3': ['latin3'], 'iso-8859-4': ['l4'],
+    'iso-8859-5': ['cyrillic'], 'iso-8859-6': ['arabic', 'asmo-708'], 'iso-8859-7': ['greek', 'sun_eu_greek'], 'iso-8859-8': ['hebrew', 'visual'], 'iso-8859-8-i': ['logical', 'csiso88598i'],
+    'iso-8859-10': ['l6'], 'iso-8859-13': ['iso8859-13'], 'iso-8859-14': ['iso885914'], 'iso-8859-15': ['l9'], 'iso-8859-16': ['iso-8859-16'], 'koi8-r': ['koi', 'koi8'],
+    'koi8-u': ['koi8-ru'], macintosh: ['mac', 'x-mac-roman'], 'windows-874': ['tis-620', 'iso-8859-11'], 'windows-1250': ['cp1250'], 'windows-1251': ['x-cp1251'],
+    'windows-1252': ['ascii', 'latin1', 'iso-8859-1', 'us-ascii', 'l1'], 'windows-1253': ['cp1253'], 'windows-1254': ['latin5', 'iso-8859-9'], 'windows-1255': ['cp1255'],
+    'windows-1256': ['x-cp1256'], 'windows-1257': ['cp1257'], 'windows-1258': ['cp1258'], 'x-mac-cyrillic': ['x-mac-ukrainian'], gbk: ['gb2312', 'chinese', 'x-gbk'], gb18030: ['gb18030'],
+    big5: ['cn-big5', 'big5-hkscs'], 'euc-jp': ['x-euc-jp'], 'iso-2022-jp': ['csiso2022jp'], shift_jis: ['sjis', 'ms932', 'windows-31j'], 'euc-kr': ['korean', 'windows-949', 'ks_c_5601-1987'],
+    'utf-16be': ['unicodefffe'], 'utf-16le': ['utf-16', 'ucs-2', 'unicode'], 'x-user-defined': ['x-user-defined'],
+  };
+  test('labels', async () => {
+    const pairs = Object.entries(LABELS).flatMap(([name, labels]) => [name, ...labels].flatMap((label) => [[label, name], [`\t ${label.toUpperCase()}\r\n\f`, name]]));
+    assert.deepEqual(await resultOf('pairs.map(([label]) => new TextDecoder(label).encoding)', {}, { pairs }), pairs.map(([, name]) => name));
+  });
+
+  test('streams', async () => {
+    assert.deepEqual(await resultOf(`
+      const decoder = new TextDecoder();
+      const at = (list, more) => decoder.decode(Uint8Array.from(list), { stream: more });
+      const seen = [at([0xef, 0xbb], true), at([0xbf, 0xf0, 0x9f], true), at([0x98], true), at([0x80, 0xe2], true), at([], false), at([0xe2], true), decoder.decode(), decoder.decode()];
+      const strict = new TextDecoder('utf-8', { fatal: true });
+      seen.push(strict.decode(Uint8Array.of(0xe2), { stream: true }));
+      try { strict.decode(); } catch (error) { seen.push(error.name); }
+      seen.push(strict.decode(Uint8Array.of(0x41)));
+      const states = new TextDecoder('iso-2022-jp');
+      seen.push(states.decode(Uint8Array.of(0x1b, 0x24, 0x42), { stream: true }), states.decode(Uint8Array.of(0x24), { stream: true }), states.decode(Uint8Array.of(0x22)));
+      return seen;
+    `), ['', '', '', '😀', '\ufffd', '', '\ufffd', '', '', 'TypeError', 'A', '', '', 'あ']);
+  });
+
+  test('streams that are not ended count for memory, and are let go with their decoders', async () => {
+    assert.deepEqual(await resultOf(`
+      const open = [];
+      let error;
+      try { for (;;) { const decoder = new TextDecoder(); decoder.decode(Uint8Array.of(0xe2), { stream: true }); open.push(decoder); } } catch (thrown) { error = thrown; }
+      const full = [error.name, error.message, open.length];
+      open.pop().decode();
+      return [...full, new TextDecoder().decode(Uint8Array.of(0xe2), { stream: true })];
+    `, { memoryLimit: 16 }), ['RangeError', 'Too many streams are being decoded', 16 * 1_024, '']);
+    // More than may be open at once.
+    assert.equal(await resultOf(`
+      for (let i = 0; i < 60; i += 1) {
+        for (let j = 0; j < 1_000; j += 1) new TextDecoder('big5').decode(Uint8Array.of(0x81), { stream: true });
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      return 'all';
+    `, { memoryLimit: 16, timers: true, timeout: 60_000 }), 'all');
+  });
+
+  test('every kind of buffer', async () => {
+    assert.deepEqual(await resultOf(`
+      const decoder = new TextDecoder();
+      const buffer = new ArrayBuffer(8, { maxByteLength: 16 });
+      const whole = new Uint8Array(buffer);
+      const tracking = new Uint8Array(buffer, 4);
+      const fixed = new Uint8Array(buffer, 4, 4);
+      whole.set(new TextEncoder().encode('abcdefgh'));
+      const seen = [decoder.decode(buffer), decoder.decode(tracking), decoder.decode(fixed), decoder.decode(new DataView(buffer, 1, 2)), decoder.decode(new Uint16Array(buffer, 2, 2))];
+      buffer.resize(6);
+      seen.push(decoder.decode(buffer), decoder.decode(tracking), decoder.decode(fixed));
+      buffer.resize(16);
+      seen.push(decoder.decode(tracking).length, decoder.decode(fixed));
+      const shared = new SharedArrayBuffer(4, { maxByteLength: 8 });
+      const view = new Uint8Array(shared);
+      seen.push(new TextEncoder().encodeInto('wxyz', view), decoder.decode(shared), decoder.decode(view), decoder.decode(new DataView(shared, 1)));
+      shared.grow(8);
+      seen.push(decoder.decode(view).length);
+      structuredClone(buffer, { transfer: [buffer] });
+      seen.push(decoder.decode(buffer), decoder.decode(whole), new TextEncoder().encodeInto('abc', whole));
+      const late = new Uint8Array(4);
+      seen.push(decoder.decode(late, { get stream() { late.buffer.transfer(); return false; } }));
+      seen.push(new TextEncoder().encodeInto({ toString() { return 'é'; } }, new Uint8Array(1)), new TextEncoder().encodeInto('', new Uint8Array(0)));
+      return seen;
+    `), ['abcdefgh', 'efgh', 'efgh', 'bc', 'cdef', 'abcdef', 'ef', '', 12, 'ef\0\0', { read: 4, written: 4 }, 'wxyz', 'wxyz', 'xyz', 8, '', '', { read: 0, written: 0 }, '',
+      { read: 0, written: 0 }, { read: 0, written: 0 }]);
+    assert.match((await errorsOf(['new TextEncoder().encodeInto("a", new Uint8ClampedArray(1))']))[0], /^TypeError: The "dest" argument/);
+  });
+});
+
+describe('atob, btoa, structuredClone', () => {
+  test('base64', async () => {
+    assert.deepEqual(await resultOf("[btoa('\\xff\\0é'), atob(' /w Dp\\n'), atob('YQ'), atob('YR=='), btoa(''), atob(''), btoa(null), atob(btoa('x'.repeat(1e6))).length]"),
+      ['/wDp', '\xff\0é', 'a', 'a', '', '', 'bnVsbA==', 1e6]);
+    assert.deepEqual(await resultOf(`return ['=', 'a', 'ab=', 'abc==', 'a-b_', '\\u0100', '\\v'].map((text) => { try { return atob(text); } catch (error) { return [error.name, error.code, error instanceof DOMException]; } })`),
+      Array.from({ length: 7 }, () => ['InvalidCharacterError', 5, true]));
+    assert.deepEqual(await errorsOf(['btoa("\\u0100")']), ['InvalidCharacterError: Invalid character']);
+  });
+
+  test('clones', async () => {
+    assert.deepEqual(await resultOf(`
+      const value = { date: new Date(5), map: new Map([[1, { a: 1 }]]), set: new Set([2n]), error: new RangeError('e', { cause: 1 }), bytes: new Uint8Array([1, 2]), list: [1, , undefined], re: /a/gi };
+      value.self = value;
+      const copy = structuredClone(value);
+      class Own { x = 1; get y() { return 2; } }
+      return [copy !== value, copy.self === copy, copy.date.getTime(), copy.map.get(1), copy.set.has(2n), copy.error instanceof RangeError, copy.error.message, copy.error.cause, [...copy.bytes],
+        1 in copy.list, String(copy.re), structuredClone(new Own()), structuredClone('text'), structuredClone(undefined, null)];
+    `), [true, true, 5, { a: 1 }, true, true, 'e', 1, [1, 2], false, '/a/gi', { x: 1 }, 'text', undefined]);
+  });
+
+  test('what cannot be cloned', async () => {
+    const outcomes = await resultOf(`
+      return [() => {}, Symbol('s'), { f() {} }, new WeakMap(), Promise.resolve(), new Proxy({}, {}), api.call, new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))].map((value) => {
+        try { structuredClone(value); return 'none'; } catch (error) { return [error.name, error.code, error instanceof DOMException, error.message.endsWith('could not be cloned.')]; }
+      });
+    `, {}, { api: { call: () => {} } });
+    for (const [index, outcome] of outcomes.entries()) assert.deepEqual(outcome, ['DataCloneError', 25, true, true], `${index}`);
+    assert.deepEqual(await resultOf(`
+      class Sub extends URL {}
+      return [new URL('a:b'), new URLSearchParams('a=b'), new URL('a:b?c').searchParams, new TextDecoder(), new TextEncoder(), { deep: [new Map([[1, new URL('a:b')]])] }, new Sub('a:b')].map((value) => {
+        try { structuredClone(value); return 'none'; } catch (error) { return [error.name, error.message]; }
+      });
+    `), ['URL', 'URLSearchParams', 'URLSearchParams', 'TextDecoder', 'TextEncoder', 'URL', 'Sub'].map((name) => ['DataCloneError', `#<${name}> could not be cloned.`]));
+    assert.deepEqual(await resultOf(`
+      const own = { any: 'thing' };
+      try { structuredClone({ get a() { throw own; } }); } catch (error) { return error === own; }
+    `), true);
+  });
+
+  test('what is transferred is gone', async () => {
+    assert.deepEqual(await resultOf(`
+      const buffer = new Uint8Array([1, 2, 3]).buffer;
+      const { view, again } = structuredClone({ view: new Uint8Array(buffer, 1), again: buffer }, { transfer: [buffer] });
+      const resizable = new ArrayBuffer(2, { maxByteLength: 4 });
+      const moved = structuredClone(resizable, { transfer: new Set([resizable]) });
+      const shared = new SharedArrayBuffer(4);
+      const other = structuredClone({ shared, twice: [shared, shared] });
+      new Uint8Array(shared)[0] = 9;
+      return [buffer.detached, [...view], view.buffer === again, moved.resizable, moved.maxByteLength, resizable.detached, other.shared !== shared, new Uint8Array(other.shared)[0], other.shared === other.twice[1]];
+    `), [true, [2, 3], true, true, 4, true, true, 9, true]);
+    assert.deepEqual(await errorsOf([
+      'structuredClone(1, { transfer: [{}] })', 'structuredClone(1, { transfer: [1] })', 'structuredClone(1, { transfer: 1 })', 'structuredClone(1, { transfer: [b, b] })',
+      'structuredClone(1, { transfer: [new SharedArrayBuffer(1)] })', 'structuredClone(1, { transfer: [gone] })', 'structuredClone(1, { transfer: [new WebAssembly.Memory({ initial: 1 }).buffer] })',
+      'structuredClone({ get a() { b.transfer(); return 1; } }, { transfer: [b] })', 'structuredClone(1, 1)',
+    ], 'var b = new ArrayBuffer(1), gone = new ArrayBuffer(1); gone.transfer();').then((errors) => errors.map((error) => error.split(':')[0])),
+    ['DataCloneError', 'TypeError', 'TypeError', 'DataCloneError', 'DataCloneError', 'DataCloneError', 'DataCloneError', 'DataCloneError', 'TypeError']);
+  });
+});
+
+describe('crypto and performance', () => {
+  test('random values', async () => {
+    assert.deepEqual(await resultOf(`
+      const filled = (array) => crypto.getRandomValues(array) === array && array.some((each) => each != 0);
+      const buffer = new ArrayBuffer(64, { maxByteLength: 128 });
+      const part = new Uint8Array(64);
+      crypto.getRandomValues(part.subarray(0, 32));
+      return [[Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, BigInt64Array, BigUint64Array].every((Type) => filled(new Type(64))),
+        filled(new Uint8Array(65_536)), filled(new Uint8Array(buffer)), crypto.getRandomValues(new Uint8Array(0)).length, part.subarray(32).every((byte) => byte === 0)];
+    `), [true, true, true, 0, true]);
+    assert.deepEqual(await errorsOf([
+      'crypto.getRandomValues(new Float64Array(1))', 'crypto.getRandomValues(new DataView(new ArrayBuffer(1)))', 'crypto.getRandomValues(new Uint8Array(65_537))', 'crypto.getRandomValues(new ArrayBuffer(1))',
+      'crypto.getRandomValues([])', 'crypto.getRandomValues(new Uint8Array(new SharedArrayBuffer(1)))', 'crypto.getRandomValues({ __proto__: Uint8Array.prototype })',
+      'crypto.getRandomValues(new Proxy(new Uint8Array(1), {}))',
+    ]).then((errors) => errors.map((error) => error.split(':')[0])),
+    ['TypeMismatchError', 'TypeMismatchError', 'QuotaExceededError', 'TypeError', 'TypeError', 'TypeError', 'TypeError', 'TypeError']);
+    assert.equal(await resultOf('const gone = new Uint8Array(4); gone.buffer.transfer(); return crypto.getRandomValues(gone).length'), 0);
+  });
+
+  test('UUIDs', async () => {
+    const uuids = await resultOf('Array.from({ length: 100 }, () => crypto.randomUUID())');
+    for (const uuid of uuids) assert.match(uuid, /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+    assert.equal(new Set(uuids).size, 100);
+  });
+
+  test('the clock counts whole milliseconds from the beginning', async () => {
+    const [first, times] = await resultOf(`
+      const first = performance.now();
+      const until = first + 20;
+      const times = [];
+      while (performance.now() < until) times.push(performance.now());
+      return [first, times];
+    `);
+    assert.ok(first >= 0 && first < 10_000, String(first));
+    assert.ok(times.every((time, index) => Number.isInteger(time) && (index === 0 || time >= times[index - 1])));
+  });
+});
+
+describe('web basics: hostile guests', () => {
+  test('tampering with built-ins before use changes nothing', async () => {
+    const code = `
+      const seen = [];
+      const { defineProperty, getOwnPropertyDescriptor } = Object;
+      const ignored = new Set(['constructor', 'prototype', 'length', 'name', 'arguments', 'caller', '__proto__']);
+      const { push } = Array.prototype;
+      const apply = Reflect.apply;
+      const has = Set.prototype.has;
+      const { ownKeys } = Reflect;
+      const tamper = (object, label) => {
+        const keys = ownKeys(object);
+        for (let index = 0; index < keys.length; index += 1) {
+          const key = keys[index];
+          if (apply(has, ignored, [key])) continue;
+          const found = getOwnPropertyDescriptor(object, key);
+          if (!found.configurable || typeof found.value !== 'function') continue;
+          defineProperty(object, key, { configurable: true, writable: true, value() { apply(push, seen, [label + '.' + String(key)]); throw 'tampered'; } });
+        }
+      };
+      const kinds = [FinalizationRegistry.prototype, Object.getPrototypeOf(Uint8Array.prototype), ArrayBuffer.prototype, RegExp.prototype, Promise.prototype, Map.prototype, Set.prototype,
+        String.prototype, Function.prototype, Error, Reflect, Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())), Object.getPrototypeOf([][Symbol.iterator]()), Array.prototype, Object];
+      for (let index = 0; index < kinds.length; index += 1) tamper(kinds[index], 'kind' + index);
+    `;
+    assert.deepEqual(await resultOf(`
+      ${code}
+      const url = new URL('https://a.b/c?d=e&f=g#h');
+      url.searchParams.append('i', 'j');
+      url.searchParams.sort();
+      const decoder = new TextDecoder();
+      decoder.decode(new Uint8Array(1), { stream: true });
+      const results = [url.href, new URLSearchParams({ a: 'b' }).toString(), atob(btoa('x')), decoder.decode(), structuredClone({ a: 1 }).a, typeof crypto.randomUUID(), typeof performance.now(),
+        new TextEncoder().encode('é').length, url.searchParams.getAll('i')[0]];
+      let name;
+      try { atob('='); } catch (error) { name = error.name; }
+      results[results.length] = name;
+      results[results.length] = seen.length;
+      return results;
+    `), ['https://a.b/c?d=e&f=g&i=j#h', 'a=b', 'x', '', 1, 'string', 'number', 2, 'j', 'InvalidCharacterError', 0]);
+  });
+
+  test('setters on Object.prototype and Array.prototype see nothing', async () => {
+    assert.deepEqual(await resultOf(`
+      const seen = [];
+      for (let index = 0; index < 20; index += 1) Object.defineProperty(Array.prototype, index, { configurable: true, set(value) { seen.push(String(value)); }, get() { return 'wrong'; } });
+      for (const key of ['name', 'value', 'get', 'set', 'writable', 'code', 'input', 'a']) Object.defineProperty(Object.prototype, key, { __proto__: null, configurable: true, set() { seen.length += 1; }, get() { return undefined; } });
+      const params = new URLSearchParams('a=1&b=2&a=3');
+      params.append('c', 4); params.set('a', 5); params.delete('b'); params.sort();
+      const all = params.getAll('a');
+      const text = params.toString();
+      let failed;
+      try { new URL('nothing'); } catch (error) { failed = Object.hasOwn(error, 'code'); }
+      const cloned = structuredClone([1, 2], { transfer: new Set() });
+      for (let index = 0; index < 20; index += 1) delete Array.prototype[index];
+      for (const key of ['name', 'value', 'get', 'set', 'writable', 'code', 'input', 'a']) delete Object.prototype[key];
+      return { length: seen.length, text, all, failed, cloned };
+    `), { length: 0, text: 'a=5&c=4', all: ['5'], failed: true, cloned: [1, 2] });
+  });
+
+  test('a stack that overflows anywhere leaves things usable', async () => {
+    assert.deepEqual(await resultOf(`
+      const url = new URL('https://a/?b=c');
+      const params = url.searchParams;
+      const decoder = new TextDecoder();
+      const deep = (use) => { const f = () => { try { f(); } catch (error) { try { use(); } catch {} throw error; } }; try { f(); } catch {} };
+      deep(() => { params.append('x', 'y'); params.delete('x'); });
+      deep(() => { url.hash = 'h'; url.search = 'b=c'; });
+      deep(() => decoder.decode(new Uint8Array(2), { stream: true }));
+      deep(() => structuredClone({ a: [1] }));
+      deep(() => { try { atob('='); } catch (error) { String(error.stack); } });
+      url.search = '?b=c'; url.hash = '#h';
+      return [url.href, params.toString(), decoder.decode(new Uint8Array(0)).replaceAll('\\0', ''), structuredClone(1)];
+    `, { timeout: 20_000 }), ['https://a/?b=c#h', 'b=c', '', 1]);
+  });
+
+  test('huge inputs end in an error of the guest, at its limit or at its deadline', async () => {
+    const codes = [
+      "const s = 'a'.repeat(2 ** 29 - 24); return atob(s).length", "const s = 'é'.repeat(2 ** 28); return btoa(s).length", "return new TextEncoder().encode('☃'.repeat(2 ** 28)).length",
+      "return new URL('https://a/' + 'b'.repeat(2 ** 28)).href.length", "return String(new URLSearchParams([['☃'.repeat(2 ** 27), '']])).length", "return new URLSearchParams('a&'.repeat(2 ** 27)).size",
+      "return new TextDecoder().decode(new Uint8Array(2 ** 30)).length", "const s = 'x'.repeat(2 ** 28); return structuredClone([s, s + 1, s + 2, s + 3]).length", "return new TextDecoder('x'.repeat(2 ** 28))",
+      "const bytes = new Uint8Array(15e6).fill(0xe9); const kept = []; for (;;) kept.push(new TextDecoder('latin1').decode(bytes))",
+      "const params = new URLSearchParams(); for (;;) params.append('a'.repeat(1000), 'b')", "const u = new URL('https://a/'); for (let s = 'a'; ; s += s) { u.pathname = s; u.hash = s; }",
+      "const kept = []; for (;;) kept.push(structuredClone(new Uint8Array(1e6)))", "const deep = []; let at = deep; for (let i = 0; i < 1e6; i += 1) at = at[0] = []; return structuredClone(deep)",
+      "const kept = []; for (;;) kept.push(btoa('x'.repeat(1e6)))", 'for (;;) crypto.getRandomValues(new Uint8Array(65_536))', 'for (;;) new URL("https://a/b?c#d")',
+    ];
+    const before = process.memoryUsage().rss;
+    for (const code of codes) {
+      const since = performance.now();
+      const { error, failure } = await run(`if (1) { ${code} }`, { memoryLimit: 32, timeout: 2_000 });
+      const took = performance.now() - since;
+      assert.equal(typeof error, 'string', code);
+      assert.match(`${failure.name} ${failure.code} ${error}`, /RangeError|TypeError|ERR_ISOLATE_MEMORY|ERR_ISOLATE_DEADLINE|ERR_ISOLATE_UNRESPONSIVE/, code);
+      assert.ok(took < 12_000, `${code} took ${took} ms`);
+    }
+    const { lostThreads } = ivm.engineStats();
+    assert.equal(lostThreads, 0);
+    assert.ok(process.memoryUsage().rss - before < 1.5 * 2 ** 30, String(process.memoryUsage().rss - before));
+    assert.equal((await run('1')).result, 1);
+  });
+
+  test('getters that never come back end at the deadline', async () => {
+    for (const code of ['structuredClone({ get a() { for (;;); } })', 'new URLSearchParams({ get a() { for (;;); } })', 'new URLSearchParams({ *[Symbol.iterator]() { for (;;) yield ["a", "b".repeat(9)]; } })',
+      'new TextDecoder("utf-8", { get fatal() { for (;;); } })', 'structuredClone(1, { transfer: { *[Symbol.iterator]() { for (;;) yield {}; } } })', 'atob({ toString() { for (;;); } })']) {
+      const { error, failure } = await run(code, { timeout: 300, memoryLimit: 64 });
+      assert.ok(['ERR_ISOLATE_DEADLINE', 'ERR_ISOLATE_MEMORY'].includes(failure?.code), `${code}: ${error}`);
+    }
+  });
+});

@@ -1,0 +1,165 @@
+// Values that take a host long to read. Where the event loop brings them they are read bit by bit, and come in order all the same.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { ivm } from '../../api/ivm.mjs';
+
+const MEMORY = { memoryLimit: 128 };
+
+/** A context that is gone with its isolate after `use`. */
+async function inContext(use) {
+  const isolate = new ivm.Isolate(MEMORY);
+  try {
+    return await use(await isolate.createContext(), isolate);
+  } finally {
+    if (!isolate.isDisposed) isolate.dispose();
+  }
+}
+
+/** Turns that the event loop has while `call` is under way. */
+async function turnsDuring(call) {
+  let turns = 0;
+  let going = true;
+  const turn = () => {
+    if (!going) return;
+    turns += 1;
+    setImmediate(turn);
+  };
+  setImmediate(turn);
+  const result = await call();
+  going = false;
+  return { result, turns };
+}
+
+/** Code of a value ten of which take more than a turn, and what it must be. */
+const KEYS = 5_000;
+const OBJECT = `Object.fromEntries(Array.from({ length: ${KEYS} }, (_, i) => ['key' + i, [i, { i }]]))`;
+const checkObject = (value) => {
+  assert.equal(Object.keys(value).length, KEYS);
+  assert.deepEqual(value.key0, [0, { i: 0 }]);
+  assert.deepEqual(value[`key${KEYS - 1}`], [KEYS - 1, { i: KEYS - 1 }]);
+};
+
+test('a large result', () => inContext(async (context) => {
+  const check = (list) => {
+    assert.equal(list.length, 20);
+    list.forEach(checkObject);
+  };
+  check(await context.eval(`Array.from({ length: 20 }, () => (${OBJECT}))`, { copy: true }));
+  check(await context.eval(`(async () => Array.from({ length: 20 }, () => (${OBJECT})))()`, { copy: true, promise: true }));
+}));
+
+test('a large argument is read while the event loop goes on', () => inContext(async (context) => {
+  let during = 0;
+  let seen;
+  await context.global.set('take', (value) => {
+    seen = value;
+    during = turns;
+    return 'taken';
+  });
+  await context.eval(`const big = ${OBJECT}; 0`);
+  let turns = 0;
+  let going = true;
+  const turn = () => {
+    turns += 1;
+    if (going) setImmediate(turn);
+  };
+  // Counting begins when the guest is about to call.
+  await context.global.set('ready', new ivm.Callback(() => { turns = 0; }));
+  setImmediate(turn);
+  const answer = await context.eval('ready(); take(Array.from({ length: 40 }, () => ({ ...big, other: {} })))');
+  going = false;
+  assert.equal(answer, 'taken');
+  assert.equal(seen.length, 40);
+  assert.equal(Object.keys(seen[39]).length, KEYS + 1);
+  assert.ok(during > 3, `${during} turns`);
+}));
+
+test('calls and results keep their order', () => inContext(async (context) => {
+  const order = [];
+  const note = (name) => (value) => { order.push(`${name} ${typeof value === 'object' ? 'large' : value}`); };
+  await context.global.set('log', new ivm.Callback(note('log'), { ignored: true }));
+  await context.global.set('call', note('call'));
+  const first = context.eval(`const big = Array.from({ length: 15 }, () => (${OBJECT})); log(1); log(big); log(2); log(big); call(3); log(4); big`, { copy: true })
+    .then(note('result'));
+  const second = context.eval('log(5); 6').then(note('result'));
+  await Promise.all([first, second]);
+  assert.deepEqual(order, ['log 1', 'log large', 'log 2', 'log large', 'call 3', 'log 4', 'result large', 'log 5', 'result 6']);
+}));
+
+test('another isolate answers a sync call in between', () => inContext((context) => inContext(async (other) => {
+  const result = context.eval(`Array.from({ length: 10 }, () => (${OBJECT}))`, { copy: true });
+  const sums = [];
+  let going = true;
+  const ask = () => {
+    if (!going) return;
+    sums.push(other.evalSync('1 + 1'));
+    setImmediate(ask);
+  };
+  setImmediate(ask);
+  assert.equal((await result).length, 10);
+  going = false;
+  assert.ok(sums.length > 0 && sums.every((sum) => sum === 2));
+})));
+
+test('a sync call into the isolate whose large argument is being read', () => inContext(async (context) => {
+  await context.global.set('take', new ivm.Callback((value) => value.length));
+  const under = context.eval(`take(Array.from({ length: 10 }, () => (${OBJECT})))`);
+  let nested = 0;
+  let going = true;
+  const ask = () => {
+    if (!going) return;
+    nested += context.evalSync('1');
+    setImmediate(ask);
+  };
+  setImmediate(ask);
+  assert.equal(await under, 10);
+  going = false;
+  assert.ok(nested > 0);
+}));
+
+test('the async context of the caller', () => inContext(async (context) => {
+  const storage = new AsyncLocalStorage();
+  await context.global.set('store', (value) => `${storage.getStore()} ${value.length}`);
+  const found = await storage.run('mine', () => context.eval(`store(Array.from({ length: 10 }, () => (${OBJECT})))`));
+  assert.equal(found, 'mine 10');
+}));
+
+test('an isolate that ends while what it has sent is read', () => inContext(async (context, isolate) => {
+  let called = 0;
+  await context.global.set('take', new ivm.Callback(() => { called += 1; isolate.dispose(); }, { ignored: true }));
+  const result = context.eval(`const big = Array.from({ length: 10 }, () => (${OBJECT})); take(big); take(big); for (;;);`);
+  await assert.rejects(result, { code: 'ERR_ISOLATE_DISPOSED' });
+  assert.ok(called >= 1);
+}));
+
+test('a call that is aborted while its result is read', () => inContext(async (context) => {
+  const controller = new AbortController();
+  await context.global.set('soon', new ivm.Callback(() => { setImmediate(() => controller.abort(new RangeError('enough'))); }, { ignored: true }));
+  const result = context.eval(`const big = Array.from({ length: 30 }, () => (${OBJECT})); soon(); big`, { copy: true, signal: controller.signal });
+  await assert.rejects(result, { name: 'RangeError', message: 'enough' });
+  assert.equal(await context.eval('1 + 1'), 2);
+}));
+
+test('more arguments than the stack has room for', () => inContext(async (context) => {
+  await context.global.set('count', (...args) => args.length);
+  const count = () => context.eval('const part = Array.from({ length: 30 }, () => ({})); count(...Array(30_000).fill(part))')
+    .catch((error) => error.name);
+  const counted = await count();
+  assert.ok(counted === 30_000 || counted === 'RangeError', String(counted));
+}));
+
+test('what is wrong with one argument of many', () => inContext(async (context) => {
+  await context.global.set('take', (...args) => args.length);
+  const call = `(() => { const big = ${OBJECT}; return take(big, new RegExp('(?:a|b)'.repeat(1e5)), big); })()`;
+  await assert.rejects(context.eval(call), { message: 'Unable to deserialize cloned data: a regular expression that takes too long to make' });
+  assert.equal(await context.eval('take(1, 2)'), 2);
+}));
+
+test('large values leave the event loop its turns', async () => {
+  const sandbox = ivm.createSandbox({ f: (value) => value.length }, MEMORY);
+  const { result, turns } = await turnsDuring(() => sandbox.execute(`if (1) {} return f(Array.from({ length: 40 }, () => (${OBJECT})))`));
+  assert.equal(result.result, 40);
+  assert.ok(turns > 3, `${turns} turns`);
+});

@@ -1,0 +1,216 @@
+// `isolated-v8/inspector`: a real client over a real WebSocket.
+
+import { createRequire } from 'node:module';
+import { request } from 'node:http';
+import { connect as netConnect } from 'node:net';
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { WebSocket } from 'ws';
+import { ivm } from '../../api/ivm.mjs';
+import { serve } from '../../../inspector.js';
+import { host, run } from '../../harness.mjs';
+import { Client } from '../../inspector/client.mjs';
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+async function served(body, options) {
+  const isolate = new ivm.Isolate({ inspector: true });
+  const context = await isolate.createContext({ inspector: true });
+  const server = await serve(isolate, { port: 0, ...options });
+  try {
+    await body({ isolate, context, server });
+  } finally {
+    await server.close();
+    if (!isolate.isDisposed) isolate.dispose();
+  }
+}
+
+/** @returns {Promise<{ client: Client, closed: Promise<number> }>} */
+const connect = (url) => new Promise((resolve, reject) => {
+  const socket = new WebSocket(url);
+  const client = new Client((message) => socket.send(message), () => socket.close());
+  const closed = new Promise((over) => { socket.on('close', (code) => over(code)); });
+  socket.on('message', (data) => client.take(String(data)));
+  socket.on('error', reject);
+  socket.on('open', () => resolve({ client, closed }));
+});
+
+const get = (port, path, headers) => new Promise((resolve, reject) => {
+  request({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
+    let body = '';
+    response.setEncoding('utf8').on('data', (chunk) => { body += chunk; });
+    response.on('end', () => resolve({ status: response.statusCode, body }));
+  }).on('error', reject).end();
+});
+
+/** The status that an attempt to open a WebSocket gets. */
+const knock = (port, path, headers) => new Promise((resolve, reject) => {
+  const attempt = request({
+    host: '127.0.0.1', port, path, agent: false,
+    headers: { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==', ...headers },
+  });
+  attempt.on('response', (response) => {
+    response.resume();
+    resolve(response.statusCode);
+  });
+  attempt.on('upgrade', (response, socket) => {
+    socket.destroy();
+    resolve(response.statusCode);
+  });
+  attempt.on('error', reject).end();
+});
+
+test('a client sets a breakpoint, is told of it, looks around and resumes', () => served(async ({ context, server }) => {
+  const { client, closed } = await connect(server.url);
+  await client.call('Runtime.enable');
+  await client.call('Debugger.enable');
+  await context.eval('function twice(a) {\n  return a * 2;\n}', { filename: 'file:///twice.js' });
+  await client.call('Debugger.setBreakpointByUrl', { url: 'file:///twice.js', lineNumber: 1 });
+  const result = context.eval('twice(21)');
+  const { callFrames: [{ callFrameId, functionName }] } = await client.event('Debugger.paused');
+  assert.equal(functionName, 'twice');
+  const { result: found } = await client.call('Debugger.evaluateOnCallFrame', { callFrameId, expression: 'a + 1' });
+  assert.equal(found.value, 22);
+  await client.call('Debugger.resume');
+  assert.equal(await result, 42);
+  client.close();
+  await closed;
+}));
+
+test('a client that goes lets a paused guest run on', () => served(async ({ context, server }) => {
+  const { client, closed } = await connect(server.url);
+  await client.call('Debugger.enable');
+  const result = context.eval('debugger; "ran on"');
+  await client.event('Debugger.paused');
+  client.close();
+  assert.equal(await result, 'ran on');
+  await closed;
+}));
+
+test('clients are let go when the isolate ends', () => served(async ({ isolate, server }) => {
+  const { client, closed } = await connect(server.url);
+  await client.call('Runtime.enable');
+  isolate.dispose();
+  assert.equal(await closed, 1001);
+}));
+
+test('how DevTools finds it', () => served(async ({ server }) => {
+  const [target, ...more] = JSON.parse((await get(server.port, '/json/list')).body);
+  assert.equal(more.length, 0);
+  assert.match(target.id, UUID);
+  assert.equal(target.title, 'a guest');
+  assert.equal(target.type, 'node');
+  assert.equal(target.webSocketDebuggerUrl, `ws://127.0.0.1:${server.port}/${target.id}`);
+  assert.equal(server.url, target.webSocketDebuggerUrl);
+  assert.ok(server.devtoolsUrl.endsWith(`ws=127.0.0.1:${server.port}/${target.id}`));
+  assert.deepEqual(JSON.parse((await get(server.port, '/json')).body), [target]);
+  const { version } = createRequire(import.meta.url)('../../../package.json');
+  assert.deepEqual(JSON.parse((await get(server.port, '/json/version')).body), { Browser: `isolated-v8/${version}`, 'Protocol-Version': '1.3' });
+  assert.equal((await get(server.port, '/')).status, 404);
+}, { title: 'a guest' }));
+
+test('web pages and strange names are turned away', () => served(async ({ server }) => {
+  const path = new URL(server.url).pathname;
+  const local = { Host: `127.0.0.1:${server.port}` };
+  const statuses = async (headers) => [(await get(server.port, '/json/list', headers)).status, await knock(server.port, path, headers)];
+  assert.deepEqual(await statuses(local), [200, 101]);
+  assert.deepEqual(await statuses({ Host: 'localhost' }), [200, 101]);
+  assert.deepEqual(await statuses({ Host: '[::1]:9229' }), [200, 101]);
+  assert.deepEqual(await statuses({ Host: 'rebound.example:9229' }), [403, 403]);
+  assert.deepEqual(await statuses({ ...local, Origin: 'devtools://devtools' }), [200, 101]);
+  assert.deepEqual(await statuses({ ...local, Origin: 'https://allowed.example' }), [200, 101]);
+  assert.deepEqual(await statuses({ ...local, Origin: 'http://127.0.0.1:8080' }), [403, 403]);
+  assert.deepEqual(await statuses({ ...local, Origin: 'null' }), [403, 403]);
+  assert.equal(await knock(server.port, '/', local), 404);
+}, { origins: ['https://allowed.example'] }));
+
+test('wrong arguments', async () => {
+  const isolate = new ivm.Isolate();
+  await assert.rejects(serve(isolate), { message: 'Inspector is not enabled for this isolate' });
+  await assert.rejects(serve({}), { name: 'TypeError', code: 'ERR_INVALID_ARG' });
+  for (const options of [{ port: -1 }, { port: '1' }, { host: 1 }, { title: 1 }, { origins: 'a' }]) {
+    await assert.rejects(serve(isolate, options), { name: 'TypeError', code: 'ERR_INVALID_ARG' });
+  }
+  for (const options of [{ origin: 'https://allowed.example' }, { hostname: '127.0.0.1' }]) {
+    const message = `There is no option \`${Object.keys(options)[0]}\`, but \`port\`, \`host\`, \`title\`, \`origins\``;
+    await assert.rejects(serve(isolate, options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
+  }
+  isolate.dispose();
+});
+
+test('an address that is taken is an error', () => served(async ({ isolate, server }) => {
+  await assert.rejects(serve(isolate, { port: server.port }), { code: 'EADDRINUSE' });
+}));
+
+test('closing it twice is fine', () => served(async ({ server }) => {
+  const { closed } = await connect(server.url);
+  assert.equal(server.close(), server.close());
+  await Promise.all([server.close(), closed]);
+}));
+
+/** A client that sends a text, and neither reads nor closes on its own. */
+const openSocket = (port, text) => new Promise((resolve, reject) => {
+  const socket = netConnect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => {
+    socket.write(text, () => resolve(socket));
+  });
+  socket.on('error', reject);
+});
+
+const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
+
+/** What clients may send that keep their end open. */
+const LINGERING = {
+  'an upgrade of another path': `GET /other HTTP/1.1\r\nHost: 127.0.0.1\r\n${UPGRADE}\r\n`,
+  'an upgrade from a page': `GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: https://example.com\r\n${UPGRADE}\r\n`,
+  'an upgrade for another host': `GET / HTTP/1.1\r\nHost: example.com\r\n${UPGRADE}\r\n`,
+  'nothing': '',
+  'half a request': 'GET /json HTTP/1.1\r\nHost: 127',
+  'no HTTP': '\0\0\0\r\n\r\n',
+  'a request without an end': 'POST /json HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n',
+};
+
+for (const [name, text] of Object.entries(LINGERING)) {
+  test(`close() settles while clients keep their end open: ${name}`, { timeout: 20_000 }, async () => {
+    const isolate = new ivm.Isolate({ inspector: true });
+    const server = await serve(isolate, { port: 0 });
+    const clients = await Promise.all(Array.from({ length: 3 }, () => openSocket(server.port, text)));
+    for (const client of clients) client.on('error', () => {});
+    await server.close();
+    for (const client of clients) client.destroy();
+    isolate.dispose();
+  });
+}
+
+test('a refused WebSocket is closed in both directions', { timeout: 20_000 }, async () => {
+  await served(async ({ server }) => {
+    const clients = [];
+    // More than may be connected at a time.
+    for (let count = 0; count < 300; count += 1) {
+      const socket = await openSocket(server.port, LINGERING['an upgrade of another path']);
+      socket.on('error', () => {});
+      socket.resume();
+      await new Promise((resolve) => { socket.on('end', resolve).on('close', resolve); });
+      clients.push(socket);
+    }
+    assert.equal((await get(server.port, '/json/version')).status, 200);
+    for (const client of clients) client.destroy();
+  });
+});
+
+test('errors of a server that listens do not end the process', { skip: host === 'deno' && 'its server is not a net.Server' }, async () => {
+  const { code, stdout, stderr } = await run(`
+    import http from 'node:http';
+    import { createRequire } from 'node:module';
+    const { createServer } = http;
+    const made = [];
+    http.createServer = (...args) => { made.push(createServer(...args)); return made.at(-1); };
+    const { serve } = createRequire(import.meta.url)('../../inspector.js');
+    const isolate = new ivm.Isolate({ inspector: true });
+    const server = await serve(isolate, { port: 0 });
+    for (let i = 0; i < 3; i += 1) made[0].emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));
+    const answer = await fetch('http://127.0.0.1:' + server.port + '/json/version', { headers: { connection: 'close' } });
+    console.log(answer.status);
+    await server.close();
+    isolate.dispose();`);
+  assert.deepEqual([code, stdout.trim()], [0, '200'], stderr);
+});

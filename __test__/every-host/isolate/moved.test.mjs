@@ -1,0 +1,142 @@
+// Large buffers that a host gives away: they stay where they are, and nobody in the host has them any more.
+
+import { test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+/** More of them with TERMINATIONS=1000 (and `--limit 1200`, in seconds, on the suite). */
+const TERMINATIONS = Number(process.env.TERMINATIONS ?? 12);
+
+/** Buffers of more than 128 KiB. */
+const MAKE = `
+  const SIZE = 2 ** 20;
+  const make = (value, size = SIZE) => new Uint8Array(size).fill(value).buffer;
+  const tell = context.evalSync('(buffer, at) => new Uint8Array(buffer)[at]', { reference: true });
+  const into = (copy, transferIn) => [copy.copyInto({ transferIn }), SIZE - 1];
+`;
+
+test('a buffer arrives whole, and the host has it no more', () => passes(`${MAKE}
+  const buffer = make(7);
+  const copy = new ivm.ExternalCopy(buffer, { transferOut: true });
+  assert.equal(buffer.byteLength, 0);
+  assert.throws(() => new Uint8Array(buffer), TypeError);
+  assert.deepEqual(new Uint8Array(copy.copy()), new Uint8Array(SIZE).fill(7));
+  assert.equal(tell.applySync(undefined, into(copy, true)), 7);
+  assert.throws(() => copy.copy(), { message: 'Array buffer is invalid' });
+  // Of a view, and of what lies in an object, too; and what is listed and not there.
+  const view = new Uint8Array(make(8));
+  assert.deepEqual(new ivm.ExternalCopy(view, { transferOut: true }).copy(), new Uint8Array(SIZE).fill(8));
+  const inside = make(9), aside = make(10);
+  const both = new ivm.ExternalCopy({ inside, twice: [inside] }, { transferList: [inside, aside] });
+  assert.deepEqual([view.length, inside.byteLength, aside.byteLength], [0, 0, 0]);
+  const { inside: arrived, twice } = both.copy();
+  assert.equal(twice[0], arrived);
+  assert.deepEqual(new Uint8Array(arrived), new Uint8Array(SIZE).fill(9));`));
+
+test('copies of it are apart from each other', () => passes(`${MAKE}
+  const other = new ivm.Isolate().createContextSync();
+  const write = '(buffer, value) => { const bytes = new Uint8Array(buffer); const before = bytes[5]; bytes.fill(value); return before; }';
+  const [one, two] = [context, other].map((realm) => realm.evalSync(write, { reference: true }));
+  const copy = new ivm.ExternalCopy(make(1), { transferOut: true });
+  assert.equal(one.applySync(undefined, [copy.copyInto(), 2]), 1);
+  assert.equal(two.applySync(undefined, [copy.copyInto(), 3]), 1);
+  const mine = new Uint8Array(copy.copy());
+  assert.equal(mine[5], 1);
+  mine.fill(4);
+  assert.equal(two.applySync(undefined, [copy.copyInto({ transferIn: true }), 5]), 1);
+  // On to another isolate, and back.
+  context.global.setSync('ivm', ivm);
+  context.global.setSync('other', two);
+  context.global.setSync('buffer', new ivm.ExternalCopy(make(6), { transferOut: true }).copyInto({ transferIn: true }));
+  const passOn = 'const moved = new ivm.ExternalCopy(buffer, { transferOut: true }); '
+    + '[buffer.byteLength, other.applySync(undefined, [moved.copyInto(), 0]), moved]';
+  const before = context.evalSync(passOn + '.slice(0, 2).join()');
+  assert.equal(before, '0,6');
+  assert.equal(new Uint8Array(context.evalSync('moved').copy())[SIZE - 1], 6);`));
+
+test('a host that gives one after the other, in one turn, holds no more than the guest does', () => passes(`${MAKE}
+  const before = process.memoryUsage().rss;
+  for (let i = 0; i < 100; i++) {
+    const copy = new ivm.ExternalCopy(make(i, 16 * SIZE), { transferOut: true });
+    assert.equal(tell.applySync(undefined, into(copy, true)), i % 256);
+  }
+  const grown = (process.memoryUsage().rss - before) / 2 ** 20;
+  // 1,600 MB in all.
+  assert.ok(grown < 1_000, String(grown));`));
+
+test('what is thrown away unread is free at once', () => passes(`${MAKE}
+  const before = process.memoryUsage().rss;
+  for (let i = 0; i < 100; i++) new ivm.ExternalCopy(make(i, 16 * SIZE), { transferOut: true }).release();
+  const grown = (process.memoryUsage().rss - before) / 2 ** 20;
+  assert.ok(grown < 1_000, String(grown));`));
+
+test('it counts towards the memory limit', () => passes(`${MAKE}
+  const small = new ivm.Isolate({ memoryLimit: 16 }).createContextSync();
+  const copy = new ivm.ExternalCopy(make(1, 32 * SIZE), { transferOut: true });
+  const keep = small.evalSync('(buffer) => buffer.byteLength', { reference: true });
+  assert.throws(() => keep.applySync(undefined, [copy.copyInto({ transferIn: true })]), { name: 'RangeError', message: 'Array buffer allocation failed' });
+  assert.equal(small.evalSync('1 + 1'), 2);`));
+
+test('what the host keeps is refused, and stays whole', () => passes(`${MAKE}
+  const { markAsUntransferable } = await import('node:worker_threads');
+  const marked = [make(3, 100), make(3)];
+  marked.forEach((buffer) => markAsUntransferable?.(buffer));
+  const refused = { name: 'TypeError', code: 'ERR_ISOLATE_TRANSFER', message: 'An ArrayBuffer cannot be moved because the host keeps its memory. Copy it instead.' };
+  const attempt = (buffer, always) => {
+    const before = buffer.byteLength, other = make(4, 10);
+    for (const move of [() => new ivm.ExternalCopy(buffer, { transferOut: true }), () => new ivm.ExternalCopy({ buffer }, { transferList: [other, buffer] })]) {
+      let copy;
+      try { copy = move(); } catch (error) {
+        assert.deepEqual({ name: error.name, code: error.code, message: error.message }, refused);
+        assert.equal(buffer.byteLength, before);
+        continue;
+      }
+      assert.ok(!always, 'it was moved');
+      assert.equal((copy.copy().buffer ?? copy.copy()).byteLength, before);
+      return;
+    }
+  };
+  const onNode = !process.versions.bun && !globalThis.Deno;
+  for (const buffer of marked) attempt(buffer, onNode);
+  attempt(Buffer.from('in the pool').buffer, onNode);
+  attempt(new WebAssembly.Memory({ initial: 1 }).buffer, true);
+  attempt(new WebAssembly.Memory({ initial: 4 }).buffer, true);
+  assert.equal(Buffer.from('the pool works').toString(), 'the pool works');`));
+
+test('a worker is terminated while guests write to what it gave away, and while more is under way', () => passes(`
+  const { isMainThread, parentPort, Worker } = await import("node:worker_threads");
+  if (isMainThread) {
+    let left = ${TERMINATIONS};
+    const one = () => new Promise((resolve, reject) => {
+      const worker = new Worker(new URL(import.meta.url));
+      worker.once('error', reject);
+      worker.once('message', () => { worker.terminate().then(resolve, reject); });
+    });
+    await Promise.all(Array.from({ length: 4 }, async () => { while (left-- > 0) await one(); }));
+  } else {
+    const give = (value) => new ivm.ExternalCopy(new Uint8Array(2 ** 20).fill(value).buffer, { transferOut: true });
+    const writes = new ivm.Isolate().createContextSync();
+    writes.global.setSync('buffer', give(1).copyInto({ transferIn: true }));
+    writes.eval('const view = new Uint8Array(buffer); for (let i = 0; ; i++) view.fill(i);').catch(() => {});
+    // Some are read where the guest is, at any time.
+    const reads = new ivm.Isolate().createContextSync();
+    reads.global.setSync('copy', give(2));
+    reads.eval('for (;;) new Uint8Array(copy.copy())[0];').catch(() => {});
+    const takes = new ivm.Isolate().createContextSync();
+    const take = takes.evalSync('(buffer) => new Uint8Array(buffer).fill(3)[0]', { reference: true });
+    setInterval(() => { for (let i = 0; i < 5; i++) take.apply(undefined, [give(4).copyInto({ transferIn: true })]).catch(() => {}); }, 0);
+    setTimeout(() => { parentPort.postMessage('busy'); }, 20);
+  }`, { timeout: Math.max(200_000, TERMINATIONS * 1000) }));
+
+if ('Bun' in globalThis) {
+  test('a file that the host has mapped is not for guests to write to', () => passes(`${MAKE}
+    const { mkdtempSync, readFileSync, rmSync, writeFileSync } = await import('node:fs');
+    const { tmpdir } = await import('node:os');
+    const folder = mkdtempSync(tmpdir() + '/isolated-v8-mapped-');
+    const file = folder + '/file';
+    writeFileSync(file, Buffer.alloc(SIZE, 1));
+    const copy = new ivm.ExternalCopy(Bun.mmap(file).buffer, { transferOut: true });
+    const fill = context.evalSync('(buffer) => new Uint8Array(buffer).fill(9)[0]', { reference: true });
+    assert.equal(fill.applySync(undefined, [copy.copyInto({ transferIn: true })]), 9);
+    assert.ok(readFileSync(file).every((byte) => byte === 1));
+    rmSync(folder, { recursive: true });`));
+}

@@ -1,0 +1,52 @@
+// The bytes of small values lie in buffers that many share (src/host/shelf.rs, surface/host/wire/sink.js): none may see another's.
+
+import { describe, test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+describe('small values', () => {
+  test('of many calls at a time are each their own', () => passes(`
+    const echo = context.evalSync('(value) => ({ ...value, seen: true })', { reference: true });
+    const valueOf = (index) => ({ index, text: 'x'.repeat(index % 300), list: [index, -index, index / 2] });
+    const options = { arguments: { copy: true }, result: { copy: true } };
+    const results = await Promise.all(Array.from({ length: 3000 }, (_, index) => echo.apply(undefined, [valueOf(index)], options)));
+    results.forEach((result, index) => assert.deepEqual(result, { ...valueOf(index), seen: true }));
+    for (let index = 0; index < 3000; index += 1) assert.deepEqual(echo.applySync(undefined, [valueOf(index)], options), { ...valueOf(index), seen: true });`));
+
+  test('kept in the host stay as they are', () => passes(`
+    const make = context.evalSync('(index) => ({ index, date: new Date(index), bytes: new Uint8Array([index, index + 1]) })', { reference: true });
+    const results = Array.from({ length: 2000 }, (_, index) => make.applySync(undefined, [index % 200], { result: { copy: true } }));
+    results.forEach((result, index) => {
+      assert.equal(result.index, index % 200);
+      assert.deepEqual(result.date, new Date(index % 200));
+      assert.deepEqual([...result.bytes], [index % 200, index % 200 + 1]);
+      assert.equal(result.bytes.buffer.byteLength, 2);
+    });`));
+
+  test('written while others are show nothing of them', () => passes(`
+    const keep = context.evalSync('globalThis.kept = []; (...values) => { kept.push(...values); return kept.length }', { reference: true });
+    const inner = { secret: 'of the inner one' };
+    const outer = { first: 'a', get second() { keep.applySync(undefined, [inner], { arguments: { copy: true } }); return 'b'; }, third: 'c' };
+    assert.equal(keep.applySync(undefined, [outer, { last: 1 }], { arguments: { copy: true } }), 3);
+    assert.deepEqual(context.evalSync('kept', { copy: true }), [inner, { first: 'a', second: 'b', third: 'c' }, { last: 1 }]);`));
+
+  test('of a host whose built-ins were replaced are not written to memory that it has let go', () => passes(`
+    const echo = context.evalSync('(value) => value', { reference: true });
+    const options = { arguments: { copy: true }, result: { copy: true } };
+    let taken;
+    Object.defineProperty(Array.prototype, 1, { configurable: true, set(value) {
+      if (ArrayBuffer.isView(value) && value.byteLength < value.buffer.byteLength) taken = value.buffer;
+      Object.defineProperty(this, 1, { value, writable: true, configurable: true, enumerable: true });
+    } });
+    echo.applySync(undefined, [{ text: 'first' }], options);
+    delete Array.prototype[1];
+    const kept = taken === undefined ? undefined : structuredClone(taken, { transfer: [taken] });
+    for (let index = 0; index < 500; index += 1) assert.deepEqual(echo.applySync(undefined, [{ text: 'later', index }], options), { text: 'later', index });
+    if (kept !== undefined) assert.ok(!Buffer.from(kept).includes('later'), 'values were written to what was given away');`));
+
+  test('around the size of a shared buffer', () => passes(`
+    const echo = context.evalSync('(value) => value', { reference: true });
+    for (let length = 1900; length < 2200; length += 1) {
+      const value = { text: 'y'.repeat(length) };
+      assert.deepEqual(echo.applySync(undefined, [value], { arguments: { copy: true }, result: { copy: true } }), value);
+    }`));
+});

@@ -1,0 +1,162 @@
+// What the loader says when the native part cannot be had.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { host, root, runFile } from '../../harness.mjs';
+
+const file = 'isolated-v8.linux-x64-gnu.node';
+
+describe('native.js', () => {
+  let folder;
+
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'isolated-v8-native-'));
+  });
+
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Loads a copy of native.js that stands in a folder with these files. */
+  function load(name, files, around = (require, path) => require(path)) {
+    const place = join(folder, name);
+    mkdirSync(place);
+    const copy = join(place, 'native.js');
+    copyFileSync(join(root, 'native.js'), copy);
+    for (const [path, content] of Object.entries(files)) writeFileSync(join(place, path), content);
+    return around(createRequire(copy), copy);
+  }
+
+  const refused = (message) => ({ name: 'Error', code: 'ERR_ISOLATE_UNSUPPORTED', message });
+
+  test('a checkout that was not built', () => {
+    assert.throws(
+      () => load('checkout', { 'Cargo.toml': '' }),
+      refused(`isolated-v8: ${file} is not built yet: run 'npm run build'.`),
+    );
+  });
+
+  test('an install without the package of the platform', () => {
+    const manifest = { name: 'isolated-v8', optionalDependencies: { 'isolated-v8-linux-x64-gnu': '0.1.0' } };
+    assert.throws(
+      () => load('install', { 'package.json': JSON.stringify(manifest) }),
+      refused(/^isolated-v8: the package isolated-v8-linux-x64-gnu is missing\. It is an optional dependency, .*: delete both and install again, here\.$/),
+    );
+  });
+
+  test('a file that is damaged', () => {
+    const told = /^isolated-v8: isolated-v8\.linux-x64-gnu\.node is damaged, or was made for another platform \(.*file too short.*\): delete node_modules and install again, here\.$/s;
+    assert.throws(() => load('junk', { [file]: 'junk' }), refused(told));
+  });
+
+  /** Runs `work` in a process that seems to be another one. */
+  function seeming(properties, work) {
+    const real = Object.keys(properties).map((name) => [name, Object.getOwnPropertyDescriptor(process, name)]);
+    for (const [name, value] of Object.entries(properties)) Object.defineProperty(process, name, { configurable: true, enumerable: true, writable: true, value });
+    try {
+      return work();
+    } finally {
+      for (const [name, descriptor] of real) Object.defineProperty(process, name, descriptor);
+    }
+  }
+  const onOther = (properties) => (require, path) => seeming(properties, () => require(path));
+
+  test('a platform that nobody writes for', () => {
+    assert.throws(
+      () => load('platform', {}, onOther({ arch: 'mips64' })),
+      refused('isolated-v8: there is no build for linux-mips64-gnu yet (there is one for: linux-x64-gnu). Run it on one of those, in a container for example, or build it from its repository.'),
+    );
+  });
+
+  test('a platform that this version was not published for', () => {
+    const manifest = { optionalDependencies: { 'isolated-v8-linux-x64-gnu': '0.1.0', 'isolated-v8-linux-arm64-gnu': '0.1.0', ws: '1' } };
+    assert.throws(
+      () => load('unpublished', { 'package.json': JSON.stringify(manifest) }, onOther({ platform: 'darwin', arch: 'arm64' })),
+      refused('isolated-v8: there is no build for darwin-arm64 yet (there is one for: linux-x64-gnu, linux-arm64-gnu). Run it on one of those, in a container for example, or build it from its repository.'),
+    );
+  });
+
+  test('musl', { skip: host === 'deno' && 'its process cannot seem to be another one' }, () => {
+    const executable = join(folder, 'node-on-musl');
+    writeFileSync(executable, '\x7fELF … /lib/ld-musl-x86_64.so.1 …');
+    assert.throws(
+      () => load('musl', {}, onOther({ execPath: executable })),
+      refused(/^isolated-v8: there is no build for linux-x64-musl yet \(there is one for: linux-x64-gnu\)\. On Alpine, use an image with glibc/),
+    );
+  });
+
+  /** Installs a package of the platform that fails to load with what a system says. */
+  const failing = (message, around = (work) => work()) => (require, path) => {
+    const place = join(path, '..', 'node_modules', 'isolated-v8-linux-x64-gnu');
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'index.js'), `throw Object.assign(new Error(${JSON.stringify(message)}), { code: 'ERR_DLOPEN_FAILED' });`);
+    return around(() => require(path));
+  };
+
+  describe('a system whose C library is too old', () => {
+    const old = (version) => `/lib/libc.so.6: version \`GLIBC_${version}' not found (required by x)`;
+    const told = (needed, own) => refused(
+      `isolated-v8: isolated-v8-linux-x64-gnu needs glibc ${needed} or newer, and this system has ${own}. Use a newer system or image, such as node:24-slim.`,
+    );
+    const onGlibc = (version) => (work) => seeming({ report: { getReport: () => ({ header: { glibcVersionRuntime: version } }) } }, work);
+
+    test('the floor is named, not the first symbol that was missing', { skip: host === 'deno' && 'its report is made up' }, () => {
+      assert.throws(() => load('old', {}, failing(old('2.18'), onGlibc('2.17'))), told('2.28', '2.17'));
+    });
+
+    test('a binary that was built elsewhere may need more', { skip: host === 'deno' && 'its report is made up' }, () => {
+      assert.throws(() => load('newer', {}, failing(old('2.99'), onGlibc('2.31'))), told('2.99', '2.31'));
+    });
+
+    test('a host that does not tell its version', () => {
+      assert.throws(() => load('untold', {}, failing(old('2.18'), host === 'deno' ? undefined : onGlibc(undefined))), told('2.28', 'an older one'));
+    });
+  });
+
+  test('a file system from which nothing may be executed', () => {
+    const said = 'x.node: failed to map segment from shared object: Operation not permitted';
+    assert.throws(
+      () => load('noexec', {}, failing(said)),
+      refused(`isolated-v8: isolated-v8-linux-x64-gnu lies where nothing may be executed (${said}): is its file system mounted with noexec?`),
+    );
+  });
+
+  test('what nobody has foreseen is passed on', () => {
+    assert.throws(() => load('other', {}, failing('the disk is on fire')), refused('isolated-v8: isolated-v8-linux-x64-gnu cannot be loaded: the disk is on fire'));
+  });
+
+  test('addons that are disabled', { skip: !host.startsWith('node') && 'a flag of Node' }, async () => {
+    const { code, stderr } = await runFile(join(root, 'native.js'), { hostArgs: ['--no-addons'] });
+    assert.equal(code, 1);
+    assert.match(stderr, /isolated-v8: native addons are disabled here \(--no-addons, or --permission without --allow-addons\)\./);
+  });
+
+  test('there is a package for each platform that the loader knows', () => {
+    const known = [...readFileSync(join(root, 'native.js'), 'utf8').matchAll(/require\('(isolated-v8-[\w-]+)'\)/g)].map(([, name]) => name);
+    const packages = readdirSync(join(root, 'npm')).map((triple) => JSON.parse(readFileSync(join(root, 'npm', triple, 'package.json'), 'utf8')));
+    assert.deepEqual(packages.map(({ name }) => name).toSorted(), known.toSorted());
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    for (const { name, version: own, main, files, os, cpu, libc } of packages) {
+      const triple = name.slice('isolated-v8-'.length);
+      assert.equal(own, version, name);
+      assert.equal(main, `isolated-v8.${triple}.node`);
+      assert.deepEqual(files, [main, ...(os[0] === 'win32' ? [] : [`isolated-v8-launcher.${triple}`]), 'THIRD-PARTY-NOTICES']);
+      const abi = { glibc: '-gnu', musl: '-musl' }[libc?.[0]] ?? (os[0] === 'win32' ? '-msvc' : '');
+      assert.equal(`${os}-${cpu}${abi}`, triple);
+    }
+  });
+
+  test('Deno without --allow-ffi', { skip: host !== 'deno' }, async () => {
+    const { code, stderr } = await runFile(join(root, 'native.js'), {
+      hostArgs: ['run', '--no-prompt', '--no-lock', '--allow-read', '--node-modules-dir=manual'],
+    });
+    assert.equal(code, 1);
+    assert.match(stderr, /isolated-v8: Deno needs the permissions --allow-ffi and --allow-read/);
+  });
+
+  test('it loads', () => {
+    assert.equal(typeof createRequire(import.meta.url)('../../../native.js'), 'object');
+  });
+});

@@ -1,0 +1,46 @@
+// What loading the package takes.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { root, run } from '../../harness.mjs';
+
+test('the package is few files, and the first use of a sandbox loads none', async () => {
+  const { stdout } = await run(`
+    import { createRequire } from 'node:module';
+    const require = createRequire(import.meta.url);
+    const loaded = () => Object.keys(require.cache).filter((path) => path.endsWith('.js')).length;
+    const before = loaded();
+    ivm.normalizeCode('1');
+    console.log(before, loaded());
+  `);
+  assert.equal(stdout.trim(), '3 3');
+});
+
+test('what is made one file of has the names and parameters that it had', async () => {
+  const { stdout } = await run(`
+    import { createRequire } from 'node:module';
+    const require = createRequire(import.meta.url);
+    const described = (value) => {
+      const found = [];
+      const seen = new Set([Object.prototype, Function.prototype]);
+      const walk = (one, path) => {
+        if (one === null || typeof one !== 'object' && typeof one !== 'function' || seen.has(one)) return;
+        seen.add(one);
+        if (typeof one === 'function') found.push([path, one.name, one.length].join(' '));
+        walk(Object.getPrototypeOf(one), path + '.__proto__');
+        for (const key of Reflect.ownKeys(one)) {
+          const { value, get } = Object.getOwnPropertyDescriptor(one, key);
+          walk(get ?? value, path + '.' + String(key));
+        }
+      };
+      walk(value, 'ivm');
+      return found;
+    };
+    const { createHost } = require(${JSON.stringify(join(root, 'surface/host/index.js'))});
+    const sources = described(createHost(require(${JSON.stringify(join(root, 'native.js'))})));
+    const one = described(ivm);
+    console.log(sources.length > 100, one.filter((line, index) => line !== sources[index]).join() || 'the same');
+  `);
+  assert.equal(stdout.trim(), 'true the same');
+});

@@ -1,0 +1,257 @@
+// Guests that turn against the inspector, and ends at awkward moments. Each in a process of its own.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { host, run } from '../../harness.mjs';
+import { passes } from '../../isolate/helper.mjs';
+
+const options = '{ inspector: true, memoryLimit: 64 }';
+
+/** A session whose messages are counted, on a context that is seen. */
+const INSPECTED = `
+  const seen = isolate.createContextSync({ inspector: true });
+  const counts = { notifications: 0, bytes: 0 };
+  const session = isolate.createInspectorSession();
+  let paused;
+  const isPaused = new Promise((resolve) => { paused = resolve; });
+  session.onNotification = (json) => {
+    counts.notifications += 1;
+    counts.bytes += json.length;
+    if (json.startsWith('{"method":"Debugger.paused"')) paused();
+  };
+  const answers = new Map();
+  session.onResponse = (id) => answers.get(id)?.();
+  const call = (id, method, params) => new Promise((resolve) => {
+    answers.set(id, resolve);
+    session.dispatchProtocolMessage(JSON.stringify({ id, method, params }));
+  });
+  await call(1, 'Runtime.enable');
+  await call(2, 'Debugger.enable');
+  const most = 1_000 * 2 ** 20;
+  const checkMemory = () => {
+    const { rss } = process.memoryUsage();
+    assert.ok(rss < most, 'takes ' + (rss >> 20) + ' MiB');
+  };
+`;
+
+const inspected = (code, settings) => passes(INSPECTED + code, { options, timeout: 60_000, ...settings });
+
+const PRINTS = {
+  'an array of long strings': 'console.log(Array(10000).fill("x".repeat(2 ** 20)))',
+  'an array of arrays of long strings': 'console.log([Array(5000).fill("x".repeat(2 ** 20)), Array(4000).fill("y".repeat(2 ** 20))])',
+  'an array of getters': 'console.log(Object.defineProperty([1], 0, { get: () => "x".repeat(2 ** 28) }))',
+  'objects with long names': 'console.dir(Array(10000).fill({ [Symbol.toStringTag]: "x".repeat(2 ** 20) }))',
+  'inherited long names': 'Object.prototype[Symbol.toStringTag] = "x".repeat(2 ** 20); console.table(Array(10000).fill({}))',
+  'functions that call themselves something long': 'const f = () => {}; f.toString = () => "x".repeat(2 ** 24); console.warn(Array(10000).fill(f))',
+  'holes': 'Array.prototype[0] = "x".repeat(2 ** 24); console.log(Array(10000))',
+  'many long strings': 'console.log(...Array(60000).fill("x".repeat(2 ** 24)))',
+  'an assertion': 'console.assert(false, Array(10000).fill("x".repeat(2 ** 20)))',
+  'many long symbols': 'console.log(...Array(60000).fill(Symbol("x".repeat(2 ** 24))))',
+  'labels without end': 'for (let i = 0; i < 3000; i++) console.count("x".repeat(2 ** 22) + i)',
+  'timers without end': 'for (let i = 0; i < 3000; i++) { console.time("x".repeat(2 ** 22) + i); console.timeLog("x".repeat(2 ** 22) + i) }',
+  'labels of objects': 'for (let i = 0; i < 300; i++) console.countReset({ toString: () => "x".repeat(2 ** 24) + i })',
+};
+
+for (const [name, code] of Object.entries(PRINTS)) {
+  test(`console: ${name}`, () => inspected(`
+    for (const context of [seen, isolate.createContextSync()]) {
+      await context.eval(${JSON.stringify(code)}, { deadline: 30_000 }).catch(() => {});
+      checkMemory();
+      if (isolate.isDisposed) break;
+    }
+  `));
+}
+
+test('console: what leads past the bounds is not there', () => inspected(`
+  assert.equal(seen.evalSync('typeof console.context + typeof console.createTask'), 'undefinedundefined');
+  assert.equal(seen.evalSync('try { console.count({ toString() { throw 1 } }) } catch (thrown) { thrown }'), 1);
+  assert.equal(seen.evalSync('try { new console.log() } catch (error) { error.constructor.name }'), 'TypeError');
+`));
+
+test('a flood of messages makes the guest wait, and the host goes on', () => inspected(`
+  const flood = seen.eval('for (let i = 0; i < 30_000; i++) console.log("x".repeat(5000))');
+  let turns = 0;
+  const timer = setInterval(() => { turns += 1; }, 1);
+  await flood;
+  clearInterval(timer);
+  await call(3, 'Runtime.evaluate', { expression: '1', contextId: 2 });
+  assert.ok(turns > 0);
+  assert.ok(counts.notifications > 30_000, String(counts.notifications));
+  checkMemory();
+`));
+
+test('a flood during a sync call loses messages and ends', () => inspected(`
+  seen.evalSync('for (let i = 0; i < 30_000; i++) console.log("x".repeat(5000))');
+  checkMemory();
+  await call(3, 'Runtime.evaluate', { expression: '1', contextId: 2 });
+  assert.ok(counts.notifications >= 10_000 && counts.notifications < 30_000, String(counts.notifications));
+`));
+
+test('a guest that waits for its host to listen can be called and ended', () => inspected(`
+  const flood = errorOf(() => seen.eval('globalThis.i = 0; for (; i < 1e9; i++) console.log("x".repeat(5000))'));
+  block(300);
+  assert.equal(syncError(() => seen.evalSync('1', { deadline: 200 })).code, 'ERR_ISOLATE_DEADLINE');
+  assert.equal(isolate.isDisposed, false);
+  isolate.dispose();
+  assert.equal((await flood).code, 'ERR_ISOLATE_DISPOSED');
+  checkMemory();
+`));
+
+test('messages without end are refused', () => inspected(`
+  const flood = seen.eval('Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)');
+  const refused = syncError(() => { for (let i = 0; i < 1e6; i++) session.dispatchProtocolMessage('{}'); });
+  assert.equal(refused.code, 'ERR_ISOLATE_LIMIT');
+  assert.equal(syncError(() => session.dispatchProtocolMessage('x'.repeat(2 ** 27))).code, 'ERR_ISOLATE_LIMIT');
+  await flood;
+  await call(3, 'Runtime.enable');
+`));
+
+test('scripts and exceptions without end', () => inspected(`
+  await seen.eval('for (let i = 0; i < 20_000; i++) { try { (0, eval)("//# sourceURL=" + "u".repeat(200) + i + "\\\\n throw " + i) } catch {} }');
+  checkMemory();
+  await call(3, 'Debugger.disable');
+`));
+
+test('deep recursion at a pause', () => inspected(`
+  const result = errorOf(() => seen.eval('function f() { f() } try { f() } catch (error) { debugger; throw error }'));
+  await isPaused;
+  await call(3, 'Debugger.resume');
+  assert.equal((await result).name, 'RangeError');
+`));
+
+test('sessions that come and go at every moment', () => inspected(`
+  const running = seen.eval('let end = false; while (!end) { debugger; console.log({}) }').catch(() => {});
+  for (let round = 0; round < 200; round += 1) {
+    let other;
+    while (other === undefined) {
+      try { other = isolate.createInspectorSession(); } catch (error) {
+        assert.equal(error.code, 'ERR_ISOLATE_LIMIT');
+        await sleep(1);
+      }
+    }
+    other.onNotification = () => {};
+    for (const method of ['Debugger.enable', 'Runtime.enable', 'Profiler.enable', 'Profiler.start', 'Debugger.resume', 'Debugger.pause']) {
+      other.dispatchProtocolMessage(JSON.stringify({ id: 1, method }));
+    }
+    if (round % 3 === 0) await new Promise((resolve) => { setImmediate(resolve); });
+    other.dispose();
+  }
+  isolate.dispose();
+  await running;
+`));
+
+test('isolates that end while sessions are busy', () => passes(`
+  for (let round = 0; round < 40; round += 1) {
+    const isolate = new ivm.Isolate({ inspector: true, memoryLimit: 16 });
+    const context = await isolate.createContext({ inspector: true });
+    const sessions = [1, 2].map(() => isolate.createInspectorSession());
+    const heard = new Promise((resolve) => { sessions[0].onNotification = resolve; });
+    for (const session of sessions) {
+      session.dispatchProtocolMessage('{"id":1,"method":"Debugger.enable"}');
+      session.dispatchProtocolMessage('{"id":2,"method":"Runtime.evaluate","params":{"expression":"debugger; for (;;) debugger","contextId":2}}');
+    }
+    const running = context.eval(round % 2 ? 'for (;;) debugger' : 'const all = []; for (;;) all.push(new Array(1e4).fill(0))').catch(() => {});
+    if (round % 3) await heard;
+    if (!isolate.isDisposed) isolate.dispose();
+    await running;
+  }
+  // A session's evaluation inside a pause takes no termination: such a guest is given up after the grace.
+`, { timeout: 150_000 }));
+
+test('the process ends with a paused guest', async () => {
+  const code = `
+    const isolate = new ivm.Isolate({ inspector: true });
+    const context = isolate.createContextSync({ inspector: true });
+    const session = globalThis.kept = isolate.createInspectorSession();
+    session.onNotification = (json) => { if (json.includes('Debugger.paused')) process.exit(7); };
+    session.dispatchProtocolMessage('{"id":1,"method":"Debugger.enable"}');
+    context.eval('debugger').catch(() => {});`;
+  const { code: status, signal } = await run(code, { timeout: 20_000 });
+  assert.deepEqual([status, signal], [7, null]);
+});
+
+test('an open session keeps no process alive', async () => {
+  const code = `
+    const isolate = new ivm.Isolate({ inspector: true });
+    const session = globalThis.kept = isolate.createInspectorSession();
+    session.onResponse = () => console.log('answered');
+    session.dispatchProtocolMessage('{"id":1,"method":"Runtime.enable"}');`;
+  const { code: status, stdout } = await run(code, { timeout: 20_000 });
+  assert.deepEqual([status, stdout.trim()], [0, 'answered']);
+});
+
+test('a worker is ended with a paused guest', () => passes(`
+  const { Worker } = await import('node:worker_threads');
+  const entry = ${JSON.stringify(new URL('../../../index.js', import.meta.url).pathname)};
+  for (const mode of ['eval', 'evalSync']) {
+    const worker = new Worker(\`
+      const { parentPort } = require('node:worker_threads');
+      const ivm = require(\${JSON.stringify(entry)});
+      const isolate = new ivm.Isolate({ inspector: true });
+      const context = isolate.createContextSync({ inspector: true });
+      const session = globalThis.kept = isolate.createInspectorSession();
+      session.onResponse = () => {
+        parentPort.postMessage('enabled');
+        context.\${mode}('debugger');
+      };
+      session.dispatchProtocolMessage('{"id":1,"method":"Debugger.enable"}');
+    \`, { eval: true });
+    worker.on('error', () => {});
+    await new Promise((resolve) => { worker.once('message', resolve); });
+    await sleep(50);
+    await worker.terminate();
+  }
+`));
+
+test('profiles of a guest that prints and allocates without end', () => passes(`
+  isolate.startCpuProfiler('a');
+  const code = 'for (let i = 0; ; i++) { console.count("x".repeat(2 ** 24) + i); console.time("y".repeat(2 ** 24) + i) }';
+  const error = await errorOf(() => context.eval(code, { timeout: 500 }));
+  assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT');
+  const { rss } = process.memoryUsage();
+  assert.ok(rss < 1_000 * 2 ** 20, 'takes ' + (rss >> 20) + ' MiB');
+  assert.ok((await isolate.stopCpuProfiler('a')).length > 0);
+  isolate.startCpuProfiler('b');
+  assert.equal((await errorOf(() => context.eval('const all = []; for (;;) all.push(new Array(1e4).fill(0))'))).code, 'ERR_ISOLATE_MEMORY');
+  otherWorks();
+`));
+
+test('many isolates are profiled at once', () => passes(`
+  const isolates = Array.from({ length: 8 }, () => new ivm.Isolate());
+  const results = await Promise.all(isolates.map(async (isolate, index) => {
+    isolate.startCpuProfiler('a');
+    const context = await isolate.createContext();
+    await context.eval('for (let i = 0; i < 3e7; i++);');
+    if (index % 2) return isolate.dispose();
+    return isolate.stopCpuProfiler('a');
+  }));
+  for (const result of results) assert.ok(result === undefined || result.length === 2);
+`));
+
+test('a host that profiles itself, in every order', { skip: !host.startsWith('node') && 'not on this host' }, () => passes(`
+  const { Session } = await import('node:inspector/promises');
+  const own = new Session();
+  own.connect();
+  await own.post('Profiler.enable');
+  const spin = (time) => { const end = ms() + time; while (ms() < end); };
+  const busy = () => context.eval('for (let end = Date.now() + 200; Date.now() < end;);');
+  const hostStarts = () => own.post('Profiler.start');
+  const hostStops = () => own.post('Profiler.stop');
+  let run;
+  const guestStarts = () => { run = busy(); spin(100); };
+  const guestStops = () => run;
+  for (const steps of [
+    [hostStarts, guestStarts, guestStops, hostStops],
+    [hostStarts, guestStarts, hostStops, guestStops],
+    [guestStarts, hostStarts, hostStops, guestStops],
+    [guestStarts, hostStarts, guestStops, hostStops],
+  ]) {
+    isolate.startCpuProfiler('a');
+    for (const step of steps) {
+      await step();
+      spin(30);
+    }
+    const profiles = await isolate.stopCpuProfiler('a');
+    assert.equal(profiles.length, steps[0] === hostStarts ? 0 : 1);
+  }
+`));

@@ -1,0 +1,233 @@
+// The memory limit, and guests that cannot be stopped: the isolate is lost, the host and other isolates go on.
+
+import { describe, test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+const MEMORY = "{ name: 'Error', code: 'ERR_ISOLATE_MEMORY', message: 'Isolate was disposed during execution due to memory limit' }";
+/** Milliseconds: the grace, as long as it may be where threads get no processor, and a little. */
+const GRACE = 4_000 + 250;
+
+describe('memory limit', () => {
+  for (const limit of [8, 16, 128]) {
+    test(`a push loop at ${limit} MB`, () => passes(`
+      otherWorks();
+      const before = process.memoryUsage.rss();
+      let ticks = 0;
+      const interval = setInterval(() => { ticks += 1; }, 1);
+      assert.throws(() => context.evalSync('const kept = []; for (;;) kept.push({ a: Math.random() });'), ${MEMORY});
+      assert.equal(isolate.isDisposed, true);
+      otherWorks();
+      const grown = (process.memoryUsage.rss() - before) / 2 ** 20;
+      assert.ok(grown < ${limit} * 2 + 150, grown + ' MB more');
+      const second = new ivm.Isolate({ memoryLimit: ${limit} });
+      const next = await second.createContext();
+      ticks = 0;
+      await assert.rejects(next.eval('const kept = []; for (;;) kept.push({ a: Math.random() });'), ${MEMORY});
+      clearInterval(interval);
+      assert.ok(ticks > 0, 'the event loop stood still');
+      assert.equal(second.isDisposed, true);
+      otherWorks();`, { options: `{ memoryLimit: ${limit} }` }));
+  }
+
+  for (const guest of [
+    'const kept = []; for (let i = 0;; i += 1) kept.push(("x".repeat(100000) + i).toUpperCase())',
+    'const kept = []; for (;;) kept.push(new Array(1000).fill(1.5))',
+    'const kept = new Map(); for (let i = 0;; i += 1) kept.set(i, [i])',
+    'let node = null; for (;;) node = { node, more: [1, 2, 3] }',
+    'const kept = []; for (let i = 0;; i += 1) kept.push(() => i)',
+    'const kept = []; const f = () => { kept.push(new Array(1000).fill(1.5)); return Promise.resolve().then(f) }; f()',
+    'const kept = []; for (;;) kept.push(Promise.resolve().then(() => {}))',
+    'let s = "x"; const kept = []; for (;;) { s += s.slice(0, 1000) + "y"; kept.push(s + "z"); s.charCodeAt(5); /z/.test(kept.at(-1)) }',
+    'const kept = []; for (;;) kept.push(new Error("e"))',
+    'const kept = []; for (let i = 0;; i += 1) kept.push(Symbol(i))',
+    'const kept = []; for (;;) kept.push(2n ** 10000n + 1n)',
+    'const kept = []; for (let i = 0;; i += 1) { const o = {}; o["p" + i] = 1; kept.push(o) }',
+  ]) {
+    test(guest, () => passes(`
+      await assert.rejects(context.eval(${JSON.stringify(guest)}), ${MEMORY});
+      assert.equal(isolate.isDisposed, true);
+      otherWorks();`, { options: '{ memoryLimit: 32 }' }));
+  }
+
+  // Some of them are refused by V8 with an error, some end the isolate: what counts is that nothing else ends.
+  for (const guest of [
+    'const s = "x"; let t = s; for (;;) t += t',
+    '[...Array(2 ** 27).keys()]',
+    'Array(1e9).fill(0)',
+    'Array.from({ length: 2 ** 32 - 1 })',
+    'Array(2 ** 28).join("x".repeat(100))',
+    '"a".repeat(2 ** 28).split("")',
+    'JSON.parse("[".repeat(1e7))',
+    'new Array(2 ** 26).fill(0).map((_, i) => ({ i }))',
+    'const a = new Array(2 ** 25).fill(1); a.toSorted(); [...a, ...a, ...a]',
+    '"x".repeat(2 ** 29)',
+    'new Uint8Array(2 ** 31).sort()',
+    'const m = new WebAssembly.Memory({ initial: 1 }); for (;;) m.grow(1000)',
+    'const kept = []; for (;;) kept.push(new SharedArrayBuffer(2 ** 20))',
+    'const m = new WebAssembly.Memory({ initial: 1 }); m.grow(16000); new Uint8Array(m.buffer).fill(1)',
+  ]) {
+    test(`survived: ${guest}`, () => passes(`
+      let ticks = 0;
+      const interval = setInterval(() => { ticks += 1; }, 10);
+      const start = ms();
+      const before = process.memoryUsage.rss();
+      const error = await errorOf(() => context.eval(${JSON.stringify(guest)}, { timeout: 3000 }));
+      clearInterval(interval);
+      assert.ok(error instanceof Error);
+      assert.ok(ms() - start < 3000 + ${GRACE}, (ms() - start) + ' ms');
+      otherWorks();
+      assert.ok(process.memoryUsage.rss() - before < 1.5 * 2 ** 30);`, { options: '{ memoryLimit: 64 }' }));
+  }
+
+  test('an ArrayBuffer over the limit is a RangeError, and the isolate lives on', () => passes(`
+    const code = (size) => 'try { new ArrayBuffer(' + size + '); "made" } catch (error) { error.name + ": " + error.message }';
+    for (const size of [17 * 2 ** 20, 2 ** 30, 2 ** 32]) {
+      assert.equal(context.evalSync(code(size)), 'RangeError: Array buffer allocation failed');
+      assert.equal(await context.eval(code(size)), 'RangeError: Array buffer allocation failed');
+    }
+    assert.equal(context.evalSync(code(2 ** 20)), 'made');
+    assert.throws(() => context.evalSync('new Uint8Array(1e9)'), { name: 'RangeError', message: 'Array buffer allocation failed' });
+    assert.equal(isolate.isDisposed, false);
+    assert.equal(context.evalSync('6 * 7'), 42);`, { options: '{ memoryLimit: 16 }' }));
+
+  test('a loop of buffers is a RangeError, and the isolate lives on', () => passes(`
+    const code = 'globalThis.kept = []; try { for (;;) kept.push(new Uint8Array(2 * 1024 * 1024).fill(1)) } catch (error) { error.name + ": " + error.message }';
+    for (let i = 0; i < 5; i += 1) {
+      assert.equal(context.evalSync(code), 'RangeError: Array buffer allocation failed');
+      const count = context.evalSync('const n = kept.length; kept = undefined; n'.replace('const n', 'var n'));
+      assert.ok(count >= 4 && count <= 32, String(count));
+      assert.equal(isolate.isDisposed, false);
+    }`, { options: '{ memoryLimit: 32 }' }));
+
+  test('buffers that are let go of can be had again', () => passes(`
+    context.evalSync('for (let i = 0; i < 500; i += 1) new Uint8Array(4 * 1024 * 1024).fill(1)');
+    assert.equal(isolate.isDisposed, false);`, { options: '{ memoryLimit: 32 }' }));
+
+  test('at 8 MB a hundred times, while the host answers', () => passes(`
+    for (let i = 0; i < 100; i += 1) {
+      const small = new ivm.Isolate({ memoryLimit: 8 });
+      const within = await small.createContext();
+      const pending = errorOf(() => within.eval('const kept = []; for (;;) kept.push(new Array(1000).fill(1.5))'));
+      assert.equal(context.evalSync('1'), 1);
+      assert.equal((await pending).code, 'ERR_ISOLATE_MEMORY');
+    }`, { timeout: 60_000 }));
+
+  test('a callback that is under way when memory ends', () => passes(`
+    context.global.setSync('call', () => 1);
+    assert.throws(() => context.evalSync('const kept = []; for (;;) { call(); kept.push(new Array(1000).fill(1.5)) }'), ${MEMORY});
+    assert.throws(() => context.evalSync('1'), { code: 'ERR_ISOLATE_MEMORY' });
+    otherWorks();`, { options: '{ memoryLimit: 16 }' }));
+});
+
+describe('a guest that calls without end', () => {
+  for (const [what, make] of [
+    ['ignored callbacks', "new ivm.Callback((x) => x.length, { ignored: true })"],
+    ['async callbacks', "new ivm.Callback(async (x) => x.length, { async: true })"],
+  ]) {
+    test(`${what} starve neither the event loop nor memory`, () => passes(`
+      context.global.setSync('call', ${make});
+      const before = process.memoryUsage.rss();
+      let most = 0;
+      let ticks = 0;
+      const interval = setInterval(() => { ticks += 1; most = Math.max(most, process.memoryUsage.rss() - before); }, 10);
+      const start = ms();
+      const code = 'let refused; for (;;) try { call("x".repeat(100)) } catch (error) { refused ??= error.code; if (error.code !== refused) throw error }';
+      const error = await errorOf(() => context.eval(code, { timeout: 1000 }));
+      const refused = await context.eval('refused');
+      // Answers arrive as tasks, which this guest never comes to: beyond some number its calls are refused.
+      assert.ok(refused === undefined || refused === 'ERR_ISOLATE_LIMIT', refused);
+      clearInterval(interval);
+      const took = ms() - start;
+      assert.ok(took < 1000 + ${GRACE}, took + ' ms');
+      assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT', error.stack);
+      assert.ok(ticks >= 5, ticks + ' ticks');
+      assert.ok(most < 300 * 2 ** 20, Math.round(most / 2 ** 20) + ' MB more');
+      otherWorks();`, { options: '{ memoryLimit: 64 }', timeout: 40_000 }));
+  }
+});
+
+describe('the limit is noticed', () => {
+  const LARGE = "globalThis.text = 'x'.repeat(2 ** 27); /z/.test(text); text.length";
+  const GONE = "{ code: 'ERR_ISOLATE_MEMORY', message: 'Isolate was disposed during execution due to memory limit' }";
+
+  test('when one string is larger than it', () => passes(`
+    assert.throws(() => context.evalSync(${JSON.stringify(LARGE)}), ${GONE});
+    assert.equal(isolate.isDisposed, true);
+    const other = new ivm.Isolate({ memoryLimit: 8 });
+    await assert.rejects((await other.createContext()).eval(${JSON.stringify(LARGE)}), ${GONE});`, { options: '{ memoryLimit: 8 }' }));
+
+  test('when a host passes such a string', () => passes(`
+    assert.throws(() => context.evalClosureSync('globalThis.text = $0; 0', ['y'.repeat(2 ** 26)]), ${GONE});`, { options: '{ memoryLimit: 8 }' }));
+
+  test('when a guest waits with it', () => passes(`
+    let waited;
+    context.global.setSync('wait', () => { waited = isolate.isDisposed; block(500); });
+    assert.throws(() => context.evalSync(${JSON.stringify(LARGE)} + '; wait(); 0'), ${GONE});`, { options: '{ memoryLimit: 8 }' }));
+});
+
+describe('a guest that cannot be stopped', () => {
+  const options = "{ onCatastrophicError: (message) => { globalThis.catastrophe?.(message); } }";
+  const UNRESPONSIVE = "{ name: 'Error', code: 'ERR_ISOLATE_UNRESPONSIVE' }";
+
+  for (const guest of ['Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', 'Array.prototype.lastIndexOf.call({ length: 2 ** 53 - 1 }, 1)', 'Array.prototype.reverse.call({ length: 2 ** 53 - 1 })']) {
+    for (const mode of ['evalSync', 'eval']) {
+      test(`${mode}: ${guest}`, () => passes(`
+        const catastrophe = new Promise((resolve) => { globalThis.catastrophe = resolve; });
+        const other = new ivm.Isolate().createContextSync();
+        const code = ${JSON.stringify(guest)};
+        const start = ms();
+        let ticks = 0;
+        const interval = setInterval(() => { ticks += 1; assert.equal(other.evalSync('1'), 1); }, 20);
+        await assert.rejects(async () => context.${mode}(code, { timeout: 100 }), ${UNRESPONSIVE});
+        const took = ms() - start;
+        clearInterval(interval);
+        assert.ok(took >= 100 && took < 100 + ${GRACE}, took + ' ms');
+        if (${mode === 'eval'}) assert.ok(ticks > 10, ticks + ' ticks');
+        assert.equal(other.evalSync('6 * 7'), 42);
+        otherWorks();
+        assert.equal(typeof await catastrophe, 'string');
+        assert.equal(isolate.isDisposed, true);
+        assert.throws(() => context.evalSync('1'), ${UNRESPONSIVE});
+        await assert.rejects(context.eval('1'), ${UNRESPONSIVE});`, { options }));
+    }
+  }
+
+  // At the end of the stack V8 throws where it would look for a termination.
+  test('one that lives at the end of its stack: stopped, or given up in time', () => passes(`
+    for (const mode of ['evalSync', 'eval']) {
+      const one = new ivm.Isolate().createContextSync();
+      const start = ms();
+      const error = await errorOf(() => one[mode]('(function f() { for (;;) { try { f() } catch {} } })()', { timeout: 100 }));
+      assert.match(error.code, /^ERR_ISOLATE_(TIMEOUT|UNRESPONSIVE)$/);
+      assert.ok(ms() - start < 100 + ${GRACE}, String(ms() - start));
+      otherWorks();
+    }`));
+
+  test('calls that wait behind it are answered, too', () => passes(`
+    context.global.setSync('started', new ivm.Callback(() => globalThis.go(), { ignored: true }));
+    const started = new Promise((resolve) => { globalThis.go = resolve; });
+    const first = errorOf(() => context.eval('started(); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', { timeout: 50 }));
+    await started;
+    const second = errorOf(() => context.eval('1'));
+    const third = syncError(() => context.evalSync('1'));
+    assert.deepEqual([(await first).code, (await second).code, third.code], Array(3).fill('ERR_ISOLATE_UNRESPONSIVE'));`));
+
+  test('dispose answers within the grace period', () => passes(`
+    context.global.setSync('started', new ivm.Callback(() => globalThis.go(), { ignored: true }));
+    const started = new Promise((resolve) => { globalThis.go = resolve; });
+    const pending = errorOf(() => context.eval('started(); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)'));
+    await started;
+    const start = ms();
+    isolate.dispose();
+    assert.ok(ms() - start < 100);
+    assert.match((await pending).message, /Isolate was disposed during execution|given up/);
+    assert.ok(ms() - start < ${GRACE}, String(ms() - start));
+    otherWorks();`));
+
+  test('a nested one ends the calls around it', () => passes(`
+    context.global.setSync('inner', () => context.evalSync('Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', { timeout: 50 }));
+    const start = ms();
+    assert.throws(() => context.evalSync('try { inner() } catch { 1 }'), ${UNRESPONSIVE});
+    assert.ok(ms() - start < 50 + ${GRACE} + 100, String(ms() - start));
+    otherWorks();`));
+});

@@ -1,0 +1,86 @@
+// What a guest's host holds of it while a call is unanswered: the guest is charged for that as it is there, not as it was sent.
+
+import { describe, test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+/** A list of very many empty objects: three bytes each on the way, dozens when it is there. */
+const SEND = `
+  const list = Array.from({ length: 30_000 }, () => ({}));
+  globalThis.results = { refused: undefined };
+  globalThis.flood = (send) => {
+    for (let index = 0; index < 400; index += 1) {
+      send(list).then(() => {}, (error) => { results.refused ??= error.message; });
+    }
+  };
+`;
+
+const MESSAGE = 'Too many calls are waiting for an answer';
+const MEGABYTE = 2 ** 20;
+
+const PRELUDE = `
+  globalThis.gc ??= () => Bun.gc(true);
+  const held = [];
+  let answer;
+  const answered = new Promise((resolve) => { answer = resolve; });
+  const keep = (value) => { held.push(value); return answered; };
+  const resident = () => { gc(); return process.memoryUsage().rss; };
+  const SEND = ${JSON.stringify(SEND)};
+  const before = resident();
+  /** The host has got all that it is to get. */
+  const settled = async () => {
+    for (let last = -1, since = ms(); last !== held.length || held.length === 0 || ms() - since < 500;) {
+      if (last !== held.length) since = ms();
+      last = held.length;
+      await sleep(50);
+    }
+  };
+  const check = () => {
+    const kept = Math.round((resident() - before) / ${MEGABYTE});
+    assert.ok(held.length > 5 && held.length < 60, held.length + ' lists');
+    assert.ok(kept < 220, kept + ' MB for ' + held.length);
+  };
+`;
+
+/** @param {string} code */
+const bounded = (code) => passes(`${PRELUDE}${code}`, { options: '{ memoryLimit: 8 }', collects: true, timeout: 60_000 });
+
+describe('is bounded', () => {
+  test('by References that are applied for a promise, until that has settled', () => bounded(`
+    await context.eval(SEND);
+    await context.global.set('reference', new ivm.Reference(keep));
+    await context.global.set('ivm', ivm);
+    await context.eval('flood((list) => reference.apply(undefined, [list], { arguments: { copy: true }, result: { promise: true } }))');
+    await settled();
+    check();
+    assert.equal(await context.eval('results.refused'), ${JSON.stringify(MESSAGE)});
+    held.length = 0;
+    answer(1);
+    // What is answered is free.
+    const again = 'flood((list) => reference.apply(undefined, [list.slice(0, 20_000)], { arguments: { copy: true }, result: { promise: true } }))';
+    for (const until = ms() + 10_000; held.length === 0 && ms() < until;) {
+      await sleep(100);
+      await context.eval(again);
+    }
+    await settled();
+    assert.ok(held.length > 0);`));
+
+  test('by tools of IsolatedVMSandbox', () => bounded(`
+    const sandbox = new ivm.IsolatedVMSandbox({ timeout: 3_000, memoryLimit: 8 });
+    const running = sandbox.execute(SEND + 'flood((list) => a.b({ list })); await new Promise(() => {});',
+      [{ name: 'a:b', description: '' }], (name, params) => keep(params)).catch((error) => error);
+    await settled();
+    check();
+    answer(1);
+    await running;`));
+});
+
+describe('is not refused', () => {
+  test('a large value at a time, many times', () => passes(`
+    let bytes = 0;
+    const take = new ivm.Callback((value) => { bytes += value.length; }, { async: true });
+    const code = 'const text = "a".repeat(2 ** 21); for (let index = 0; index < 60; index += 1) await $0(text);'
+      + 'for (let index = 0; index < 60; index += 1) await $0(new Uint8Array(2 ** 21));'
+      + 'for (let index = 0; index < 60; index += 1) await $0(Array.from({ length: 20_000 }, () => ({ index })));';
+    await context.evalClosure('return (async () => {' + code + '})()', [take], { result: { promise: true } });
+    assert.equal(bytes, 60 * (2 ** 22 + 20_000));`, { options: '{ memoryLimit: 8 }', timeout: 60_000 }));
+});

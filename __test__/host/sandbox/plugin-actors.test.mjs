@@ -1,0 +1,309 @@
+// Executions of one plugin beside each other: each has its own context and its own count of calls, whatever it goes on with, and so has
+// each event.
+
+import { EventEmitter } from 'node:events';
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import ivm from '../../../index.mjs';
+import { Recent } from '../../../surface/host/sandbox/recent.js';
+import { errorOf, gate, hostContext, IsolatedVmSandbox, manifest, until } from '../../sandbox/plugin-helper.mjs';
+
+/** A sandbox with one isolate in which executions have names. */
+async function stage(options = {}) {
+  const sandbox = new IsolatedVmSandbox(null, options);
+  const isolate = await sandbox.createIsolate(manifest());
+  const bus = new EventEmitter();
+  const told = [];
+  const gates = { one: gate(), two: gate() };
+  const contextOf = (name, more) => hostContext({
+    eventBus: bus, config: { name }, whoAmI: () => name, tell: (what) => { told.push(`${name}: ${what}`); }, wait: (which) => gates[which].promise,
+    [`only${name}`]: () => name, ...more,
+  });
+  const run = (name, code, settings, more) => sandbox.executeInSandbox(isolate, code, contextOf(name, more), settings);
+  return { sandbox, isolate, bus, told, gates, run };
+}
+
+/** What `context` is to code. */
+const SELF = '[context.whoAmI(), context.config.name, typeof context.onlyA, typeof context.onlyB].join()';
+const [A, B] = ['A,A,function,undefined', 'B,B,undefined,function'];
+
+describe('plugins: `context` is the execution\'s own', () => {
+  const ways = {
+    'after an await of the host': `(async () => { await context.wait('one'); return ${SELF} })()`,
+    'after several': `(async () => { await context.wait('one'); await null; await new Promise((resolve) => resolve()); return ${SELF} })()`,
+    'in a reaction': `context.wait('one').then(() => 0).finally(() => {}).then(() => ${SELF})`,
+    'in a reaction to a failure': `context.wait('one').then(() => { throw 1 }).catch(() => ${SELF})`,
+    'in what waits for all': `Promise.all([context.wait('one'), 1]).then(() => ${SELF})`,
+    'in an async generator': `(async () => { async function* each() { await context.wait('one'); yield ${SELF} } for await (const value of each()) return value })()`,
+    'in what a thenable calls': `context.wait('one').then(() => ({ then(resolve) { resolve(${SELF}) } }))`,
+    'in a function that others can call, too': `function self() { return ${SELF} } context.wait('one').then(() => self())`,
+    'in code that is evaluated': `context.wait('one').then(() => (0, eval)(${JSON.stringify(SELF)}))`,
+    'after waiting for memory': `(async () => {
+      await context.wait('one');
+      const cell = new Int32Array(new SharedArrayBuffer(4));
+      const waited = Atomics.waitAsync(cell, 0, 0);
+      Atomics.notify(cell, 0);
+      await waited.value;
+      return ${SELF};
+    })()`,
+  };
+  for (const [way, code] of Object.entries(ways)) {
+    test(way, async () => {
+      const { sandbox, gates, run } = await stage();
+      const first = run('A', code);
+      assert.equal(await run('B', SELF), B);
+      const third = run('B', `context.wait('two').then(() => ${SELF})`);
+      gates.one.open();
+      assert.equal(await first, A);
+      assert.equal(await run('A', SELF), A);
+      gates.two.open();
+      assert.equal(await third, B);
+      sandbox.disposeAll();
+    });
+  }
+
+  test('in timers', async () => {
+    const { sandbox, told, run } = await stage({ timers: true });
+    await run('A', `
+      setTimeout((text) => { context.tell('timeout ' + text + ${SELF}); queueMicrotask(() => context.tell('microtask ' + ${SELF})) }, 300, 'with ');
+      let count = 0;
+      const interval = setInterval(() => { context.tell('interval ' + ${SELF}); if ((count += 1) === 2) clearInterval(interval) }, 200);
+      setImmediate(async () => { await null; context.tell('immediate ' + ${SELF}) });
+      0`);
+    assert.equal(await run('B', SELF), B);
+    await until(() => told.length === 5);
+    assert.deepEqual(told.toSorted(), [`A: immediate ${A}`, `A: interval ${A}`, `A: interval ${A}`, `A: microtask ${A}`, `A: timeout with ${A}`]);
+    sandbox.disposeAll();
+  });
+
+  test('in handlers of events: that of the execution which has registered them', async () => {
+    const { sandbox, bus, told, gates, run } = await stage();
+    const listen = (method) => `context.eventBus.${method}('item.indexed', async () => { context.tell('heard ' + ${SELF}); await context.wait('one'); context.tell('went on ' + ${SELF}) }); 0`;
+    await run('A', listen('on'));
+    await run('B', listen('once'));
+    bus.emit('item.indexed');
+    await until(() => told.length === 2);
+    assert.deepEqual(told.splice(0).toSorted(), [`A: heard ${A}`, `B: heard ${B}`]);
+    const beside = run('B', `context.wait('one').then(() => ${SELF})`);
+    gates.one.open();
+    await until(() => told.length === 2);
+    assert.deepEqual(told.splice(0).toSorted(), [`A: went on ${A}`, `B: went on ${B}`]);
+    assert.equal(await beside, B);
+    // One that a handler registers belongs to the same execution.
+    await run('A', `context.eventBus.on('item.removed', () => { context.eventBus.on('item.indexed', () => context.tell('late ' + ${SELF})) }); 0`);
+    bus.emit('item.removed');
+    await until(() => bus.listenerCount('item.indexed') === 2);
+    await run('B', '0');
+    bus.emit('item.indexed');
+    await until(() => told.some((text) => text.includes('late')));
+    assert.ok(told.includes(`A: late ${A}`));
+    sandbox.disposeAll();
+  });
+
+  test('in functions of earlier executions: that of the caller', async () => {
+    const { sandbox, run } = await stage();
+    await run('A', `function self() { return ${SELF} } class Service { async self() { await null; return ${SELF} } } var service = new Service(); var kept = context; 0`);
+    assert.deepEqual(await run('B', '(async () => [self(), await service.self(), kept.whoAmI(), kept === context])()'), [B, B, 'A', false]);
+    sandbox.disposeAll();
+  });
+
+  test('in modules', async () => {
+    const modules = { 'self.js': `export const self = () => ${SELF}; export const later = async () => { await context.wait('one'); return ${SELF} };` };
+    const { sandbox, gates, run } = await stage({ modules });
+    const code = 'import { later, self } from "self.js"; const before = self(); await null; export default [before, self(), await later(), self()];';
+    const both = [run('A', code), run('B', code)];
+    const imported = run('A', "context.wait('one').then(() => import('self.js')).then(({ self }) => self())");
+    gates.one.open();
+    assert.deepEqual(await Promise.all([...both, imported]), [[A, A, A, A], [B, B, B, B], A]);
+    sandbox.disposeAll();
+  });
+
+  test('what an execution puts in its place is its own, too', async () => {
+    const { sandbox, gates, run } = await stage();
+    const first = run('A', "const { wait } = context; context = { mine: 1, whoAmI: context.whoAmI }; wait('one').then(() => [Object.keys(context).join(), context.whoAmI()])");
+    assert.equal(await run('B', SELF), B);
+    gates.one.open();
+    assert.deepEqual(await first, ['mine,whoAmI', 'A']);
+    assert.equal(await run('A', SELF), A);
+    await run('A', 'delete globalThis.context; 0');
+    assert.equal(await run('A', SELF), A);
+    // A name that the plugin declares for itself stands for the context all the same.
+    await run('A', 'function context() {} 0');
+    assert.equal(await run('B', SELF), B);
+    sandbox.disposeAll();
+  });
+
+  test('also where a snapshot has declared the name', async () => {
+    const snapshot = ivm.Isolate.createSnapshot([{ code: 'var context = 1; function self() { return context.whoAmI() }' }]);
+    const { sandbox, gates, run } = await stage({ snapshot });
+    const first = run('A', `context.wait('one').then(() => [self(), ${SELF}, 'onlyA' in context, Object.keys(context).includes('onlyB')])`);
+    assert.equal(await run('B', SELF), B);
+    gates.one.open();
+    assert.deepEqual(await first, ['A', A, true, false]);
+    assert.deepEqual(await run('B', `'use strict';
+      ['context.x = 1', 'delete context.logger', 'Object.setPrototypeOf(context, null)', 'Object.preventExtensions(context)'].map((code) => { try { (0, eval)('"use strict"; ' + code); return code } catch (error) { return error.name } }).join()`),
+    'TypeError,TypeError,TypeError,TypeError');
+    sandbox.disposeAll();
+  });
+
+  test('what stands behind it is out of reach', async () => {
+    const { sandbox, run } = await stage();
+    assert.deepEqual(await run('A', `
+      const { get, set, enumerable, configurable } = Object.getOwnPropertyDescriptor(globalThis, 'context');
+      const seen = [];
+      for (const trap of ['number', 'gate', 'context', 'get', 'set', 'then']) Object.defineProperty(Object.prototype, trap, { get() { seen.push(this) }, set() { seen.push(this) }, configurable: true });
+      for (const index of [0, 1, 2]) Object.defineProperty(Array.prototype, index, { get() { seen.push(this) }, set() { seen.push(this) }, configurable: true });
+      const same = get.call(null) === context;
+      set.call(null, context);
+      const result = [same, context.whoAmI(), Object.isFrozen(get), Object.isFrozen(set), 'prototype' in get, enumerable, configurable, seen.length];
+      for (const trap of ['number', 'gate', 'context', 'get', 'set', 'then']) delete Object.prototype[trap];
+      for (const index of [0, 1, 2]) delete Array.prototype[index];
+      result`), [true, 'A', true, true, false, true, true, 0]);
+    sandbox.disposeAll();
+  });
+});
+
+describe('plugins: calls count for whoever makes them', () => {
+  const tooMany = 'The maximum of 3 API calls is exceeded';
+  const settled = (calls) => `[${calls.join(', ')}].map((call) => { try { return call() } catch (error) { return error.message } })`;
+  const whoAmI = (times, context = 'context') => settled(Array.from({ length: times }, () => `() => ${context}.whoAmI()`));
+
+  test('executions beside each other', async () => {
+    const { sandbox, gates, run } = await stage({ maxApiCalls: 3 });
+    const first = run('A', `context.wait('one').then(() => ${whoAmI(3)})`);
+    assert.deepEqual(await run('B', whoAmI(4)), ['B', 'B', 'B', tooMany]);
+    gates.one.open();
+    assert.deepEqual(await first, ['A', 'A', tooMany]);
+    assert.deepEqual(await run('A', whoAmI(3)), ['A', 'A', 'A']);
+    sandbox.disposeAll();
+  });
+
+  test('through functions and contexts of others', async () => {
+    const { sandbox, gates, run } = await stage({ maxApiCalls: 3 });
+    const first = run('A', `var kept = context; function mine() { return context.whoAmI() } context.wait('one').then(() => ${whoAmI(2)})`);
+    assert.deepEqual(await run('B', settled(['() => kept.whoAmI()', '() => mine()', '() => context.whoAmI()', '() => kept.whoAmI()', '() => mine()'])),
+      ['A', 'B', 'B', tooMany, tooMany]);
+    gates.one.open();
+    assert.deepEqual(await first, ['A', 'A']);
+    sandbox.disposeAll();
+  });
+
+  test('functions that methods have returned', async () => {
+    const { sandbox, run } = await stage({ maxApiCalls: 3 });
+    const more = { make: () => () => 'made' };
+    assert.deepEqual(await run('A', `var made = context.make(); ${settled(['() => made()', '() => made()', '() => made()'])}`, {}, more), ['made', 'made', tooMany]);
+    assert.deepEqual(await run('B', settled(['() => made()', '() => made()', '() => made()', '() => made()'])), ['made', 'made', 'made', tooMany]);
+    sandbox.disposeAll();
+  });
+
+  test('each event has its own', async () => {
+    const { sandbox, bus, told, run } = await stage({ maxApiCalls: 3 });
+    await run('A', `
+      context.eventBus.on('item.indexed', async (n) => {
+        context.tell('first of ' + n); await null; context.tell('second'); context.tell('third');
+        try { context.tell('fourth') } catch { refused += 1 }
+      });
+      var refused = 0; 0`);
+    for (let n = 0; n < 3; n += 1) bus.emit('item.indexed', n);
+    await until(() => told.length === 9);
+    assert.equal(await run('B', 'refused'), 3);
+    assert.equal(told.length, 9);
+    sandbox.disposeAll();
+  });
+
+  test('what a plugin emits itself counts for what emits it', async () => {
+    const { sandbox, bus, told, run } = await stage({ maxApiCalls: 3 });
+    await run('A', "context.eventBus.on('item.indexed', () => { context.tell('heard'); context.eventBus.emit('item.indexed') }); 0");
+    bus.emit('item.indexed');
+    await until(() => told.length === 2);
+    // Had it calls without end, these would come between.
+    for (let i = 0; i < 5; i += 1) await run('B', '0');
+    assert.equal(told.length, 2);
+    assert.equal((await errorOf(run('B', "context.eventBus.emit('item.indexed'); context.wait('one').then(() => 0); context.whoAmI(); context.whoAmI()"))).failure.message, tooMany);
+    sandbox.disposeAll();
+  });
+
+  test('timers', async () => {
+    const { sandbox, told, run } = await stage({ maxApiCalls: 3, timers: true });
+    await run('A', "for (let i = 0; i < 5; i += 1) setTimeout(() => { try { context.tell('timer') } catch { refused += 1 } }, 1); var refused = 0; 0");
+    await until(() => told.length === 3);
+    assert.deepEqual(await run('B', whoAmI(3)), ['B', 'B', 'B']);
+    let refused;
+    while (refused !== 2) refused = await run('B', 'refused');
+    sandbox.disposeAll();
+  });
+
+  test('are told apart by `onUsage`', async () => {
+    const { sandbox, gates, run } = await stage();
+    const usage = {};
+    const of = (name) => ({ onUsage: ({ hostCalls }) => { usage[name] = hostCalls; } });
+    const first = run('A', "context.wait('one').then(() => context.whoAmI())", of('A'));
+    await run('B', 'var kept = context; for (let i = 0; i < 5; i += 1) context.whoAmI()', of('B'));
+    gates.one.open();
+    await first;
+    await run('C', 'kept.whoAmI()', of('C'));
+    assert.deepEqual(usage, { A: 2, B: 5, C: 1 });
+    sandbox.disposeAll();
+  });
+
+  test('what goes on long after its execution has calls as long as those are not limited', async () => {
+    for (const maxApiCalls of [undefined, 10]) {
+      const { sandbox, run } = await stage({ maxApiCalls });
+      await run('A', 'var open; new Promise((resolve) => { open = resolve }).then(() => { try { told = kept.whoAmI() } catch (error) { told = error.message } }); var kept, told; 0');
+      for (let i = 0; i < 1_050; i += 1) await run('B', '0');
+      await run('B', 'kept = context; open()');
+      assert.equal(await run('B', 'told'), maxApiCalls === undefined ? 'B' : 'An execution that has ended long ago cannot call its host any more');
+      sandbox.disposeAll();
+    }
+  });
+});
+
+describe('plugins: what an execution leaves', () => {
+  const spin = (time) => { for (const end = performance.now() + time; performance.now() < end;); };
+
+  test('is no context that its host keeps for a promise nobody will ask for', async () => {
+    const { sandbox, run } = await stage();
+    const slow = () => { spin(600); return Promise.resolve(1); };
+    await errorOf(run('A', 'globalThis.kept = context; context.slow()', { deadline: 300 }, { slow }));
+    assert.equal(await run('B', 'kept.whoAmI()'), 'A');
+    for (let i = 0; i < 260; i += 1) await run('B', '0');
+    assert.match((await errorOf(run('B', 'kept.whoAmI()'))).message, /ended/);
+    sandbox.disposeAll();
+  });
+
+  test('is no processor time for others', async () => {
+    const sandbox = new IsolatedVmSandbox(null);
+    const isolate = await sandbox.createIsolate({ ...manifest(), limits: { cpuMs: 200 } });
+    const end = gate();
+    const context = hostContext({ wait: () => end.promise, ping: async () => 1 });
+    const waiting = sandbox.executeInSandbox(isolate, 'context.wait()', context);
+    for (let i = 0; i < 30; i += 1) await sandbox.executeInSandbox(isolate, '0', context);
+    let used;
+    const busy = sandbox.executeInSandbox(isolate, '(async () => { for (;;) { for (const end = Date.now() + 20; Date.now() < end;); await context.ping() } })()', context, { onUsage: ({ cpuMs }) => { used = cpuMs; } });
+    assert.equal((await errorOf(busy)).kind, 'CPU');
+    // What was there for the two of them, and some for what was begun.
+    assert.ok(used < 1_500, `${used} ms`);
+    end.open();
+    await waiting.catch(() => {});
+    sandbox.disposeAll();
+  });
+
+  test('may be a global object that cannot be changed', async () => {
+    const { sandbox, run } = await stage();
+    await run('A', 'Object.freeze(globalThis); 0');
+    assert.equal(await run('B', SELF), B);
+    assert.equal(await run('B', 'pluginId'), manifest().id);
+    sandbox.disposeAll();
+  });
+});
+
+test('the newest of what is known by number is never forgotten for those before it', () => {
+  const recent = new Recent(2);
+  const used = [1, 2, 3].map(() => recent.add({ isInUse: true }));
+  const [fourth, fifth] = [{ isInUse: false }, { isInUse: false }];
+  const number = recent.add(fourth);
+  assert.equal(recent.use(number), fourth);
+  const last = recent.add(fifth);
+  assert.deepEqual([recent.use(number), recent.use(last)], [undefined, fifth]);
+  assert.ok(used.every((each) => recent.use(each) !== undefined));
+});

@@ -1,5 +1,0 @@
-// See theme.mjs.
-
-import { hostile } from './theme.mjs';
-
-await hostile('errors');

@@ -1,0 +1,34 @@
+// Links between the pages lead somewhere, headings included.
+
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { root } from '../../harness.mjs';
+import { pages, readPage } from '../../docs/pages.mjs';
+
+const LINK = /\]\(([^)\s]+)\)/g;
+const withoutCode = (text) => text.replaceAll(/^```[\s\S]*?^```$/gm, '');
+
+/** The name that GitHub gives a heading. */
+const anchorOf = (heading) => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\- _]/gu, '').replaceAll(' ', '-');
+
+const anchorsOf = (page) => [...withoutCode(readPage(page)).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading));
+
+for (const page of pages) {
+  test(`the links of ${page}`, () => {
+    const broken = [...withoutCode(readPage(page)).matchAll(LINK)].map(([, target]) => target).filter((target) => {
+      if (/^[a-z]+:/.test(target)) return false;
+      const [path, anchor] = target.split('#');
+      const file = path === '' ? page : join(dirname(page), path);
+      if (!existsSync(join(root, file))) return true;
+      return anchor !== undefined && file.endsWith('.md') && !anchorsOf(file).includes(anchor);
+    });
+    assert.deepEqual(broken, []);
+  });
+}
+
+test('README leads to every page of docs/', () => {
+  const readme = readPage('README.md');
+  assert.deepEqual(pages.filter((page) => page !== 'README.md' && !readme.includes(`](${page}`)), []);
+});

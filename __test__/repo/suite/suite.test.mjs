@@ -1,0 +1,155 @@
+// The runner of the suite: reports, the order of runs, shards, and which hosts see what.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { hosts } from '../../../scripts/hosts.mjs';
+import { affectedBy } from '../../../scripts/suite/changes.mjs';
+import { estimate } from '../../../scripts/suite/durations.mjs';
+import { hostsOf, isTimed, shortName, testFiles } from '../../../scripts/suite/places.mjs';
+import { parseReport } from '../../../scripts/suite/report.mjs';
+import { Schedule, shardOf } from '../../../scripts/suite/schedule.mjs';
+
+const ALL = hosts.map(({ name }) => name);
+const files = testFiles();
+
+describe('places', () => {
+  test('every file runs somewhere in the full suite, and its core is a part of that', () => {
+    for (const file of files) {
+      const full = hostsOf(file, 'full');
+      assert.ok(full.length > 0, file);
+      for (const name of hostsOf(file, 'core')) assert.ok(full.includes(name), file);
+    }
+  });
+
+  test('the core runs every host, and each file that is not a long run', () => {
+    const core = new Set(files.flatMap((file) => hostsOf(file, 'core')));
+    assert.deepEqual(ALL.filter((name) => !core.has(name)), []);
+    for (const file of files) assert.equal(hostsOf(file, 'core').length === 0, shortName(file).startsWith('soak'), file);
+  });
+
+  test('files that take turns are on each kind of host', () => {
+    const chosen = files.filter((file) => file.startsWith('__test__/every-host/')).map((file) => hostsOf(file, 'core'));
+    assert.ok(chosen.every((names) => names.length === 1));
+    for (const name of ['node24', 'bun', 'deno']) assert.ok(chosen.filter(([one]) => one === name).length > chosen.length / 6, name);
+  });
+
+  test('names say what measures time', () => {
+    assert.deepEqual(['__test__/engine/a/b.timed.test.mjs', '__test__/engine/a/timed.test.mjs'].map(isTimed), [true, false]);
+  });
+});
+
+test('what is not known is estimated', () => {
+  for (const host of [...ALL, 'own']) {
+    const { seconds, load } = estimate('__test__/engine/none/none.test.mjs', host);
+    assert.ok(seconds > 0 && load > 0);
+  }
+});
+
+/** Runs jobs as a schedule does, in steps of one second; what ran together, by name. */
+async function stepsOf(jobs, processors) {
+  const steps = [];
+  const waiting = new Set();
+  const schedule = new Schedule(jobs, (job) => new Promise((resolve) => { waiting.add({ left: job.seconds, resolve }); }), processors);
+  const finished = schedule.run();
+  while (waiting.size > 0) {
+    steps.push(schedule.running.map(({ name }) => name).toSorted().join(' '));
+    for (const one of waiting) {
+      one.left -= 1;
+      if (one.left > 0) continue;
+      waiting.delete(one);
+      one.resolve();
+    }
+    await new Promise((resolve) => { setImmediate(resolve); });
+  }
+  await finished;
+  return steps;
+}
+
+const job = (name, seconds, load = 1, more = {}) => ({ name, seconds, load, timed: false, ...more });
+
+describe('the schedule', () => {
+  test('begins with the longest, one for each processor', async () => {
+    assert.deepEqual(await stepsOf([job('a', 1), job('b', 3), job('c', 2)], 2), ['b c', 'b c', 'a b']);
+  });
+
+  test('runs what waits beside what computes', async () => {
+    assert.deepEqual(await stepsOf([job('a', 2), job('b', 2), job('c', 2, 0.2), job('d', 2, 0.2)], 2), ['a b c d', 'a b c d']);
+  });
+
+  test('runs no more than two for each processor', async () => {
+    assert.deepEqual(await stepsOf(['a', 'b', 'c', 'd', 'e'].map((name) => job(name, 1, 0.2)), 2), ['a b c d', 'e']);
+  });
+
+  test('never runs two files that measure time, and leaves each a processor', async () => {
+    const timed = { timed: true };
+    assert.deepEqual(await stepsOf([job('a', 2, 0.2, timed), job('b', 2, 0.2, timed), job('c', 1), job('d', 1)], 2), ['a c', 'a d', 'b', 'b']);
+  });
+
+  test('runs what is exclusive with nothing beside it, and soon', async () => {
+    const steps = await stepsOf([job('a', 3, 0.2), job('b', 2, 0.2, { exclusive: true }), job('c', 1, 0.2)], 2);
+    assert.deepEqual(steps, ['a', 'a', 'a', 'b', 'b', 'c']);
+  });
+
+  test('does not pass over a large one for ever', async () => {
+    const small = Array.from({ length: 40 }, (_, index) => job(`s${index}`, 1 + (index % 2), 0.6));
+    const steps = await stepsOf([job('first', 5, 0.6), job('large', 4, 2), ...small], 2);
+    assert.ok(steps.findIndex((step) => step.includes('large')) < steps.length / 2, steps.join('\n'));
+  });
+});
+
+test('shards are all of it, each job once, and about as long', () => {
+  const jobs = Array.from({ length: 50 }, (_, index) => job(`j${index}`, 1 + ((index * 7) % 13)));
+  const shards = [1, 2, 3].map((number) => shardOf(jobs, number, 3));
+  assert.deepEqual(shards.flat().map(({ name }) => name).toSorted(), jobs.map(({ name }) => name).toSorted());
+  const times = shards.map((shard) => shard.reduce((sum, { seconds }) => sum + seconds, 0));
+  assert.ok(Math.max(...times) - Math.min(...times) <= 13, times.join());
+});
+
+describe('a change affects', () => {
+  const affects = (path) => affectedBy(files, [path]).map(shortName);
+  const all = files.map(shortName);
+  const ofRepo = all.filter((name) => name.startsWith('repo/'));
+
+  test('nothing, where there is none', () => assert.deepEqual(affectedBy(files, []), []));
+
+  test('everything, where it is one of the product', () => {
+    for (const path of ['src/lib.rs', 'surface/host/wire/index.js', 'Cargo.lock', 'index.mjs', 'native.js', '__test__/hosts/package.json']) assert.deepEqual(affects(path), all, path);
+  });
+
+  test('the tests of the repository, always', () => {
+    for (const path of ['scripts/release.mjs', 'index.d.ts', '.github/workflows/ci.yml']) assert.deepEqual(affects(path), ofRepo, path);
+  });
+
+  test('a test file itself', () => {
+    assert.deepEqual(affects('__test__/smoke/api.test.mjs'), [...ofRepo, 'smoke/api'].toSorted());
+  });
+
+  test('what loads a file, through others, and what starts it', () => {
+    for (const name of ['soak/hostile/large', 'each-kind/hostile/sample']) assert.ok(affects('__test__/hostile/outcome.mjs').includes(name), name);
+    assert.ok(affects('__test__/exit/program.mjs').includes('each-kind/exit/matrix'));
+    assert.ok(affects('examples/mcp-server.mjs').includes('host/adapters/mcp'));
+    assert.ok(!affects('__test__/exit/program.mjs').includes('each-kind/wire/values'));
+  });
+
+  test('its topic, where nobody names the file', () => {
+    for (const [path, name] of [['__test__/hostile/programs/loops.mjs', 'soak/hostile/loops'], ['examples/demo.mjs', 'host/examples/examples'], ['README.md', 'host/docs/programs']]) {
+      assert.ok(affects(path).includes(name), path);
+    }
+  });
+});
+
+describe('reports', () => {
+  test('of Node: nested groups, failures, what was skipped', () => {
+    const { passed, skipped, failures } = parseReport(`<testsuites>
+      <testsuite name="group"><testcase name="good" time="1"/><testcase name="bad &amp; worse"><failure message="no">it is &lt;bad&gt;</failure></testcase></testsuite>
+      <testcase name="left"><skipped message="why"/></testcase></testsuites>`);
+    assert.deepEqual([passed, skipped, failures], [1, 1, [{ path: 'group > bad & worse', failure: 'it is <bad>' }]]);
+  });
+
+  test('of Deno: a group counts only where it failed by itself', () => {
+    const { passed, failures } = parseReport(`<testsuite name="./a.test.mjs">
+      <testcase name="group"/><testcase name="group > good"/>
+      <testcase name="other"><failure message="no"></failure></testcase><testcase name="other > bad"><failure message="no"></failure></testcase></testsuite>`);
+    assert.deepEqual([passed, failures], [1, [{ path: 'other > bad', failure: 'no' }]]);
+  });
+});

@@ -1,0 +1,70 @@
+// Where test files lie, and on which hosts each place runs. `__test__/<place>/<topic>/<name>.test.mjs`; what tests share lies beside the
+// places, in `__test__/<topic>/`. A file whose name ends in `.timed.test.mjs` measures time: see schedule.mjs.
+
+import { readdirSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import { OWN, hosts, hostsFolder } from '../hosts.mjs';
+import { root } from '../process.mjs';
+
+const ALL = hosts.map(({ name }) => name);
+/** One of each kind of host. */
+const KINDS = ['node24', 'bun', 'deno'];
+
+/**
+ * The hosts of each place. In the core of the suite a file runs on the hosts of `core`, or, with `turns`, on one of them: which one depends on
+ * its name alone.
+ * @type {Record<string, { core: string[], full: string[], turns?: boolean }>}
+ */
+export const PLACES = {
+  // The repository itself: pages, declarations, releases.
+  repo: { core: [OWN], full: [OWN] },
+  // A short file for each area, which shows that it works at all.
+  smoke: { core: ALL, full: ALL },
+  // What the guests' V8 or the native side decides by itself.
+  engine: { core: ['node24'], full: ['node24'] },
+  // What depends on a host's event loop and threads, but not on its version.
+  host: { core: ['node24', 'bun'], full: ['node24', 'bun'], turns: true },
+  // What any host may do otherwise: types of values, loading, waiting, the order of calls.
+  'every-host': { core: KINDS, full: ALL, turns: true },
+  // The same, and `npm test` has to see it on one host of each kind: exits, workers, the codec, both sides of the API.
+  'each-kind': { core: KINDS, full: ALL },
+  // Long runs.
+  soak: { core: [], full: KINDS },
+  // Long runs of what happens in other processes.
+  'soak-engine': { core: [], full: ['node24'] },
+};
+
+const FOLDER = '__test__';
+const SUFFIX = '.test.mjs';
+
+/** Without what every file has in common: `engine/isolate/limits`. */
+export const shortName = (file) => file.slice(FOLDER.length + 1, -SUFFIX.length);
+
+export const isTimed = (file) => file.endsWith(`.timed${SUFFIX}`);
+
+const placeOf = (file) => file.split('/')[1];
+
+/** All test files, as paths from the root. */
+export function testFiles() {
+  const files = readdirSync(join(root, FOLDER), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && join(root, FOLDER, entry.name) !== hostsFolder)
+    .flatMap((entry) => readdirSync(join(root, FOLDER, entry.name), { recursive: true }).map((name) => `${FOLDER}/${entry.name}/${String(name).split(sep).join('/')}`))
+    .filter((name) => name.endsWith(SUFFIX))
+    .toSorted();
+  const lost = files.filter((file) => !Object.hasOwn(PLACES, placeOf(file)));
+  if (lost.length > 0) throw new Error(`these test files are in none of the places ${Object.keys(PLACES).join(', ')}: ${lost.join(', ')}`);
+  return files;
+}
+
+/** A number that a file keeps as long as its name. */
+const numberOf = (file) => [...shortName(file)].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
+
+/**
+ * The names of the hosts that a file runs on.
+ * @param {'core' | 'full'} level
+ */
+export function hostsOf(file, level) {
+  const place = PLACES[placeOf(file)];
+  const names = place[level];
+  return level === 'core' && place.turns ? [names[numberOf(file) % names.length]] : names;
+}

@@ -1,0 +1,107 @@
+// Which run starts when: the longest first, as many at a time as the processors serve.
+//
+// Runs whose files measure time (`*.timed.test.mjs`) have a processor to themselves, and no two of them run at a time. What is exclusive,
+// because it is repeated after a failure, runs with nothing beside it.
+
+import { availableParallelism } from 'node:os';
+
+/** What waits leaves its processor to others. */
+const OVERCOMMIT = 0.5;
+/** However little they compute, runs take memory. */
+const MAX_PER_PROCESSOR = 2;
+/** After this many others the one that waits longest is next. */
+const MAX_PASSED_OVER = 10;
+
+/**
+ * @typedef {object} Job
+ * @property {number} seconds how long it takes, by experience
+ * @property {number} load how many processors it uses meanwhile
+ * @property {boolean} timed whether it measures time
+ * @property {boolean} [exclusive] whether nothing may run beside it
+ */
+
+export class Schedule {
+  #queue;
+  #running = new Set();
+  #passedOver = 0;
+  #work;
+  #processors;
+
+  /**
+   * @param {Job[]} jobs
+   * @param {(job: any) => Promise<void>} work
+   * @param {number} [processors]
+   */
+  constructor(jobs, work, processors = availableParallelism()) {
+    this.#queue = jobs.toSorted((one, other) => other.seconds - one.seconds);
+    this.#work = work;
+    this.#processors = processors;
+  }
+
+  get running() {
+    return [...this.#running];
+  }
+
+  /** Seconds of work that are left, by experience, if nothing stood idle. */
+  get left() {
+    return this.#queue.reduce((sum, { seconds, load }) => sum + seconds * Math.min(load, this.#processors), 0) / this.#processors;
+  }
+
+  /** Puts a job before all others. */
+  first(job) {
+    this.#queue.unshift(job);
+  }
+
+  #fits(job) {
+    const running = [...this.#running];
+    if (running.length === 0) return true;
+    if (running.length >= MAX_PER_PROCESSOR * this.#processors) return false;
+    if (job.exclusive || running.some(({ exclusive }) => exclusive)) return false;
+    if (job.timed && running.some(({ timed }) => timed)) return false;
+    const all = [...running, job];
+    const load = all.reduce((sum, one) => sum + (one.timed ? Math.max(one.load, 1) : one.load), 0);
+    return load <= this.#processors + (all.some(({ timed }) => timed) ? 0 : OVERCOMMIT);
+  }
+
+  /** The next job that may start now. */
+  #take() {
+    const [head] = this.#queue;
+    if (head === undefined) return undefined;
+    const waits = head.exclusive || this.#passedOver >= MAX_PASSED_OVER;
+    const index = waits ? (this.#fits(head) ? 0 : -1) : this.#queue.findIndex((job) => this.#fits(job));
+    if (index === -1) return undefined;
+    this.#passedOver = index === 0 ? 0 : this.#passedOver + 1;
+    return this.#queue.splice(index, 1)[0];
+  }
+
+  /** Does all the work. */
+  run() {
+    return new Promise((resolve, reject) => {
+      const work = async (job) => {
+        this.#running.add(job);
+        await this.#work(job);
+        this.#running.delete(job);
+        start();
+      };
+      const start = () => {
+        for (let job = this.#take(); job !== undefined; job = this.#take()) work(job).catch(reject);
+        if (this.#running.size === 0 && this.#queue.length === 0) resolve();
+      };
+      start();
+    });
+  }
+}
+
+/**
+ * Divides jobs into `count` parts that take about as long each, and gives the one with this number (from 1). The same jobs are always divided
+ * in the same way.
+ */
+export function shardOf(jobs, number, count) {
+  const shards = Array.from({ length: count }, () => ({ cost: 0, jobs: [] }));
+  for (const job of jobs.toSorted((one, other) => other.seconds * other.load - one.seconds * one.load)) {
+    const [shard] = shards.toSorted((one, other) => one.cost - other.cost);
+    shard.jobs.push(job);
+    shard.cost += job.seconds * Math.max(job.load, 0.5);
+  }
+  return shards[number - 1].jobs;
+}
