@@ -2,7 +2,7 @@
 // the process where one is full, or keeps a lock that all isolates need.
 
 import { describe, test } from 'node:test';
-import { passes } from './helper.mjs';
+import { passes } from '../../isolate/helper.mjs';
 
 /** Builds modules, on the host and in guests. */
 const BUILD = `

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
-import ivm from '../../index.mjs';
-import { hostContext, manifest, plugin } from './plugin-helper.mjs';
+import ivm from '../../../index.mjs';
+import { hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
 
 const { createPluginFetch } = ivm;
 

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { performance } from 'node:perf_hooks';
 
 const require = createRequire(import.meta.url);
-const { Work } = require('../../surface/host/work.js');
+const { Work } = require('../../../surface/host/work.js');
 
 const LIMIT = { code: 'ERR_ISOLATE_LIMIT' };
 const busy = (milliseconds) => {

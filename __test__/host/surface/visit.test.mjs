@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
-import { cloned, read, write } from '../wire/helper.mjs';
+import { cloned, read, write } from '../../wire/helper.mjs';
 
 const require = createRequire(import.meta.url);
-const { EVENT, ROLE, Visitor } = require('../../surface/host/visit.js');
-const { Reader } = require('../../surface/host/wire/reader.js');
-const { Work } = require('../../surface/host/work.js');
+const { EVENT, ROLE, Visitor } = require('../../../surface/host/visit.js');
+const { Reader } = require('../../../surface/host/wire/reader.js');
+const { Work } = require('../../../surface/host/work.js');
 
 const nameOf = (names, number) => Object.keys(names).find((name) => names[name] === number);
 const shown = (value) => (typeof value === 'object' && value !== null ? Object.prototype.toString.call(value).slice(8, -1) : value);

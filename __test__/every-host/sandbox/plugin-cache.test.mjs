@@ -2,7 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { errorOf, hostContext, manifest, plugin } from './plugin-helper.mjs';
+import { errorOf, hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
 
 const PREFIX = 'org.example.plugin:';
 

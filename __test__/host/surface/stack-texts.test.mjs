@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
-const { errorOf, faultOf, hidePaths } = require('../../surface/error.js');
-const { failureOf } = require('../../surface/host/sandbox/failure.js');
-const { TAG } = require('../../surface/protocol.js');
+const { errorOf, faultOf, hidePaths } = require('../../../surface/error.js');
+const { failureOf } = require('../../../surface/host/sandbox/failure.js');
+const { TAG } = require('../../../surface/protocol.js');
 
 const SIZE = 2_000_000;
 /** Milliseconds that each takes at most, on a busy machine; a search of one text in the other took at least 10 s. */

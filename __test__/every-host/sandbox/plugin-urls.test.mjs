@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import nodeUrl from 'node:url';
 import { inspect } from 'node:util';
-import { hostContext, manifest, plugin } from './plugin-helper.mjs';
+import { hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
 
 const isNode = process.versions.bun === undefined && globalThis.Deno === undefined;
 const network = { permissions: { network: { allowedDomains: ['api.example.com', 'example.org'] } }, limits: { cpuMs: 120_000 } };

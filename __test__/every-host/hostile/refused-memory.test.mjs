@@ -3,7 +3,7 @@
 // other isolates can use the same libraries.
 
 import { describe, test } from 'node:test';
-import { passes } from '../isolate/helper.mjs';
+import { passes } from '../../isolate/helper.mjs';
 
 /** Sizes on both sides of where each step of the work is refused, in characters. */
 const SIZES = [2e5, 8e6, 2e7, 3.2e7, 5e7, 7.5e7, 2e8];

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { host, programArguments, root, run, runFile } from '../harness.mjs';
+import { host, programArguments, root, run, runFile } from '../../harness.mjs';
 
 const PROGRAM = join(root, '__test__/sandbox/host-functions-program.mjs');
 const isNode = host.startsWith('node');

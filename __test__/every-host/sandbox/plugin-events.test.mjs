@@ -3,9 +3,9 @@
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { run } from '../harness.mjs';
-import ivm from '../../index.mjs';
-import { gate, hostContext, manifest, plugin, rememberingLogger } from './plugin-helper.mjs';
+import { run } from '../../harness.mjs';
+import ivm from '../../../index.mjs';
+import { gate, hostContext, manifest, plugin, rememberingLogger } from '../../sandbox/plugin-helper.mjs';
 
 const EVENT = 'item.indexed';
 const MEGABYTE = 2 ** 20;

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ivm, ours } from './ivm.mjs';
+import { ivm, ours } from '../../api/ivm.mjs';
 
 const isolate = new ivm.Isolate();
 const context = isolate.createContextSync();

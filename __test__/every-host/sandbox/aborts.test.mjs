@@ -3,7 +3,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import ivm from '../../index.mjs';
+import ivm from '../../../index.mjs';
 
 const throwing = (key) => Object.defineProperty(new Error('hidden'), key, { get() { throw new Error(`${key} is read`); } });
 

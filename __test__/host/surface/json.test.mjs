@@ -3,10 +3,10 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
-import { indices } from '../wire/collisions.mjs';
+import { indices } from '../../wire/collisions.mjs';
 
 const require = createRequire(import.meta.url);
-const { parseJson } = require('../../surface/host/json.js');
+const { parseJson } = require('../../../surface/host/json.js');
 
 const LIMITS = { maxWeight: 2 ** 28, until: Infinity, stopped: () => undefined };
 const read = (text, limits) => parseJson(text, { ...LIMITS, ...limits });
