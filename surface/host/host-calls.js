@@ -124,7 +124,10 @@ function ignore() {}
  * @param {unknown} value
  */
 function discard(origin, value) {
-  if (typeof value === 'object' && value !== null && (isPromise(value) || isArray(value) || isPlain(value))) {
+  if (typeof value !== 'object' || value === null) {
+    return;
+  }
+  if (isPromise(value) || isArray(value) || isPlain(value)) {
     discardWithin(origin, value);
   }
 }
@@ -135,16 +138,28 @@ function isPlain(object) {
     return false;
   }
   const prototype = getPrototypeOf(object);
-  return prototype === null || getPrototypeOf(prototype) === null;
+  return prototype === null || (!isProxy(prototype) && getPrototypeOf(prototype) === null);
 }
 
 /**
  * The same for all promises inside of a value of any class that could not be passed on, and inside of what they resolve to.
- * Getters and proxies are left alone.
+ * Getters and proxies are left alone. It does not throw.
  * @param {string} origin
  * @param {unknown} value
  */
 function discardWithin(origin, value) {
+  try {
+    discardParts(origin, value);
+  } catch {
+    // An object whose properties cannot be looked at, such as the namespace of a module that has not been evaluated.
+  }
+}
+
+/**
+ * @param {string} origin
+ * @param {unknown} value
+ */
+function discardParts(origin, value) {
   /** @type {Set<unknown>} */
   const found = new Set([value]);
   for (const each of found) {
@@ -236,10 +251,10 @@ function adopt(thenable) {
     if (getPrototypeOf(thenable) === PromisePrototype && !hasOwn(thenable, 'constructor') && !hasOwn(thenable, 'then')) {
       return thenable;
     }
+    watch(thenable, undefined, ignore);
     if (thenable.then === promiseThen) {
       return new ThePromise((resolve, reject) => watch(thenable, resolve, reject));
     }
-    watch(thenable, undefined, ignore);
   }
   return new ThePromise((resolve, reject) => {
     /** @param {unknown} value */
