@@ -39,6 +39,8 @@ const MAX_MESSAGE = 1_000;
 const MAX_STACK = 4_000;
 /** Values that are searched for promises. */
 const MAX_VALUES = 1_000;
+/** Thenables that resolve to thenables, one in the other. */
+const MAX_DEPTH = 100;
 
 const failures = channel(CHANNEL);
 /** Promises whose rejections are reported already. @type {WeakSet<Promise<unknown>>} */
@@ -244,9 +246,10 @@ const isThenable = (value) => ((typeof value === 'object' && value !== null) || 
  * A promise of the language's own for any thenable. Unlike `Promise.resolve` it also handles the promise that an `async then`
  * returns, and the state that an instance of a promise's subclass has beside its own `then`.
  * @param {any} thenable
+ * @param {number} [depth] of thenables that resolve to thenables
  * @returns {Promise<any>}
  */
-function adopt(thenable) {
+function adopt(thenable, depth = 0) {
   if (isPromise(thenable)) {
     if (getPrototypeOf(thenable) === PromisePrototype && !hasOwn(thenable, 'constructor') && !hasOwn(thenable, 'then')) {
       return thenable;
@@ -260,7 +263,10 @@ function adopt(thenable) {
     /** @param {unknown} value */
     const fulfilled = (value) => {
       try {
-        resolve(isThenable(value) ? adopt(value) : value);
+        if (depth > MAX_DEPTH) {
+          throw new RangeError('Thenables resolve to thenables without end');
+        }
+        resolve(isThenable(value) ? adopt(value, depth + 1) : value);
       } catch (error) {
         reject(error);
       }
