@@ -50,7 +50,8 @@ export interface InspectorServer {
  * serves no WebSocket, so that nobody can resume a guest which is paused.
  *
  * Requests whose `Host` is neither an IP address nor `localhost` nor `options.host` are refused, and so are those with the
- * origin of a web page: a page that the developer visits must not reach the isolate.
+ * origin of a web page: a page that the developer visits must not reach the isolate. At most 256 connections are open at a
+ * time, and one that has not sent a whole request after 10 s is closed (with the host's own delay in looking for those).
  *
  * @throws {TypeError} `ERR_INVALID_ARG` for wrong arguments and unknown options (as a rejection, like what follows)
  * @throws {Error} `Inspector is not enabled for this isolate` unless it was made with `inspector: true`; what the host says

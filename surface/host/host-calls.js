@@ -39,6 +39,8 @@ const MAX_MESSAGE = 1_000;
 const MAX_STACK = 4_000;
 /** Values that are searched for promises. */
 const MAX_VALUES = 1_000;
+/** Thenables that resolve to thenables, one in the other. */
+const MAX_DEPTH = 100;
 
 const failures = channel(CHANNEL);
 /** Promises whose rejections are reported already. @type {WeakSet<Promise<unknown>>} */
@@ -124,7 +126,10 @@ function ignore() {}
  * @param {unknown} value
  */
 function discard(origin, value) {
-  if (typeof value === 'object' && value !== null && (isPromise(value) || isArray(value) || isPlain(value))) {
+  if (typeof value !== 'object' || value === null) {
+    return;
+  }
+  if (isPromise(value) || isArray(value) || isPlain(value)) {
     discardWithin(origin, value);
   }
 }
@@ -135,16 +140,28 @@ function isPlain(object) {
     return false;
   }
   const prototype = getPrototypeOf(object);
-  return prototype === null || getPrototypeOf(prototype) === null;
+  return prototype === null || (!isProxy(prototype) && getPrototypeOf(prototype) === null);
 }
 
 /**
  * The same for all promises inside of a value of any class that could not be passed on, and inside of what they resolve to.
- * Getters and proxies are left alone.
+ * Getters and proxies are left alone. It does not throw.
  * @param {string} origin
  * @param {unknown} value
  */
 function discardWithin(origin, value) {
+  try {
+    discardParts(origin, value);
+  } catch {
+    // An object whose properties cannot be looked at, such as the namespace of a module that has not been evaluated.
+  }
+}
+
+/**
+ * @param {string} origin
+ * @param {unknown} value
+ */
+function discardParts(origin, value) {
   /** @type {Set<unknown>} */
   const found = new Set([value]);
   for (const each of found) {
@@ -229,23 +246,27 @@ const isThenable = (value) => ((typeof value === 'object' && value !== null) || 
  * A promise of the language's own for any thenable. Unlike `Promise.resolve` it also handles the promise that an `async then`
  * returns, and the state that an instance of a promise's subclass has beside its own `then`.
  * @param {any} thenable
+ * @param {number} [depth] of thenables that resolve to thenables
  * @returns {Promise<any>}
  */
-function adopt(thenable) {
+function adopt(thenable, depth = 0) {
   if (isPromise(thenable)) {
     if (getPrototypeOf(thenable) === PromisePrototype && !hasOwn(thenable, 'constructor') && !hasOwn(thenable, 'then')) {
       return thenable;
     }
+    watch(thenable, undefined, ignore);
     if (thenable.then === promiseThen) {
       return new ThePromise((resolve, reject) => watch(thenable, resolve, reject));
     }
-    watch(thenable, undefined, ignore);
   }
   return new ThePromise((resolve, reject) => {
     /** @param {unknown} value */
     const fulfilled = (value) => {
       try {
-        resolve(isThenable(value) ? adopt(value) : value);
+        if (depth > MAX_DEPTH) {
+          throw new RangeError('Thenables resolve to thenables without end');
+        }
+        resolve(isThenable(value) ? adopt(value, depth + 1) : value);
       } catch (error) {
         reject(error);
       }

@@ -167,6 +167,24 @@ describe('IsolatedVmSandbox', () => {
   }));
 });
 
+test('executions of createSandbox do not reject, whatever is wrong with their arguments', async () => {
+  const text = { toString() { throw new Error('toString is called'); } };
+  const { proxy: [proxy], getter: [getter], symbol: [symbol], bare: [bare] } = REASONS;
+  for (const code of [undefined, null, 1, symbol, text, proxy, bare]) {
+    const { error, failure } = await ivm.createSandbox({}).execute(code);
+    assert.deepEqual([error, failure.code], ['`code` must be a string', 'ERR_INVALID_ARG']);
+  }
+  for (const thrown of [null, symbol, text, proxy, getter, bare]) {
+    const fail = { get signal() { throw thrown; } };
+    assert.equal(typeof (await ivm.createSandbox({}).execute('1', fail)).error, 'string');
+    const globals = { get value() { throw thrown; } };
+    assert.equal(typeof (await ivm.createSandbox(globals).execute('1')).error, 'string');
+  }
+  for (const options of [1, 'x', { signal: 1 }, { signal: {} }, { signal: { get aborted() { throw new Error('no'); } } }, { other: 1 }]) {
+    assert.equal((await ivm.createSandbox({}).execute('1', options)).failure.code, 'ERR_INVALID_ARG');
+  }
+});
+
 test('one of many followers that fails does not keep the others from being aborted', async () => {
   const isolate = new ivm.Isolate();
   const context = await isolate.createContext();

@@ -193,7 +193,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
       }
       const error = outcome.code === CODE.DEADLINE ? `Execution timed out after ${timeout}ms`
         : disposed && outcome.code === CODE.DISPOSED ? DISPOSED : String(value);
-      return { result: null, error, failure: failureOf(outcome, String(code), error, modules?.texts), logs, ...more };
+      return { result: null, error, failure: failureOf(outcome, typeof code === 'string' ? code : '', error, modules?.texts), logs, ...more };
     }
 
     /**

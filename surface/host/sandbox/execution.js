@@ -142,12 +142,16 @@ function textOf(value) {
  * @param {unknown} error
  */
 function refusedBy(error) {
-  if (!(error instanceof Error)) {
-    return { value: textOf(error) };
+  try {
+    if (error instanceof Error) {
+      const { message, name } = error;
+      const code = own(error, 'code');
+      return { value: String(message), name: String(name), ...(typeof code === 'string' ? { code } : {}) };
+    }
+  } catch {
+    // A getter of the host's options may have thrown anything.
   }
-  const { message, name } = error;
-  const code = own(error, 'code');
-  return { value: message, name, ...(typeof code === 'string' ? { code } : {}) };
+  return { value: textOf(error) };
 }
 
 /**

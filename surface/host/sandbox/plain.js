@@ -1,6 +1,7 @@
 'use strict';
 // Values of the host as data.
 
+const { types } = require('node:util');
 const { discard, discardWithin } = require('../host-calls.js');
 
 /**
@@ -15,7 +16,9 @@ function plain(value, origin) {
     discardWithin(origin, value);
     const json = JSON.stringify(value, (_, each) => {
       // Of a getter or `toJSON`.
-      discard(origin, each);
+      if (types.isPromise(each)) {
+        discard(origin, each);
+      }
       return each;
     });
     return json === undefined ? undefined : JSON.parse(json);

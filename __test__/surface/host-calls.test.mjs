@@ -1,0 +1,151 @@
+// The one place where functions of the host program are called: odd promises, thenables and values.
+
+import { createRequire } from 'node:module';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+
+const { adopt, discard, discardWithin, isThenable, notify, ORIGIN, report } = createRequire(import.meta.url)('../../surface/host/host-calls.js');
+
+const turn = () => new Promise((resolve) => { setImmediate(resolve); });
+const thenable = (then) => Object.defineProperty({}, `th${'en'}`, { value: then });
+
+/** What is reported while something runs, and in the two turns after. */
+async function reported(run) {
+  const messages = [];
+  const listen = ({ error, origin }) => { messages.push([origin, error?.message ?? error]); };
+  subscribe('isolated-v8:unhandled-host-error', listen);
+  try {
+    await run();
+    await turn();
+    await turn();
+  } finally {
+    unsubscribe('isolated-v8:unhandled-host-error', listen);
+  }
+  return messages;
+}
+
+/** Subclasses that get in the way of whoever wants to handle them. */
+const ODD = {
+  'that has no species': () => {
+    class Odd extends Promise {
+      static get [Symbol.species]() { throw new Error('species'); }
+    }
+    return Odd.reject(new Error('no'));
+  },
+  'whose constructor needs more': () => {
+    class Odd extends Promise {
+      constructor(run, more) { super(run); if (more === undefined) throw new TypeError('more'); }
+    }
+    return new Odd((_, reject) => { reject(new Error('no')); }, 1);
+  },
+  'whose methods throw': () => {
+    const odd = Promise.reject(new Error('no'));
+    for (const name of ['then', 'catch', 'finally']) Object.defineProperty(odd, name, { value() { throw new Error(name); } });
+    return odd;
+  },
+  'whose `constructor` throws': () => Object.defineProperty(Promise.reject(new Error('no')), 'constructor', { get() { throw new Error('constructor'); }, configurable: true }),
+  'that is frozen': () => Object.freeze(Promise.reject(new Error('no'))),
+};
+
+describe('discard', () => {
+  for (const [name, make] of Object.entries(ODD)) {
+    test(`a promise ${name}`, async () => {
+      assert.deepEqual(await reported(() => discard(ORIGIN.CALLBACK, make())), [['callback', 'no']]);
+    });
+  }
+
+  test('promises in arrays and plain objects, in what they resolve to, and each once', async () => {
+    const fail = (message) => Promise.reject(new Error(message));
+    const shared = fail('shared');
+    const value = [fail('a'), { b: fail('b'), c: [shared, { shared }] }, Promise.resolve({ d: fail('d') })];
+    value.push(value);
+    assert.deepEqual((await reported(() => discard('x', value))).toSorted(), ['a', 'b', 'd', 'shared'].map((text) => ['x', text]));
+  });
+
+  test('values that cannot be looked at, and large ones', async () => {
+    const proxy = new Proxy({}, { get() { throw 1; }, getPrototypeOf() { throw 2; }, ownKeys() { throw 3; }, getOwnPropertyDescriptor() { throw 4; } });
+    let reads = 0;
+    const large = Array.from({ length: 1e6 }, () => ({}));
+    const values = [proxy, Object.create(proxy), [proxy], { get x() { reads += 1; return 1; } }, large, { large }, new Map([[proxy, large]]), null, undefined, 1n, Symbol('s'), () => {}];
+    const start = performance.now();
+    assert.deepEqual(await reported(() => {
+      for (const value of values) {
+        discard('x', value);
+        discardWithin('x', value);
+      }
+    }), []);
+    assert.equal(reads, 0);
+    assert.ok(performance.now() - start < 5_000);
+  });
+
+  test('a thenable that is no promise is not begun', async () => {
+    let begun = 0;
+    await reported(() => discard('x', thenable(() => { begun += 1; })));
+    assert.equal(begun, 0);
+  });
+});
+
+describe('adopt', () => {
+  const settled = async (value) => (await Promise.allSettled([adopt(value)]))[0];
+
+  test('a plain promise is the same', () => {
+    const promise = Promise.resolve(1);
+    assert.equal(adopt(promise), promise);
+  });
+
+  for (const [name, make] of Object.entries(ODD).filter(([key]) => key !== 'whose methods throw')) {
+    test(`a promise ${name}`, async () => {
+      assert.equal((await settled(make())).reason.message, 'no');
+    });
+  }
+
+  const cases = {
+    'that throws': [() => { throw new Error('thrown'); }, 'thrown'],
+    'that is async and throws': [async () => { throw new Error('thrown later'); }, 'thrown later'],
+    'that calls both': [(resolve, reject) => { reject(new Error('first')); resolve(1); }, 'first'],
+    'that gives a thenable that rejects': [(resolve) => { resolve(thenable((_, reject) => { reject(new Error('inner')); })); }, 'inner'],
+    'that gives a thenable that is async and throws': [(resolve) => { resolve(thenable(async () => { throw new Error('deep'); })); }, 'deep'],
+  };
+  for (const [name, [then, message]] of Object.entries(cases)) {
+    test(`a thenable ${name}`, async () => {
+      assert.equal((await settled(thenable(then))).reason.message, message);
+    });
+  }
+
+  test('one that gives itself', async () => {
+    const own = thenable((resolve) => { resolve(own); });
+    assert.equal((await settled(own)).reason.name, 'RangeError');
+  });
+
+  test('values', async () => {
+    assert.equal(await adopt(thenable((resolve) => { resolve(7); })), 7);
+    assert.deepEqual([isThenable(null), isThenable('x'), isThenable({}), isThenable(Promise.resolve()), isThenable(thenable(() => {}))], [false, false, false, true, true]);
+  });
+});
+
+describe('notify', () => {
+  test('reports what a function throws, or its promise rejects with', async () => {
+    const receiver = {};
+    const calls = [];
+    assert.deepEqual(await reported(() => {
+      notify('x', function call(...args) { calls.push([this, ...args]); }, receiver, [1, 2]);
+      notify('x', () => { throw new Error('thrown'); }, undefined, []);
+      notify('y', async () => { throw new Error('rejected'); }, undefined, []);
+      notify('z', () => { throw null; }, undefined, []);
+    }), [['x', 'thrown'], ['z', null], ['y', 'rejected']]);
+    assert.equal(calls[0][0], receiver);
+    assert.deepEqual(calls[0].slice(1), [1, 2]);
+  });
+
+  test('errors of any kind can be reported', async () => {
+    const odd = [Object.create(null), Object.assign(() => {}, { toString() { throw 1; } }), Symbol('s'), new Proxy({}, { get() { throw 1; } })];
+    for (const error of odd) assert.doesNotThrow(() => report('x', error));
+    let seen = 0;
+    const listen = () => { seen += 1; };
+    subscribe('isolated-v8:unhandled-host-error', listen);
+    for (const error of odd) report('x', error);
+    unsubscribe('isolated-v8:unhandled-host-error', listen);
+    assert.equal(seen, odd.length);
+  });
+});
