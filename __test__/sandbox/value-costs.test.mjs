@@ -234,3 +234,27 @@ describe('IsolatedVMSandbox: the line of an error', () => {
     }
   });
 });
+
+describe('large results that are trees', () => {
+  const read = (code) => new ivm.IsolatedVMSandbox({ maxOutputSize: 32_000_000 }).execute(code, [], async () => {});
+
+  test('need not be measured where they cannot be too large', async () => {
+    const value = cloned(range(40_000, (index) => ({ index })));
+    const none = { spend: () => assert.fail('it was measured'), isSliceOver: false };
+    assert.equal(await outputSize(value, 1e8, none), 0);
+    await assert.rejects(outputSize(value, 1e6, none), /it was measured/);
+    assert.equal((await read('return Array.from({ length: 4e4 }, (_, index) => ({ index }))')).result.length, 40_000);
+  });
+
+  for (const [what, code] of Object.entries({
+    'what stands in several places': 'let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; return [a, "x".repeat(1e5)]',
+    'sparse arrays': 'const a = [1]; a.length = 1e8; return [a, "x".repeat(1e5)]',
+    'errors': 'return [new Array(200_000).fill().map(() => Object.assign(new RangeError("m"), { stack: "s".repeat(200) }))]',
+    'views of one buffer': 'const buffer = new ArrayBuffer(1e6); return Array.from({ length: 1000 }, () => new Uint8Array(buffer))',
+    'texts that JSON escapes': 'return ["\\0".repeat(6e6)]',
+  })) {
+    test(`are measured otherwise: ${what}`, async () => {
+      assert.equal((await read(code)).failure?.code, 'ERR_ISOLATE_LIMIT');
+    });
+  }
+});
