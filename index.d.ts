@@ -728,7 +728,9 @@ declare namespace ivm {
     timeout?: number;
     /**
      * Bytes of UTF-8 that the result may take as JSON. A larger one is a `RangeError` of code `ERR_ISOLATE_LIMIT` that names both sizes.
-     * Default 1,048,576.
+     * A value that is in several places of the result counts in each of them, as in JSON. What JSON leaves out counts, too: entries of maps
+     * and sets, fields of errors, buffers, and named keys of arrays; keys whose value is `undefined` do not, up to 16 times the limit.
+     * `Infinity` is no limit. Default 1,048,576.
      */
     maxOutputSize?: number;
     /** How often one execution may call `api.request`; a further call throws in the guest. Default 50. */
@@ -940,7 +942,7 @@ declare namespace ivm {
     timeout: number;
     /** MB that an execution may use, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
     memoryLimit: number;
-    /** As `SandboxOptions.maxOutputSize`. Default: no limit but that of memory. */
+    /** As `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at least 67,108,864. */
     maxOutputSize?: number;
     /** How often one execution may call tools; a further call rejects in the guest. Default: no limit. */
     maxApiCalls?: number;
@@ -1047,7 +1049,7 @@ declare namespace ivm {
     timeout: number;
     /** MB that an execution may use, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
     memoryLimit: number;
-    /** As `SandboxOptions.maxOutputSize`. Default: no limit but that of memory. */
+    /** As `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at least 67,108,864. */
     maxOutputSize?: number;
     /** How often one execution may call tools; a further call rejects in the guest. Default: no limit. */
     maxApiCalls?: number;
@@ -1194,7 +1196,11 @@ declare namespace ivm {
        * included.
        */
       network?: { allowedDomains: string[] };
-      /** Bytes that the plugin may keep in the cache: keys, with the prefix that they get, and values. */
+      /**
+       * Bytes that the plugin may keep in the cache: keys, with the prefix that they get, and values. A value that is not a string counts
+       * as for `SandboxOptions.maxOutputSize`, with keys whose value is `undefined`. Each entry beyond 1,000 counts 256 bytes more, which
+       * the account of it takes.
+       */
       storage?: { maxSize: number };
       /** Names of events that the plugin may listen to and emit. */
       hooks?: string[];
@@ -1410,7 +1416,7 @@ declare namespace ivm {
      * goes to the logger. Default false.
      */
     timers?: boolean;
-    /** As `SandboxOptions.maxOutputSize`, of each execution. Default: no limit but that of memory. */
+    /** As `SandboxOptions.maxOutputSize`, of each execution. Default: as many bytes as the plugin's memory limit, and at least 67,108,864. */
     maxOutputSize?: number;
     /**
      * How often an execution may call methods of its host, with what it goes on with by promises and timers, through whosever `context`; a

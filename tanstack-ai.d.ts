@@ -25,7 +25,7 @@ export interface IsolateDriver {
 
 /**
  * A driver for `createCodeMode` of [`@tanstack/ai-code-mode`](https://www.npmjs.com/package/@tanstack/ai-code-mode). Each execution has an
- * isolate of its own.
+ * isolate of its own. Results are bounded by `maxOutputSize`.
  * @param options of `IsolatedVMSandbox`; `timeout` and `memoryLimit` are those of the context
  * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type or too small
  */

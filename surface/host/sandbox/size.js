@@ -8,6 +8,7 @@
 const { Buffer } = require('node:buffer');
 const { types } = require('node:util');
 const { EVENT, ROLE, Visitor } = require('../visit.js');
+const { treeBytes } = require('../wire/notes.js');
 
 /** Bytes over the limit up to which the exact size is found. */
 const TOLERANCE = 2 ** 20;
@@ -29,6 +30,9 @@ const SPACE = 0x20;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const DELETE = 0x7f;
+
+/** Bytes of JSON for each byte on the wire, at most: errors have more fields than bytes. */
+const MAX_JSON_PER_BYTE = 16;
 
 /** Bytes of `null`, of quotes or brackets, and of a hole with its comma. */
 const NULL = 4;
@@ -299,13 +303,26 @@ function sizeOf(value, max, work) {
 }
 
 /**
+ * Whether a value that has just been read is so small that it need not be measured.
+ * @param {any} value
+ * @param {number} limit
+ */
+function isSurelyWithin(value, limit) {
+  const bytes = typeof value === 'string' ? value.length : typeof value === 'object' && value !== null ? treeBytes(value) : Infinity;
+  return bytes * MAX_JSON_PER_BYTE <= limit;
+}
+
+/**
  * Bytes of a result as JSON, with turns of the event loop for others where it takes long.
  * @param {unknown} value
  * @param {number} limit
  * @param {Budget} work
- * @returns {Promise<number>} Infinity where they are more than `limit` by far
+ * @returns {Promise<number>} Infinity where they are more than `limit` by far, 0 where they are certainly not more
  */
 async function outputSize(value, limit, work) {
+  if (isSurelyWithin(value, limit)) {
+    return 0;
+  }
   const measurement = new Measurement(value, limit + TOLERANCE, limit * MAX_LEFT_OUT_PER_BYTE, work);
   while (!measurement.run(true)) {
     await work.turn();

@@ -95,6 +95,8 @@ class LeafReader extends Source {
     /** By number. What is there can be assigned to without a look at prototypes. @type {unknown[]} */
     this.objects = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
     this.count = 0;
+    /** Whether the bytes name nothing twice, and nothing that is not among them. */
+    this.isTree = true;
     this.reserved = 0;
     /** Of the regular expressions so far, and how many those are. */
     this.cost = 0;
@@ -126,6 +128,7 @@ class LeafReader extends Source {
   }
 
   reference() {
+    this.isTree = false;
     const id = this.varint();
     const object = id < this.count ? this.objects[id] : UNFINISHED;
     if (object === UNFINISHED) throw malformed('a reference to no object');
@@ -161,6 +164,7 @@ class LeafReader extends Source {
 
   /** @returns {unknown} what the next varint names */
   carrier() {
+    this.isTree = false;
     const index = this.varint();
     if (index >= this.table.length) throw malformed('an index beyond the table');
     return this.table[index];
@@ -181,6 +185,7 @@ class LeafReader extends Source {
 
   /** A buffer from the table, as it is. */
   tableBuffer() {
+    this.isTree = false;
     const index = this.varint();
     const carrier = index < this.table.length ? this.table[index] : undefined;
     const [tag, buffer] = /** @type {unknown[]} */ (isArray(carrier) ? carrier : []);

@@ -32,4 +32,28 @@ function note(container, keys, isSparse) {
  */
 const noteOf = (container) => weakMapGet(notes, container);
 
-module.exports = { MAX_WITHOUT_NOTE, note, noteOf };
+/** A value of more bytes than this has a note if it is a tree: measuring it again would take longer than reading did. */
+const MIN_TREE = 65_536;
+
+/** @type {WeakMap<object, number>} */
+const trees = new WeakMap();
+
+/**
+ * Notes that a value was read from so many bytes, which name nothing twice and have nothing beside them.
+ * @param {any} value
+ * @param {number} bytes
+ */
+function noteTree(value, bytes) {
+  if (bytes > MIN_TREE && typeof value === 'object' && value !== null) {
+    weakMapSet(trees, value, bytes);
+  }
+}
+
+/**
+ * Bytes that a large tree was read from.
+ * @param {object} value
+ * @returns {number} Infinity for what is none
+ */
+const treeBytes = (value) => weakMapGet(trees, value) ?? Infinity;
+
+module.exports = { MAX_WITHOUT_NOTE, note, noteOf, noteTree, treeBytes };

@@ -8,7 +8,7 @@
 
 const { uncurryThis, define, ownKeys } = require('../../primordials.js');
 const { list, WEIGHT } = require('./leaf-reader.js');
-const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
+const { MAX_WITHOUT_NOTE, note, noteTree } = require('./notes.js');
 const { checkCount, keysOfLarge, MANY, PropertyReader } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { Work } = require('../work.js');
@@ -136,6 +136,7 @@ class Reader extends PropertyReader {
     }
     if (this.stack !== undefined && !this.deep(this.stack)) return false;
     if (this.position !== this.end) throw malformed('bytes after the value');
+    if (this.isTree) noteTree(this.result, this.end);
     return true;
   }
 
@@ -246,7 +247,10 @@ class Reader extends PropertyReader {
         this.checkWeight(length * WEIGHT.ELEMENT);
         return this.begin(KIND.ELEMENTS, [], length, level);
       }
-      case TAG.BEGIN_SPARSE_ARRAY: return this.begin(KIND.SPARSE, [], this.varint(), level);
+      case TAG.BEGIN_SPARSE_ARRAY:
+        // Its length is more than its bytes.
+        this.isTree = false;
+        return this.begin(KIND.SPARSE, [], this.varint(), level);
       case TAG.OBJECT_REFERENCE: return this.viewOn(this.reference());
       case TAG.TWO_BYTE_STRING: return this.twoByteString();
       case TAG.UTF8_STRING: return this.utf8String();

@@ -1,0 +1,260 @@
+// What a guest's values cost the host wherever they are looked through: time grows in proportion to their distinct parts.
+
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import ivm from '../../index.mjs';
+import { createExecutor } from '../../codemode.js';
+import { createIsolateDriver } from '../../tanstack-ai.js';
+import { cloned } from '../wire/helper.mjs';
+import { errorOf, hostContext, IsolatedVmSandbox, manifest, rememberingLogger, until } from './plugin-helper.mjs';
+
+const require = createRequire(import.meta.url);
+const { bearable } = require('../../surface/host/sandbox/plugin-log.js');
+const { refusalOf } = require('../../surface/host/sandbox/quota.js');
+const { outputSize, sizeOf } = require('../../surface/host/sandbox/size.js');
+const { Account } = require('../../surface/host/sandbox/storage.js');
+const { Work } = require('../../surface/host/work.js');
+
+const range = (count, entry) => Array.from({ length: count }, (_, index) => entry(index));
+const doubled = (levels, outer) => { let value = []; for (let level = 0; level < levels; level += 1) value = outer(value); return value; };
+
+/** Values of a size, the cost of which would grow faster than that in one or another walker. */
+const COSTLY = {
+  'shared arrays': (size) => doubled(size, (value) => [value, value]),
+  'shared objects': (size) => doubled(size, (a) => ({ a, b: a })),
+  'shared maps': (size) => doubled(size, (value) => new Map([[value, value]])),
+  'shared sets': (size) => doubled(size, (value) => new Set([value, [value]])),
+  'shared causes': (size) => doubled(size, (cause) => [new Error('', { cause }), cause]),
+  'named keys that are shared': (size) => doubled(size, (value) => Object.assign([value], { value })),
+  'nesting': (size) => doubled(size, (value) => [value]),
+  'cycles through all': (size) => { const all = range(size, () => []); for (const each of all) each.push(all, all); return all; },
+  'a row again and again': (size) => Array(size).fill(Object.fromEntries(range(size, (index) => [`k${index}`, undefined]))),
+  'a wide object': (size) => Object.fromEntries(range(size, (index) => [`k${index}`, index])),
+  'holes': (size) => Object.assign(Array(size), { 3: 1 }),
+  'a sparse array': (size) => Object.assign(Array(4_294_967_295 - size), { 5: range(size, String) }),
+  'a text': (size) => '\0'.repeat(size * 16),
+  'a boxed text': (size) => [Object('x'.repeat(size * 16))],
+  'a BigInt': (size) => [1n << BigInt(size * 16)],
+  'views of one buffer': (size) => { const buffer = new ArrayBuffer(size); return range(size, () => new Uint8Array(buffer)); },
+};
+
+/** Milliseconds of processor time of the fastest of a few runs: others use the machine, too. */
+function fastest(run) {
+  let best = Infinity;
+  for (let round = 0; round < 3; round += 1) {
+    const start = process.cpuUsage();
+    run();
+    const { user, system } = process.cpuUsage(start);
+    best = Math.min(best, (user + system) / 1000);
+  }
+  return best;
+}
+
+/** Eight times the size may take 24 times as long, and a moment more: the square would be 64 times, and what unfolds never ends. */
+function growsLinearly(run) {
+  const [small, large] = [run(400), run(3_200)];
+  assert.ok(large < 24 * small + 100, `${small.toFixed(1)} ms, then ${large.toFixed(1)} ms`);
+}
+
+describe('time grows with the distinct parts', () => {
+  for (const [what, make] of Object.entries(COSTLY)) {
+    test(what, async () => {
+      growsLinearly((size) => {
+        const value = cloned(make(size));
+        return fastest(() => sizeOf(value, 1e300, new Work()));
+      });
+      growsLinearly((size) => {
+        const args = range(100, () => cloned(make(size / 100)));
+        return fastest(() => bearable(args, 1e9));
+      });
+      growsLinearly((size) => {
+        const value = cloned(make(size));
+        const account = new Account('p');
+        const cache = { run: () => undefined, isThere: () => true };
+        return fastest(() => {
+          try {
+            account.perform('set', 'k', [value], cache, 1e15, 60_000, () => new Error('exceeded'));
+          } catch (error) {
+            assert.equal(error.message, 'exceeded');
+          }
+        });
+      });
+    });
+  }
+
+  test('results are measured in slices, until the deadline, a signal or the end of the sandbox', async () => {
+    const value = range(300_000, (index) => ({ index }));
+    let turns = 0;
+    const timer = setInterval(() => { turns += 1; }, 0);
+    const size = await outputSize(value, 1e9, new Work());
+    clearInterval(timer);
+    assert.equal(size, JSON.stringify(value).length);
+    assert.ok(turns > 1);
+    const ending = { signal: undefined, until: Infinity, isGone: () => false };
+    assert.equal((await refusalOf(value, 1e9, { ...ending, until: performance.now() + 5 })).code, 'ERR_ISOLATE_DEADLINE');
+    const controller = new AbortController();
+    setImmediate(() => controller.abort(new Error('enough')));
+    assert.deepEqual(await refusalOf(value, 1e9, { ...ending, signal: controller.signal }),
+      { value: 'Execution was aborted: enough', code: 'ERR_ISOLATE_ABORTED', name: 'Error' });
+    let gone = false;
+    setImmediate(() => { gone = true; });
+    assert.equal((await refusalOf(value, 1e9, { ...ending, isGone: () => gone })).code, 'ERR_ISOLATE_DISPOSED');
+    assert.equal(await refusalOf(value, 1e9, ending), undefined);
+  });
+
+  test('an entry of the log has one budget for all of its values', () => {
+    const shared = range(20_000, () => ({}));
+    const args = range(100, () => [...shared]);
+    let shown;
+    assert.ok(fastest(() => { shown = bearable(args, 1e5); }) < 1_000);
+    assert.equal(shown[0].length, 20_000);
+    assert.equal(shown.at(-1), '[object of too many values]');
+    assert.deepEqual(bearable([Object.assign([], { big: 'x'.repeat(20_000) }), Object('x'.repeat(20_000)), new Map([['x'.repeat(20_000), 1]]), 1n << 100_000n, [1]]),
+      [...range(3, () => '[object of more than 10000 bytes]'), '[bigint of more than 10000 bytes]', [1]]);
+  });
+});
+
+describe('storage', () => {
+  const cache = { run: () => undefined, isThere: () => true };
+  const set = (account, key, value, quota, seconds) => account.perform('set', key, [value, seconds], cache, quota, 1_000, (message) => new RangeError(message));
+
+  test('records beyond the first thousand count what the host keeps of them', () => {
+    const account = new Account('p');
+    for (let index = 0; index < 1_000; index += 1) set(account, String(index).padStart(4, '0'), 'x', 7_000);
+    assert.throws(() => set(account, '1000', 'x', 7_200), { message: 'Storage quota exceeded: 7263 bytes > 7200 bytes' });
+    set(account, '1000', 'x', 7_263);
+    set(account, '0999', 'y', 7_263);
+    account.perform('delete', '0500', [], cache, 7_263, 1_000, () => new Error('no'));
+    assert.throws(() => set(account, '1000', 'xx', 7_000), { message: 'Storage quota exceeded: 7001 bytes > 7000 bytes' });
+    set(account, '1000', 'x', 7_000);
+  });
+
+  test('a write over the quota costs no more for all the records that there are', () => {
+    const over = (records) => {
+      const account = new Account('p');
+      for (let index = 0; index < records; index += 1) set(account, `k${index}`, 'x', 1e9, 3_600 + (index * 7919) % 1000);
+      return fastest(() => {
+        for (let round = 0; round < 100; round += 1) assert.throws(() => set(account, 'more', 'x'.repeat(1_000), 1_000), RangeError);
+      });
+    };
+    over(100);
+    const [few, many] = [over(500), over(16_000)];
+    assert.ok(many < 8 * few + 50, `${few.toFixed(1)} ms, then ${many.toFixed(1)} ms`);
+  });
+
+  test('what has expired is given back, whichever it is', async () => {
+    const account = new Account('p');
+    const there = new Set();
+    const asked = [];
+    const access = { run: () => undefined, isThere: (name) => { asked.push(name); return there.has(name); } };
+    const write = (key) => account.perform('set', key, ['x'], access, 3_000, 1_000, (message) => new RangeError(message));
+    const expire = (key, seconds) => account.perform('expire', key, [seconds], access, 3_000, 1_000, () => new Error('no'));
+    for (let index = 0; index < 500; index += 1) write(String(100 + index));
+    assert.throws(() => write('100x'.repeat(10)), RangeError);
+    for (const index of [3, 1, 2]) expire(String(100 + index), 0.001 * index);
+    // Times change again and again.
+    for (let round = 0; round < 5_000; round += 1) expire('100', 3_600);
+    there.add('p:101');
+    await new Promise((resolve) => { setTimeout(resolve, 20); });
+    write('abcd');
+    assert.deepEqual(asked.toSorted(), ['p:101', 'p:102', 'p:103']);
+  });
+});
+
+describe('IsolatedVmSandbox: shared values in one call', () => {
+  const shared = 'let a = []; for (let i = 0; i < 60; i += 1) a = [a, a];';
+
+  test('console, logger and cache', async () => {
+    const logger = rememberingLogger();
+    const sandbox = new IsolatedVmSandbox(logger);
+    const said = [];
+    const context = { ...hostContext(), logger: { info: (...args) => said.push(args) } };
+    const isolate = await sandbox.createIsolate(manifest({ permissions: { storage: { maxSize: 50_000_000 } } }));
+    const run = (code) => sandbox.executeInSandbox(isolate, `{ ${shared} ${code} }`, context);
+    const start = performance.now();
+    await run('console.log(...Array(100).fill(a)); 1');
+    await run('context.logger.info(...Array(100).fill(a), Object.assign([], { big: "x".repeat(5e6) })); 1');
+    assert.equal((await errorOf(run('context.cache.set("k", a)'))).kind, 'STORAGE');
+    await until(() => logger.of('debug', 'Plugin console.log').length === 1);
+    assert.ok(performance.now() - start < 10_000);
+    assert.deepEqual(said, [[...range(100, () => '[object of more than 10000 bytes]'), '[1 more]']]);
+    sandbox.disposeAll();
+  });
+});
+
+describe('adapters', () => {
+  const shared = 'let a = []; for (let i = 0; i < 40; i += 1) a = [a, a]; return a;';
+
+  test('codemode: a result is bounded by what it unfolds to', async () => {
+    const { result, error } = await createExecutor().execute(`async () => { ${shared} }`, {});
+    assert.equal(result, undefined);
+    assert.match(error, /exceeds the maximum output size of \d+ bytes$/);
+  });
+
+  test('tanstack-ai: the same', async () => {
+    const context = await createIsolateDriver().createContext({ bindings: {} });
+    const { success, error } = await context.execute(shared);
+    assert.deepEqual([success, error.code], [false, 'ERR_ISOLATE_LIMIT']);
+  });
+
+  test('codemode: arguments are a list, and not a long one', async () => {
+    const calls = [];
+    const tools = { f: async (...args) => { calls.push(args.length); return args.length; } };
+    const told = async (code) => {
+      const { result, error } = await createExecutor().execute(`async () => { try { return await ${code}; } catch (error) { return error.message; } }`, tools);
+      return error ?? result;
+    };
+    const start = performance.now();
+    assert.equal(await told('$host.f0("x".repeat(2e7))'), 'The arguments of a tool must be an array');
+    for (const wrong of ['{ length: 5 }', 'undefined', 'new Set([1])', 'Object("abc")']) {
+      assert.equal(await told(`$host.f0(${wrong})`), 'The arguments of a tool must be an array');
+    }
+    for (const long of ['Array(10001)', 'Array(10001).fill(1)', 'Object.assign([], { length: 1e6, 5: 1 })']) {
+      assert.equal(await told(`$host.f0(${long})`), 'A tool takes at most 10000 arguments');
+    }
+    assert.equal(await told('$host.f0(Array(4294967295))'), 'Invalid string length');
+    assert.ok(performance.now() - start < 10_000);
+    assert.deepEqual(calls, []);
+    assert.equal(await told('codemode.f(...Array(10000).fill(1))'), 10_000);
+    assert.equal(await told('codemode.f()'), 0);
+  });
+});
+
+describe('IsolatedVMSandbox: the line of an error', () => {
+  test('is cut as others are', async () => {
+    const { logs } = await new ivm.IsolatedVMSandbox({ maxLogLength: 50 }).execute('throw new Error("x".repeat(1e5))', [], async () => {});
+    assert.deepEqual(logs.map((line) => line.length), [53]);
+    assert.match(logs[0], /^\[ERROR\] Execution error: x+\.\.\.$/);
+  });
+
+  test('is whole where it is short', async () => {
+    for (const code of ['throw new Error("short")', 'throw "short"', 'await Promise.reject(new RangeError("short"))']) {
+      assert.deepEqual((await new ivm.IsolatedVMSandbox({ maxLogLength: 30 }).execute(code, [], async () => {})).logs, ['[ERROR] Execution error: short'], code);
+    }
+  });
+});
+
+describe('large results that are trees', () => {
+  const read = (code) => new ivm.IsolatedVMSandbox({ maxOutputSize: 32_000_000 }).execute(code, [], async () => {});
+
+  test('need not be measured where they cannot be too large', async () => {
+    const value = cloned(range(40_000, (index) => ({ index })));
+    const none = { spend: () => assert.fail('it was measured'), isSliceOver: false };
+    assert.equal(await outputSize(value, 1e8, none), 0);
+    await assert.rejects(outputSize(value, 1e6, none), /it was measured/);
+    assert.equal((await read('return Array.from({ length: 4e4 }, (_, index) => ({ index }))')).result.length, 40_000);
+  });
+
+  for (const [what, code] of Object.entries({
+    'what stands in several places': 'let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; return [a, "x".repeat(1e5)]',
+    'sparse arrays': 'const a = [1]; a.length = 1e8; return [a, "x".repeat(1e5)]',
+    'errors': 'return [new Array(200_000).fill().map(() => Object.assign(new RangeError("m"), { stack: "s".repeat(200) }))]',
+    'views of one buffer': 'const buffer = new ArrayBuffer(1e6); return Array.from({ length: 1000 }, () => new Uint8Array(buffer))',
+    'texts that JSON escapes': 'return ["\\0".repeat(6e6)]',
+  })) {
+    test(`are measured otherwise: ${what}`, async () => {
+      assert.equal((await read(code)).failure?.code, 'ERR_ISOLATE_LIMIT');
+    });
+  }
+});
