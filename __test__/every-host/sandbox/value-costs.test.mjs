@@ -3,18 +3,18 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
-import ivm from '../../index.mjs';
-import { createExecutor } from '../../codemode.js';
-import { createIsolateDriver } from '../../tanstack-ai.js';
-import { cloned } from '../wire/helper.mjs';
-import { errorOf, hostContext, IsolatedVmSandbox, manifest, rememberingLogger, until } from './plugin-helper.mjs';
+import ivm from '../../../index.mjs';
+import { createExecutor } from '../../../codemode.js';
+import { createIsolateDriver } from '../../../tanstack-ai.js';
+import { cloned } from '../../wire/helper.mjs';
+import { errorOf, hostContext, IsolatedVmSandbox, manifest, rememberingLogger, until } from '../../sandbox/plugin-helper.mjs';
 
 const require = createRequire(import.meta.url);
-const { bearable } = require('../../surface/host/sandbox/plugin-log.js');
-const { refusalOf } = require('../../surface/host/sandbox/quota.js');
-const { outputSize, sizeOf } = require('../../surface/host/sandbox/size.js');
-const { Account } = require('../../surface/host/sandbox/storage.js');
-const { Work } = require('../../surface/host/work.js');
+const { bearable } = require('../../../surface/host/sandbox/plugin-log.js');
+const { refusalOf } = require('../../../surface/host/sandbox/quota.js');
+const { outputSize, sizeOf } = require('../../../surface/host/sandbox/size.js');
+const { Account } = require('../../../surface/host/sandbox/storage.js');
+const { Work } = require('../../../surface/host/work.js');
 
 const range = (count, entry) => Array.from({ length: count }, (_, index) => entry(index));
 const doubled = (levels, outer) => { let value = []; for (let level = 0; level < levels; level += 1) value = outer(value); return value; };
