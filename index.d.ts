@@ -1655,13 +1655,14 @@ declare namespace ivm {
   /** For calls that run code: how long it may take. */
   type RunOptions = SignalOptions & {
     /**
-     * Milliseconds that the code may run, a 32-bit integer; 0 for any time. Waiting for the host does not count. Default: that of
+     * Milliseconds that the code may run, a 32-bit integer; 0 for any time. Waiting for the host does not count. In a synchronous call
+     * reading the result may take as long again, or 250 ms if that is longer. Default: that of
      * `configureEngine`, which has none unless it is told. Afterwards the call fails with `ERR_ISOLATE_TIMEOUT`. With isolated-vm,
      * calls that run accessors or proxies only (`get`, `set`, `delete` and `copy` of a Reference) have none.
      */
     timeout?: number;
     /**
-     * Milliseconds until the call ends, whatever it is waiting for, a 32-bit integer; 0 for any time. Default: that of
+     * Milliseconds until the call ends, whatever it is waiting for, a 32-bit integer; 0 for any time. Reading the result counts. Default: that of
      * `configureEngine`, which has none unless it is told. Afterwards the call fails with `ERR_ISOLATE_DEADLINE`. Not part of
      * isolated-vm.
      */

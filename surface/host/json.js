@@ -2,13 +2,14 @@
 // Parses JSON that a guest has made, in slices. `JSON.parse` does it in one piece, which takes seconds where keys collide, and has no limit
 // of depth.
 
-const { define, parse, uncurryThis } = require('../primordials.js');
+const { define, isArray, parse, uncurryThis } = require('../primordials.js');
 const { WEIGHT } = require('./wire/leaf-reader.js');
 const { malformed, tooDeep, tooHeavy } = require('./wire/refusal.js');
 const { FIXED_TIME, TIME_PER_BYTE } = require('./wire/reader.js');
 const { DEFAULT_MAX_DEPTH } = require('./wire/tags.js');
 const { Work } = require('./work.js');
 
+const { prototype: ArrayPrototype } = Array;
 const { prototype: ObjectPrototype } = Object;
 const charCodeAt = uncurryThis(String.prototype.charCodeAt);
 const indexOf = uncurryThis(String.prototype.indexOf);
@@ -184,7 +185,11 @@ async function parseJson(text, { maxWeight, until, stopped }) {
     }
     if (holder !== undefined) {
       reader.weigh(isList ? WEIGHT.ELEMENT : WEIGHT.PROPERTY);
-      put(holder, isList ? holder.length : key, value);
+      if (isList) {
+        put(holder, holder.length, value, ArrayPrototype);
+      } else {
+        put(holder, key, value, ObjectPrototype);
+      }
     }
     if (code === OPEN_LIST || code === OPEN_OBJECT) {
       if (path.length >= DEFAULT_MAX_DEPTH) {
@@ -204,7 +209,7 @@ async function parseJson(text, { maxWeight, until, stopped }) {
       value = holder;
       path.length -= 1;
       holder = path[path.length - 1];
-      isList = Array.isArray(holder);
+      isList = isArray(holder);
     }
     if (holder === undefined) {
       if (!Number.isNaN(reader.peek())) {
@@ -228,10 +233,11 @@ function keyOf(reader) {
  * @param {any} holder
  * @param {string | number} key
  * @param {unknown} value
+ * @param {object} prototype of the holder
  */
-function put(holder, key, value) {
+function put(holder, key, value, prototype) {
   // No setter runs, whatever became of the prototypes.
-  if (key in ObjectPrototype || typeof key === 'number') {
+  if (key in prototype) {
     define(holder, key, value, true, true);
   } else {
     holder[key] = value;

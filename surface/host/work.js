@@ -16,6 +16,22 @@ const MAX_STRIDE = 512;
 const LONG_STRIDE = 4;
 const SHORT_STRIDE = 1;
 
+/** When this turn of the event loop began to be used for work: all budgets share its slice. @type {number | undefined} */
+let sliceStart;
+
+function endSlice() {
+  sliceStart = undefined;
+}
+
+/** @param {number} time now */
+function startOfSlice(time) {
+  if (sliceStart === undefined) {
+    sliceStart = time;
+    setImmediate(endSlice);
+  }
+  return sliceStart;
+}
+
 /** `performance` is shared with the host's own code, which may replace its methods. */
 const now = performance.now.bind(performance);
 
@@ -55,8 +71,8 @@ class Work {
     this.#stopped = stopped;
     this.#granted = Math.min(MAX_STRIDE, steps);
     this.#ahead = this.#granted;
-    this.#sliceStart = now();
-    this.#lastLook = this.#sliceStart;
+    this.#lastLook = now();
+    this.#sliceStart = startOfSlice(this.#lastLook);
   }
 
   /**
@@ -132,7 +148,7 @@ class Work {
     return this.#stride;
   }
 
-  /** Whether this slice is over as of the last look at the clock: a caller that can wait should `await turn()`. */
+  /** Whether this slice, which all budgets of a turn of the event loop share, is over as of the last look at the clock: a caller that can wait should `await turn()`. */
   get isSliceOver() {
     return this.#isSliceOver;
   }
@@ -144,19 +160,22 @@ class Work {
 
   /** Begins a new slice. Throws as `spend` does. */
   resume() {
-    this.#sliceStart = now();
-    this.#lastLook = this.#sliceStart;
-    this.#isSliceOver = false;
-    this.#throwIfOver(this.#sliceStart);
+    this.#lastLook = now();
+    this.#sliceStart = startOfSlice(this.#lastLook);
+    this.#isSliceOver = this.#lastLook - this.#sliceStart >= SLICE;
+    this.#throwIfOver(this.#lastLook);
   }
 
   /** Gives the event loop a turn and begins a new slice. Throws as `spend` does. */
   async turn() {
     this.pause();
-    await inner(new Promise((resolve) => {
-      setImmediate(resolve);
-    }));
-    this.resume();
+    do {
+      await inner(new Promise((resolve) => {
+        setImmediate(resolve);
+      }));
+      // Where others have used this turn up, it goes on in the next one.
+      this.resume();
+    } while (this.#isSliceOver);
   }
 }
 

@@ -105,6 +105,7 @@ test('steps that take long are followed by a look at the clock soon', () => {
 });
 
 test('a slice is over after 16 ms, and a turn lets the event loop go on', async () => {
+  await new Promise((resolve) => { setImmediate(resolve); });
   const work = new Work();
   assert.equal(work.isSliceOver, false);
   busy(17);
@@ -116,6 +117,29 @@ test('a slice is over after 16 ms, and a turn lets the event loop go on', async 
   assert.equal(turns, 1);
   assert.equal(work.isSliceOver, false);
   work.check();
+});
+
+test('budgets of one turn share its slice', async () => {
+  let gap = 0;
+  let last = performance.now();
+  const timer = setInterval(() => {
+    gap = Math.max(gap, performance.now() - last);
+    last = performance.now();
+  }, 1);
+  let steps = 0;
+  await Promise.all(Array.from({ length: 40 }, async () => {
+    const work = new Work();
+    for (let done = 0; done < 40; done += 1) {
+      busy(1);
+      steps += 1;
+      work.check();
+      if (work.isSliceOver) await work.turn();
+    }
+  }));
+  clearInterval(timer);
+  assert.equal(steps, 1_600);
+  // One after the other in each turn, they would take 640 ms.
+  assert.ok(gap < 400, `${gap} ms`);
 });
 
 test('a replaced clock or constructor of promises changes nothing', async () => {

@@ -1,0 +1,327 @@
+// What reading a guest's value takes of the host's time: in proportion to its size, within the limits of the call, and in small pieces where
+// there is a promise to wait with. The values are such that engines take much longer over them. Bun's hashes are not those of
+// `collisions.mjs`: there most values arrive.
+
+import { EventEmitter } from 'node:events';
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import ivm from '../../index.mjs';
+import { Gaps } from '../hostile/measure.mjs';
+import { hostContext, plugin } from '../sandbox/plugin-helper.mjs';
+import { bigints, doubles, indices } from './collisions.mjs';
+import { Reader, write } from './helper.mjs';
+
+const { createSandbox, IsolatedVMSandbox, SubprocessSandbox } = ivm;
+
+const FIXED_TIME = 250;
+const TIME_PER_BYTE = 500e-6;
+/** Milliseconds more, for what is not reading, and a machine with much else to do. */
+const MORE_TIME = 2_500;
+const MAX_GAP = 300;
+const OVER = ['ERR_ISOLATE_LIMIT', 'ERR_ISOLATE_TRANSFER'];
+
+/** Keys that make the elements of an object a dictionary and back, again and again. */
+function gaps(count) {
+  const object = {};
+  for (let index = 0; index < count; index += 1) object[index] = 0;
+  for (let jump = 0; jump < count / 200; jump += 1) object[count + jump * 1_100] = 0;
+  return object;
+}
+
+const map = (keys) => new Map(keys.map((key) => [key, 0]));
+const VALUES = {
+  'a Set of doubles': [16_000, (count) => new Set(doubles(count))],
+  'a Map of doubles': [16_000, (count) => map(doubles(count))],
+  'a Map of BigInts': [8_000, (count) => map(bigints(count))],
+  'a Map of strings': [16_000, (count) => map(indices(count))],
+  'an object with indices far apart': [100_000, (count) => Object.fromEntries(indices(count).map((key) => [key, 0]))],
+  'an object with doubles': [20_000, (count) => Object.fromEntries(doubles(count).map((key) => [key, 0]))],
+  'an object with gaps': [100_000, gaps],
+  'an array with gaps': [100_000, (count) => Object.assign([], gaps(count))],
+  'an array with names': [20_000, (count) => Object.assign([], Object.fromEntries(doubles(count).map((key) => [key, 0])))],
+};
+
+describe('the reader', () => {
+  for (const [what, [count, make]] of Object.entries(VALUES)) {
+    test(`${what}: time in proportion to the size, or a refusal`, () => {
+      for (const part of [count / 2, count]) {
+        const { bytes } = write(make(part));
+        const reader = new Reader(bytes, [], { resolve: () => undefined });
+        const start = performance.now();
+        try {
+          reader.run();
+        } catch (error) {
+          assert.ok(OVER.includes(error.code), error);
+        }
+        const took = performance.now() - start;
+        const most = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
+        assert.ok(took < most + MORE_TIME / 2, `${took} of ${most} ms`);
+      }
+    });
+  }
+
+  test('honest values of the same size take a small part of the time that they have', () => {
+    const honest = [
+      new Set(Array.from({ length: 20_000 }, (_, index) => index / 7)), new Map(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, { index }])),
+      Array.from({ length: 20_000 }, (_, index) => ({ id: index, at: { x: 1 } })), Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, index])),
+    ];
+    for (const value of honest) {
+      const reader = new Reader(write(value).bytes, [], { resolve: () => undefined });
+      const start = performance.now();
+      reader.run();
+      const took = performance.now() - start;
+      const most = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
+      // A thirtieth, on a machine that has nothing else to do.
+      assert.ok(took < most / 2, `${took} of ${most} ms`);
+    }
+  });
+
+  test('what takes long is interrupted soon', () => {
+    // Each of these takes the host longer than the one before it, as keys that collide do.
+    let calls = 0;
+    const { bytes } = write(Array.from({ length: 4_000 }, (_, index) => [new SharedArrayBuffer(8), index]));
+    const table = Array.from({ length: 4_000 }, () => 0);
+    const reader = new Reader(bytes, table, {
+      resolve() {
+        calls += 1;
+        for (const until = performance.now() + calls / 1_000; performance.now() < until;);
+        return new SharedArrayBuffer(8);
+      },
+    });
+    let most = 0;
+    assert.throws(() => {
+      for (let done = false; !done;) {
+        const before = calls;
+        done = reader.readUntil(performance.now() + 16);
+        // By then they take half a millisecond.
+        if (before > 500) most = Math.max(most, calls - before);
+      }
+    }, { code: 'ERR_ISOLATE_LIMIT' });
+    assert.ok(calls < 4_000 && most < 100, `${most} of ${calls}`);
+  });
+});
+
+/** How many doubles: at least 4 s where time grows with their square. */
+const COUNT = 50_000;
+const BYTES = COUNT * (9 + 32);
+const MOST = FIXED_TIME + BYTES * TIME_PER_BYTE + MORE_TIME;
+const keys = new Float64Array(doubles(COUNT));
+/** The guest's code: `hostile()` is a Set that takes long to read. */
+const PRELUDE = 'const hostile = () => { const set = new Set(); for (const key of keys) set.add(key); return set; };';
+
+async function makeContext() {
+  const isolate = new ivm.Isolate({ memoryLimit: 256 });
+  const context = await isolate.createContext();
+  await context.global.set('keys', keys, { copy: true });
+  await context.eval(`globalThis.value = (() => { ${PRELUDE} return hostile(); })();`);
+  return { isolate, context };
+}
+
+/** What came of it, milliseconds in all, and the longest gap. */
+async function measured(run) {
+  const watch = new Gaps();
+  const start = performance.now();
+  let outcome;
+  try {
+    outcome = await run();
+  } catch (error) {
+    outcome = error;
+  }
+  const took = performance.now() - start;
+  const gap = watch.take();
+  watch.stop();
+  return { outcome, took, gap };
+}
+
+/** Either it arrived, or it was refused for the time that it takes. */
+function check(outcome, what) {
+  if (OVER.includes(outcome)) return;
+  // Errors of plugins have codes of their own; what arrives there, the network gate finds too large.
+  if (outcome instanceof Error) assert.ok(OVER.includes(outcome.code) || /too m(?:uch work|any values)/.test(outcome.message), `${what}: ${outcome.stack}`);
+  else assert.equal(outcome?.size ?? outcome, COUNT, what);
+}
+
+const size = (set) => set.size;
+/** What a call gives, or the code of the error that its caller gets, which has no code inside. */
+const CODE = "/too much work/.test(error.message) ? 'ERR_ISOLATE_LIMIT' : String(error)";
+const CAUGHT = (call) => `(async () => { try { return await ${call}; } catch (error) { return ${CODE}; } })()`;
+const TOOL = [{ name: 'host:take' }, { name: 'host:keys' }];
+const failed = ({ message, code }) => Object.assign(new Error(message), { code });
+
+/** Runs code of an agent, which has `hostile` and `host.take`. */
+async function execute(sandbox, code, more) {
+  const { result, failure } = await sandbox.execute(`const keys = new Float64Array(await host.keys()); ${PRELUDE} ${code}`, TOOL,
+    async (name, params) => (name === 'host:keys' ? [...keys] : params.set?.size ?? 0), more);
+  return failure === undefined ? result : failed(failure);
+}
+
+/** The same in a plugin, which has `context.take`. */
+async function inPlugin(code) {
+  const eventBus = new EventEmitter();
+  let heard;
+  eventBus.on('item.removed', (set) => { heard = set.size; });
+  const { execute: run, sandbox } = await plugin({ context: hostContext({ keys: () => keys, take: size, eventBus }) });
+  try {
+    const result = await run(`const keys = context.keys(); ${PRELUDE} ${code}`, { deadline: 20_000 });
+    return heard ?? result;
+  } finally {
+    sandbox.disposeAll();
+  }
+}
+
+const ASYNC = {
+  'a result': ({ context }) => context.eval('value', { copy: true }),
+  'what a promise resolves to': ({ context }) => context.eval('(async () => value)()', { copy: true, promise: true }),
+  'a property': ({ context }) => context.global.get('value', { copy: true }),
+  'the cause of an error': async ({ context }) => (await context.eval('new Error("x", { cause: value })', { copy: true })).cause,
+  'an argument of a callback': async ({ context }) => {
+    await context.global.set('take', new ivm.Callback(size, { async: true }));
+    return context.eval(CAUGHT('take(value)'), { promise: true });
+  },
+  'an argument of a Reference': async ({ context }) => {
+    await context.global.set('take', new ivm.Reference(size));
+    return context.eval(CAUGHT('take.apply(undefined, [value], { arguments: { copy: true } })'), { promise: true });
+  },
+  'a result of createSandbox': async () => {
+    const sandbox = createSandbox({ host: { keys: () => [...keys] } }, { timeout: 20_000, memoryLimit: 256, maxOutputSize: 1e9 });
+    const { result, failure } = await sandbox.execute(`const keys = new Float64Array(host.keys()); ${PRELUDE} return hostile();`);
+    return failure === undefined ? result : failed(failure);
+  },
+  'a result of IsolatedVMSandbox': () => execute(new IsolatedVMSandbox({ timeout: 20_000, memoryLimit: 256 }), 'return hostile();'),
+  'a result of a plugin': () => inPlugin('hostile();'),
+  "an argument of a plugin's call": () => inPlugin('context.take(hostile());'),
+  "an argument of a plugin's event": () => inPlugin("context.eventBus.emit('item.removed', hostile()); 0;"),
+  ...(process.platform === 'linux'
+    ? { 'a result of SubprocessSandbox': () => execute(new SubprocessSandbox({ timeout: 20_000, memoryLimit: 256 }), 'return hostile();') }
+    : {}),
+};
+
+const SYNC = {
+  'a result': (context, limits) => context.evalSync('value', { copy: true, ...limits }),
+  'a property': (context, limits) => context.global.getSync('value', { copy: true, ...limits }),
+  'a result of a Reference': (context, limits) => context.evalSync('() => value', { reference: true }).applySync(undefined, [], { result: { copy: true }, ...limits }),
+  'an argument of a callback': (context, limits) => context.evalClosureSync(`try { return $0(value); } catch (error) { return ${CODE}; }`, [size], limits),
+};
+
+describe('in pieces', () => {
+  for (const [what, run] of Object.entries(ASYNC)) {
+    test(what, async () => {
+      const made = /context/.test(String(run)) ? await makeContext() : {};
+      const { outcome, took, gap } = await measured(() => run(made));
+      check(outcome, what);
+      assert.ok(took < MOST, `${took} of ${MOST} ms`);
+      assert.ok(gap < MAX_GAP, `${gap} ms`);
+      made.isolate?.dispose();
+    });
+  }
+});
+
+describe('in one piece', () => {
+  for (const [what, run] of Object.entries(SYNC)) {
+    test(what, async () => {
+      const { context, isolate } = await makeContext();
+      const free = await measured(() => run(context, {}));
+      check(free.outcome, what);
+      assert.ok(free.took < MOST, `${free.took} of ${MOST} ms`);
+      // Bun may be done before.
+      const limited = await measured(() => run(context, { deadline: 150 }));
+      if (limited.outcome instanceof Error) assert.ok(['ERR_ISOLATE_DEADLINE', ...OVER].includes(limited.outcome.code), limited.outcome.stack);
+      else check(limited.outcome, what);
+      assert.ok(limited.took < 150 + MAX_GAP, `${limited.took} ms`);
+      isolate.dispose();
+    });
+  }
+
+  test('`timeout` counts for reading what is large', async () => {
+    const { context, isolate } = await makeContext();
+    const { outcome, took } = await measured(() => context.evalSync('value', { copy: true, timeout: 50 }));
+    if (OVER.includes(outcome)) return;
+  if (outcome instanceof Error) assert.ok(['ERR_ISOLATE_TIMEOUT', ...OVER].includes(outcome.code), outcome.stack);
+    assert.ok(took < FIXED_TIME + 50 + MAX_GAP, `${took} ms`);
+    // And not for what is not.
+    const large = await measured(() => context.evalSync('Array.from({ length: 50000 }, (_, id) => ({ id }))', { copy: true, timeout: 2_000 }));
+    assert.equal(large.outcome.length, 50_000);
+    isolate.dispose();
+  });
+});
+
+/** What is read while the call ends takes longer than all of these: two million objects. */
+const LONG = 'const long = []; for (let id = 0; id < 1.5e6; id += 1) long[id] = { id };';
+
+describe('reading ends with the call', () => {
+  const ends = {
+    deadline: [async ({ context }) => context.eval('long', { copy: true, deadline: 1_500 }), 'ERR_ISOLATE_DEADLINE'],
+    'deadline of a promise': [async ({ context }) => context.eval('Promise.resolve(long)', { copy: true, promise: true, deadline: 1_500 }), 'ERR_ISOLATE_DEADLINE'],
+  };
+  test('at its deadline, when it is aborted, and when its isolate is disposed of', async () => {
+    const isolate = new ivm.Isolate({ memoryLimit: 1_024 });
+    const context = await isolate.createContext();
+    await context.eval(LONG.replace('const long', 'globalThis.long'));
+    for (const [what, [run, code]] of Object.entries(ends)) {
+      const { outcome, took, gap } = await measured(() => run({ context }));
+      // A fast host may be done.
+      if (outcome instanceof Error) assert.equal(outcome.code, code, what);
+      else assert.equal(outcome.length, 1.5e6);
+      assert.ok(took < 1_500 + MORE_TIME && gap < 2 * MAX_GAP, `${what}: ${took} ms, ${gap} ms`);
+    }
+    const controller = new AbortController();
+    const reason = new Error('mine');
+    const aborted = measured(() => context.eval('long', { copy: true, signal: controller.signal }));
+    setTimeout(() => controller.abort(reason), 300);
+    assert.equal((await aborted).outcome, reason);
+    // Something is being read when the loop goes on after what has arrived.
+    const disposed = measured(() => context.eval('long', { copy: true }));
+    setTimeout(() => isolate.dispose(), 300);
+    const { outcome, took } = await disposed;
+    assert.equal(outcome.code, 'ERR_ISOLATE_DISPOSED');
+    assert.ok(took < 300 + MORE_TIME, `${took} ms`);
+  });
+
+  const sandboxes = { IsolatedVMSandbox: 'dispose', ...(process.platform === 'linux' ? { SubprocessSandbox: 'terminate' } : {}) };
+  for (const [name, method] of Object.entries(sandboxes)) {
+    test(`${name}: its timeout, its signal, and ${method}()`, async () => {
+      const make = (timeout) => new ivm[name]({ timeout, memoryLimit: 1_024 });
+      const code = `${LONG} return long;`;
+      const run = async (sandbox, options) => {
+        const { took, outcome } = await measured(() => sandbox.execute(code, [], async () => {}, options));
+        return { took, code: outcome.failure?.code, result: outcome.result };
+      };
+      const late = await run(make(1_500));
+      assert.ok(late.code === 'ERR_ISOLATE_DEADLINE' || late.result?.length === 1.5e6, late.code);
+      assert.ok(late.took < 1_500 + MORE_TIME, `${late.took} ms`);
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(), 700);
+      const aborted = await run(make(20_000), { signal: controller.signal });
+      assert.equal(aborted.code, 'ERR_ISOLATE_ABORTED');
+      assert.ok(aborted.took < 700 + MORE_TIME, `${aborted.took} ms`);
+      const sandbox = make(20_000);
+      setTimeout(() => sandbox[method](), 700);
+      const ended = await run(sandbox);
+      assert.equal(ended.code, 'ERR_ISOLATE_DISPOSED');
+      assert.ok(ended.took < 700 + MORE_TIME, `${ended.took} ms`);
+    });
+  }
+});
+
+describe('parameters of tools of SubprocessSandbox', { skip: process.platform !== 'linux' }, () => {
+  const texts = {
+    'keys that collide': 'const o = {}; for (let i = 1; i <= 200000; i += 1) o[i * 65536] = 0; return o;',
+    'gaps': 'const o = {}; for (let i = 0; i < 100000; i += 1) o[i] = 0; for (let i = 0; i < 500; i += 1) o[100000 + i * 1100] = 0; return o;',
+    'many empty lists': 'return Array.from({ length: 1e6 }, () => []);',
+  };
+  for (const [what, make] of Object.entries(texts)) {
+    test(what, async () => {
+      const sandbox = new SubprocessSandbox({ timeout: 20_000, memoryLimit: 256 });
+      const { outcome, took, gap } = await measured(() => execute(sandbox, `const make = () => { ${make} }; return host.take({ o: make() });`));
+      assert.ok(outcome === 0 || OVER.includes(outcome.code), outcome?.stack);
+      assert.ok(took < 10_000, `${took} ms`);
+      assert.ok(gap < 2 * MAX_GAP, `${gap} ms`);
+    });
+  }
+
+  test('what nests too deeply, and takes too much memory', async () => {
+    const sandbox = new SubprocessSandbox({ timeout: 20_000, memoryLimit: 64 });
+    const deep = await execute(sandbox, 'try { await host.take({ __proto__: null, toJSON: () => JSON.parse("[".repeat(11000) + "]".repeat(11000)) }); } catch (error) { return error.message; }');
+    assert.match(String(deep.message ?? deep), /nested too deeply|call stack/);
+  });
+});
