@@ -5,7 +5,7 @@ const { types } = require('node:util');
 const { CODE } = require('../../error.js');
 const { EVENT, ROLE, Visitor } = require('../visit.js');
 const { Work } = require('../work.js');
-const { CHARACTERS_PER_STEP, isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
+const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 
 const { isArray } = Array;
 const { hasOwn } = Object;
@@ -15,7 +15,7 @@ const HOSTS = new Set(['host', 'hostname', 'hostaddr', 'servername', ':authority
 /** Members that name a way around every host. */
 const SOCKETS = new Set(['socketpath', 'unix', 'unixsocket']);
 /** Members that name a server by a URL, or by a name alone. */
-const SERVERS = new Set(['origin', 'proxy', 'baseurl', 'baseuri', 'prefixurl', 'httpproxy', 'httpsproxy']);
+const SERVER = /^(?:origin|baseur[il]|prefixurl)$|proxy$/;
 /** Members whose value is a URL, as are those whose names end in `url` or `uri`. */
 const PLACE = /(?:^href|^endpoint|ur[il])$/;
 /** Members of an object by which it names its server, as programs spell them. */
@@ -139,7 +139,7 @@ class Check {
       throw new Forbidden(`(${name})`);
     }
     this.#member(name, value);
-    const { role, key } = this.#visitor;
+    const { role } = this.#visitor;
     const outer = this.#outer.at(-1);
     const isList = isArray(value);
     if (!isNew) {
@@ -150,9 +150,9 @@ class Check {
     this.#work.spend(isList ? value.length / LISTED_PER_STEP : 0);
     const isArgument = role === ROLE.ELEMENT && this.#outer.length === 1;
     this.#outer.push({
-      isPlace: role === ROLE.ROOT || (isList && (PLACE.test(name) || SERVERS.has(name) || (role === ROLE.ELEMENT && outer?.isPlace === true))),
+      isPlace: role === ROLE.ROOT || (isList && (PLACE.test(name) || SERVER.test(name) || (role === ROLE.ELEMENT && outer?.isPlace === true))),
       isEntry: isList && !isArgument && ((role === ROLE.ELEMENT && outer?.isList === true) || role === ROLE.MEMBER),
-      isHeaders: isList && HEADERS.has(nameOf(key)),
+      isHeaders: isList && HEADERS.has(name),
       isList: isList && role !== ROLE.ROOT,
     });
   }
@@ -211,7 +211,7 @@ class Check {
       return;
     }
     const isPlace = PLACE.test(name) || (role === ROLE.ELEMENT && outer.isPlace);
-    const found = readText(value, this.#work, { isPlace, isServer: SERVERS.has(name) });
+    const found = readText(value, this.#work, { isPlace, isServer: SERVER.test(name) });
     if (found !== undefined) {
       this.#replace(value, this.#allowed(found));
     }
@@ -244,8 +244,7 @@ class Check {
       // Behind an empty one, a path becomes the host.
       throw new Forbidden(`(${name})`);
     }
-    this.#work.spend(value.length / CHARACTERS_PER_STEP);
-    this.#replace(value, this.#allowed(readHost(value)));
+    this.#replace(value, this.#allowed(readHost(value, this.#work)));
   }
 
   /**

@@ -18,7 +18,7 @@ const LOCAL = new Set([
 /** Sockets and pipes of the machine, as in `http+unix:` and `unix-abstract:`. */
 const SOCKET = /unix|pipe|ipc/;
 /** Parameters by which a URL of another scheme than those of the web names another server than its authority. */
-const REROUTING = /[?&](?:[^=&#]*(?:host|socket|unix|proxy|addr|path)[^=&#]*|[^=&#]*%[^=&#]*)(?:[=&#]|$)/i;
+const REROUTING = /[?&](?:[^=&#?]*(?:host|socket|unix|proxy|addr|path)|[^=&#?]*%)/i;
 
 const USER = '[a-z0-9._~!$&()*+,=:-]*';
 const NAME = String.raw`[\p{L}\p{M}\p{N}._-]+`;
@@ -35,8 +35,13 @@ const SCHEMELESS = /^[^/?#\\]+/;
 const HOST_ALONE = new RegExp(String.raw`^(?:${HOST}(?::(\d{1,5}))?|([0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*))$`, 'iu');
 /** A normalized authority with its scheme. */
 const NORMAL = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@\\\s]*@)?([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?\/$/;
-/** What no name, word or address of mail has. */
-const SUSPECT = /\[|:.*@/s;
+/** What stands between the parts of a name, besides the ASCII dot, and ends sentences in some languages. */
+const FULL_STOP = /[\u3002\uff0e\uff61]/;
+// oxlint-disable-next-line no-control-regex -- those are what it is about
+const LETTER = /[^\u0000-\u007f\u3002\uff0e\uff61]/;
+/** What no host has, and what one has that is longer than it looks. */
+const SPACE = /\p{Z}/u;
+const VANISHING = /[%\p{C}]/u;
 const PORT_BEHIND = /:\d+$/;
 /** Has what such a name or address has, or what may become that. */
 const MAYBE_HOST = /[^a-z0-9_:@-]|localhost/i;
@@ -60,8 +65,13 @@ const MAX_NORMALIZED = 65_536;
 const MAX_SCHEMES = 8;
 /** Characters of a text that stand for a host in a refusal. */
 const MAX_SHOWN = 100;
+/** Characters of a host: no name has more. */
+const MAX_HOST = 259;
 /** Characters for each step of work. */
 const CHARACTERS_PER_STEP = 32;
+const STEPS_PER_URL = 8;
+/** Names that are not ASCII take time in proportion to the square of their length. */
+const STEPS_PER_LETTER = 4;
 
 /** @typedef {{ spend(steps?: number): void }} Work */
 
@@ -82,6 +92,16 @@ function parse(text) {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * What parsers of URLs find as the host, with a port perhaps.
+ * @param {string} text
+ * @param {Work} work
+ */
+function parseHost(text, work) {
+  work.spend(STEPS_PER_URL + (ASCII.test(text) ? 0 : text.length * STEPS_PER_LETTER));
+  return parse(`http://${text}/`)?.hostname ?? '';
 }
 
 /** @param {string} hostname */
@@ -153,7 +173,7 @@ function readText(text, work, { isPlace = false, isServer = false } = {}) {
   const plain = head.replace(DROPPED, '');
   if (isPlace || isServer) {
     work.spend(plain.length / CHARACTERS_PER_STEP);
-    const found = schemeless(plain, text, isServer);
+    const found = schemeless(plain, text, isServer, work);
     if (found !== undefined) {
       return found;
     }
@@ -184,16 +204,23 @@ function readText(text, work, { isPlace = false, isServer = false } = {}) {
  * @param {string} plain
  * @param {string} text
  * @param {boolean} isServer
+ * @param {Work} work
  * @returns {Destination | undefined}
  */
-function schemeless(plain, text, isServer) {
+function schemeless(plain, text, isServer, work) {
   const authority = SCHEMELESS.exec(plain)?.[0] ?? '';
-  const isMore = authority.length < plain.length || PORT_BEHIND.test(authority) || SUSPECT.test(authority);
-  if (!(isServer || isMore) || !MAYBE_HOST.test(authority)) {
+  const at = authority.lastIndexOf('@');
+  // No name, word or address of mail has a bracket, or a colon before an at sign.
+  const isMore = authority.length < plain.length || PORT_BEHIND.test(authority) || authority.includes('[') || authority.slice(0, at + 1).includes(':');
+  const raw = authority.slice(at + 1);
+  if (!(isServer || isMore) || !MAYBE_HOST.test(authority) || SPACE.test(raw) || (FULL_STOP.test(raw) && LETTER.test(raw))) {
     return undefined;
   }
-  const host = parse(`http://${authority}/`)?.hostname ?? '';
-  if (!QUALIFIED.test(host)) {
+  if (raw.length > MAX_HOST) {
+    return VANISHING.test(raw) ? refused(raw) : undefined;
+  }
+  const host = parseHost(raw, work);
+  if (host.length > MAX_HOST || !QUALIFIED.test(host)) {
     return undefined;
   }
   return { host, normal: HOST_ALONE.test(authority) ? text : undefined };
@@ -206,8 +233,8 @@ function schemeless(plain, text, isServer) {
  */
 function nested(rest, text) {
   const found = ABSOLUTE.exec(rest);
-  const host = found === null || found[0].length === MAX_HEAD ? undefined : normalHost(found[3]);
-  return host === undefined || !ASCII.test(rest) ? refused(rest) : { host, normal: text };
+  const host = found === null || found[0].length === MAX_HEAD || found[3].length > MAX_HOST || !ASCII.test(rest) ? undefined : normalHost(found[3]);
+  return host === undefined ? refused(rest) : { host, normal: text };
 }
 
 /**
@@ -219,9 +246,13 @@ function nested(rest, text) {
 function absolute(text, head, work) {
   const found = ABSOLUTE.exec(head);
   if (found === null || (found[0].length === head.length && head.length < text.length)) {
-    return refused(parse(head)?.hostname || head);
+    return refused(parse(head.slice(0, MAX_HOST))?.hostname || head);
   }
   const [authority, scheme = '', user, host, port = ''] = found;
+  if (host.length > MAX_HOST) {
+    return refused(host);
+  }
+  work.spend(STEPS_PER_URL + (ASCII.test(host) ? 0 : host.length * STEPS_PER_LETTER));
   const protocol = scheme.toLowerCase();
   const isWeb = protocol === '' || WEB.has(protocol);
   if (!isWeb && !(NETWORK.has(protocol) && ASCII.test(host))) {
@@ -265,10 +296,12 @@ function normalRest(rest, work) {
 /**
  * A host, perhaps with a port, that is a value by itself.
  * @param {string} text
+ * @param {Work} work
  * @returns {Destination}
  */
-function readHost(text) {
-  const found = text.length > MAX_HEAD ? null : HOST_ALONE.exec(text);
+function readHost(text, work) {
+  work.spend(STEPS_PER_URL + (ASCII.test(text) ? 0 : Math.min(text.length, MAX_HOST) * STEPS_PER_LETTER));
+  const found = text.length > MAX_HOST ? null : HOST_ALONE.exec(text);
   if (found === null) {
     return refused(text);
   }
@@ -280,4 +313,4 @@ function readHost(text) {
   return { host: name, normal: (address === undefined ? name : name.slice(1, -1)) + (port === undefined ? '' : `:${port}`) };
 }
 
-module.exports = { CHARACTERS_PER_STEP, isAllowed, LOCAL, readDomain, readHost, readText, SOCKET };
+module.exports = { isAllowed, LOCAL, readDomain, readHost, readText, SOCKET };
