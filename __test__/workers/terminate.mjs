@@ -61,8 +61,9 @@ const terminated = (count) => `
  * The tests.
  * @param {number} many workers that are terminated while the main thread goes on
  * @param {number} pending workers that are terminated one after the other
+ * @param {number} before workers that are terminated before `process.exit`
  */
-export function terminating(many, pending) {
+export function terminating({ many, pending, before }) {
   test(`${many}, while the main thread goes on`, () => workers(terminated(many), WORK, { limit: 150_000 }));
 
   test(`${pending} with a call under way, one after the other`, () => workers(`
@@ -73,7 +74,7 @@ export function terminating(many, pending) {
     context.eval('started(); for (;;);').catch(() => {});
     setInterval(() => {}, 1000);`));
 
-  test('then process.exit with a guest running', () => workers(`${terminated(22)}
+  test('then process.exit with a guest running', () => workers(`${terminated(before)}
     context.global.setSync('leave', () => process.exit(9));
     context.evalSync('leave()');`, WORK, { exit: 9 }));
 

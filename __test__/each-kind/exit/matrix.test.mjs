@@ -26,11 +26,10 @@ const ENDINGS = {
   'process.exit': { code: 7 },
   uncaught: { code: 1, error: 'of the program itself' },
 };
-const OF_WORKERS = { terminate: { code: 1 }, ...ENDINGS };
-
 /** What Deno's `process.exit` comes to, with a guest that waits, one that runs and one that is being called. */
 const DENO_EXIT = { 'Deno.exit': { code: 7 } };
 const endingsOf = (state) => (host === 'deno' && ['idle', 'loop', 'nested calls'].includes(state) ? { ...ENDINGS, ...DENO_EXIT } : ENDINGS);
+const workerEndingsOf = (state) => ({ terminate: { code: 1 }, ...endingsOf(state) });
 
 /** Only Linux can suspend a thread. */
 const isPossible = (state) => state !== 'suspended' || process.platform === 'linux';
@@ -69,7 +68,8 @@ function assertTold({ stderr }, error) {
 
 for (const state of STATES.filter(isPossible)) {
   const results = new Map(Object.keys(endingsOf(state)).map((ending) => [ending, ran(state, ending)]));
-  const workers = ran(state, 'workers', Object.keys(OF_WORKERS).join());
+  const ofWorkers = workerEndingsOf(state);
+  const workers = ran(state, 'workers', Object.keys(ofWorkers).join());
 
   describe(state, () => {
     for (const [ending, { code, error }] of Object.entries(endingsOf(state))) {
@@ -80,12 +80,12 @@ for (const state of STATES.filter(isPossible)) {
       });
     }
 
-    test(`${Object.keys(OF_WORKERS).join(', ')}, in workers`, async () => {
+    test(`${Object.keys(ofWorkers).join(', ')}, in workers`, async () => {
       const result = await workers;
-      const told = Object.entries(OF_WORKERS).map(([ending, expected]) => ({ ending, ...expected }));
+      const told = Object.entries(ofWorkers).map(([ending, expected]) => ({ ending, ...expected }));
       assert.deepEqual(outcome(result), { code: 0, signal: null, timedOut: false, stdout: JSON.stringify([...told, 42, 42]) }, result.stderr);
       // Deno tells of errors in workers by itself.
-      assertTold(result, host === 'deno' ? OF_WORKERS.uncaught.error : undefined);
+      assertTold(result, host === 'deno' ? ENDINGS.uncaught.error : undefined);
     });
   });
 }

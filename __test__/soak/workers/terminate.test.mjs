@@ -3,7 +3,5 @@
 import { host } from '../../harness.mjs';
 import { terminating } from '../../workers/terminate.mjs';
 
-// Starting and ending a worker takes Deno a second of processor time.
-const [MANY, PENDING] = host === 'deno' ? [66, 24] : [200, 100];
-
-terminating(MANY, PENDING);
+// As in `each-kind/workers/terminate`.
+terminating(host === 'deno' ? { many: 66, pending: 24, before: 22 } : { many: 200, pending: 100, before: 22 });
