@@ -5,11 +5,11 @@
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import ivm from '../../index.mjs';
-import { Gaps } from '../hostile/measure.mjs';
-import { hostContext, plugin } from '../sandbox/plugin-helper.mjs';
-import { bigints, doubles, indices } from './collisions.mjs';
-import { Reader, write } from './helper.mjs';
+import ivm from '../../../index.mjs';
+import { Gaps } from '../../hostile/measure.mjs';
+import { hostContext, plugin } from '../../sandbox/plugin-helper.mjs';
+import { bigints, doubles, indices } from '../../wire/collisions.mjs';
+import { Reader, write } from '../../wire/helper.mjs';
 
 const { createSandbox, IsolatedVMSandbox, SubprocessSandbox } = ivm;
 
