@@ -1638,8 +1638,9 @@ declare namespace ivm {
   /** For calls that compile: a compilation cache to use, or to make. */
   type CachedDataOptions = {
     /**
-     * A compilation cache from an earlier `produceCachedData`, of the same code; the filename and the offsets may differ. Any other is
-     * rejected, and so is one from code inside an isolate.
+     * A compilation cache from an earlier `produceCachedData`, of the same code, which a SHA-256 tells; the filename and the offsets may
+     * differ. Any other is rejected, and so is one from code inside an isolate. V8 runs what is in it: take no bytes from those whose
+     * code you would not run in the host.
      */
     cachedData?: ExternalCopy<ArrayBuffer>;
     /** Writes a compilation cache onto the script, as `cachedData`, unless a given one was accepted. Default false. */

@@ -40,6 +40,7 @@ pub struct Size {
 /// A snapshot whose tag was found good, so that not every isolate has all bytes looked at. Shared bytes do not change.
 struct Known {
     sealed: Weak<Vec<u8>>,
+    recipe: u64,
     offset: usize,
     size: Size,
 }
@@ -50,14 +51,16 @@ impl Snapshot {
     /// What V8 has written, with a tag. `recipe` tells which bootstrap code is in it.
     pub(super) fn seal(contents: &[u8], recipe: u64, size: Size) -> Arc<Vec<u8>> {
         let sealed = Arc::new(seal::seal(MAGIC, [recipe, size.heap as u64, size.buffers as u64], contents));
-        remember(&sealed, sealed.len() - contents.len(), size);
+        remember(&sealed, recipe, sealed.len() - contents.len(), size);
         sealed
     }
 
     /// `None` for anything that this build has not made, or that has changed since.
     pub(super) fn open(sealed: Arc<Vec<u8>>, recipe: u64) -> Option<Self> {
         let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.iter().find(|known| std::ptr::eq(known.sealed.as_ptr(), Arc::as_ptr(&sealed))) {
+        let is_it =
+            |known: &&Known| known.recipe == recipe && std::ptr::eq(known.sealed.as_ptr(), Arc::as_ptr(&sealed));
+        if let Some(known) = known.iter().find(is_it) {
             return Some(Self { offset: known.offset, size: known.size, sealed });
         }
         drop(known);
@@ -68,7 +71,7 @@ impl Snapshot {
         }
         let offset = sealed.len() - contents.len();
         let size = Size { heap: usize::try_from(heap).ok()?, buffers: usize::try_from(buffers).ok()? };
-        remember(&sealed, offset, size);
+        remember(&sealed, recipe, offset, size);
         Some(Self { sealed, offset, size })
     }
 
@@ -91,8 +94,8 @@ impl Snapshot {
     }
 }
 
-fn remember(sealed: &Arc<Vec<u8>>, offset: usize, size: Size) {
+fn remember(sealed: &Arc<Vec<u8>>, recipe: u64, offset: usize, size: Size) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.retain(|known| known.sealed.strong_count() > 0);
-    known.push(Known { sealed: Arc::downgrade(sealed), offset, size });
+    known.push(Known { sealed: Arc::downgrade(sealed), recipe, offset, size });
 }

@@ -137,6 +137,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
     loop {
         let ended = {
             let mut locker = body.shared.lock();
+            native::locks::disregard_held();
             loop {
                 match remote.next() {
                     Next::Job(job) => {

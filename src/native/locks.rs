@@ -17,6 +17,11 @@ pub fn held() -> bool {
     HELD.try_with(|held| held.get() > 0).unwrap_or(true)
 }
 
+/// Locks that the thread holds already do not count: that of its own isolate, which no other isolate needs.
+pub fn disregard_held() {
+    set(0);
+}
+
 /// Counts as if so many locks were held. Returns how many were before.
 pub(super) fn set(count: u32) -> u32 {
     HELD.try_with(|held| held.replace(count)).unwrap_or(0)

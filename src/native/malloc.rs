@@ -33,25 +33,18 @@ core::arch::global_asm!(
     ".hidden __wrap_free"
 );
 
-/// What a block of `size` counts for; `None` if it does not count. An error if its isolate cannot have it, which ends then.
-fn share(size: usize) -> Result<Option<Share>, ()> {
-    match if size < LARGE { None } else { Share::of_current(size) } {
-        // Most of V8 does not survive a refusal, and its thread would stop here.
-        Some(share) if !share.is_bearable() => {
-            share.refuse();
-            Err(())
-        }
-        share => Ok(share),
+/// What a block of `size` counts for; `None` if it does not count.
+///
+/// Does not return where its isolate cannot have it: V8 has places that write to what they get without a look, and where it looks it
+/// gives up. Where other threads may wait for this one nothing is refused.
+fn share(size: usize) -> Option<Share> {
+    let share = if size < LARGE { None } else { Share::of_current(size) }?;
+    if !share.is_bearable() {
+        share.refuse();
+        refusal::end();
+        return Share::of_current(size);
     }
-}
-
-/// What the caller gets where there is no memory.
-#[cold]
-fn refuse() -> *mut c_void {
-    refusal::note();
-    // SAFETY: the address of the thread's own variable.
-    unsafe { *libc::__errno_location() = libc::ENOMEM };
-    std::ptr::null_mut()
+    Some(share)
 }
 
 /// Has `block` count from now on, if there is one.
@@ -74,21 +67,22 @@ fn note(block: *mut c_void, ration: *const Ration, bytes: usize) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_malloc(size: usize) -> *mut c_void {
-    let Ok(share) = share(size) else { return refuse() };
+    let share = share(size);
     // SAFETY: passed on.
     count(unsafe { malloc(size) }, share)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_calloc(number: usize, size: usize) -> *mut c_void {
-    let Ok(share) = share(number.saturating_mul(size)) else { return refuse() };
+    let share = share(number.saturating_mul(size));
     // SAFETY: passed on.
     count(unsafe { calloc(number, size) }, share)
 }
 
+/// Never refused: V8 has its table of WebAssembly's code by it, which is one for the process and under a lock. Its serializer uses Rust's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    let Ok(share) = share(size) else { return refuse() };
+    let share = if size < LARGE { None } else { Share::of_current(size) };
     // Before: once it is free another thread may get it.
     let before = table::remove(block as usize);
     // SAFETY: passed on.
@@ -104,7 +98,7 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
-    let Ok(share) = share(size) else { return refuse() };
+    let share = share(size);
     // SAFETY: passed on.
     count(unsafe { aligned_alloc(alignment, size) }, share)
 }
@@ -112,10 +106,7 @@ unsafe extern "C" fn __wrap_aligned_alloc(alignment: usize, size: usize) -> *mut
 /// What V8 takes its tables of strings by.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
-    let Ok(share) = share(size) else {
-        refuse();
-        return libc::ENOMEM;
-    };
+    let share = share(size);
     // SAFETY: passed on.
     let error = unsafe { posix_memalign(place, alignment, size) };
     let block = if error == 0 {

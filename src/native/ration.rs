@@ -306,9 +306,22 @@ mod tests {
         drop((first, third, fourth, fifth));
         assert_eq!(ration.used(), 0);
     }
+
     #[test]
     fn types_are_limited() {
         let types = TypeBudget::new(10);
         assert_eq!([6, 5, 4, 1].map(|bytes| types.take(bytes)), [true, false, true, false]);
+    }
+
+    #[test]
+    fn a_refusal_ends_the_isolate_and_takes_nothing() {
+        let heard = Arc::new(Heard::default());
+        let ration = Ration::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
+        let _portion = draw_on(Some(&ration));
+        let share = Share::of_current(PATIENCE + 101).filter(|share| !share.is_bearable());
+        assert!(!super::refusal::is_noted());
+        share.into_iter().for_each(Share::refuse);
+        assert!(super::refusal::is_noted());
+        assert_eq!((heard.0[1].load(Ordering::Relaxed), ration.used()), (1, 0));
     }
 }

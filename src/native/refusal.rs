@@ -1,9 +1,30 @@
 //! Whether a thread was refused memory: what ends after that ends for want of it.
 
 use std::cell::Cell;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+use std::sync::OnceLock;
 
 thread_local! {
     static REFUSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does not return if the thread belongs to a guest.
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+static END: OnceLock<fn()> = OnceLock::new();
+
+/// From now on `end` gets threads that are refused memory by a function whose callers do not check for that.
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub fn end_by(end: fn()) {
+    // The first one stays.
+    let _ = END.set(end);
+}
+
+/// Ends the thread's guest, and returns if it has none.
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub fn end() {
+    if let Some(end) = END.get() {
+        end();
+    }
 }
 
 /// This thread was refused memory.

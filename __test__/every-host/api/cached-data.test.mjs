@@ -22,7 +22,7 @@ const MASK = 2n ** 64n - 1n;
 const FACTOR = 0x9e37_79b9_7f4a_7c15n;
 const rotate = (word, by) => ((word << by) | (word >> (64n - by))) & MASK;
 const mix = (hash, word) => rotate(((hash ^ word) * FACTOR) & MASK, 29n);
-const wordAt = (text, at) => [...text.slice(at, at + 8)].reduceRight((word, unit) => (word << 8n) | BigInt(unit.charCodeAt(0)), 0n);
+const wordAt = (text, at) => [7, 6, 5, 4, 3, 2, 1, 0].reduce((word, k) => (word << 8n) | BigInt(text.charCodeAt(at + k)), 0n);
 const inverse = (() => {
   let result = 1n;
   for (let k = 0; k < 6; k += 1) result = (result * (2n - FACTOR * result)) & MASK;
@@ -115,6 +115,18 @@ describe('what a cache does not decide', ours, () => {
       damaged.push(one);
     }
     for (const one of damaged) assert.deepEqual(use(code, wrapped(one.buffer)), ['finefine', true]);
+  });
+
+  test('isolates with and without a snapshot may use each other\'s', () => {
+    const snapshot = ivm.Isolate.createSnapshot([{ code: 'globalThis.given = (x) => `${x}!`; given(1)' }]);
+    const started = new ivm.Isolate({ snapshot, memoryLimit: 32 });
+    const code = "(() => `${typeof given} ${[3, 1, 2].sort().map((x) => x * 2).join()}`)()";
+    const here = started.compileScriptSync(code, { produceCachedData: true });
+    assert.deepEqual(use(code, here.cachedData)[0], 'undefined 2,4,6');
+    const there = started.compileScriptSync(code, { cachedData: cacheOf(code) });
+    assert.equal(there.runSync(started.createContextSync()), 'function 2,4,6');
+    assert.equal(here.runSync(started.createContextSync()), 'function 2,4,6');
+    started.dispose();
   });
 
   test('another isolate of the same process may use it', () => {
