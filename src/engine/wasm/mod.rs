@@ -21,6 +21,9 @@ use types::Group;
 
 use crate::native;
 
+/// Above what the isolate may have beside its heap, which V8 takes for a moment only.
+const MARGIN: usize = 64 << 20;
+
 /// What V8 may take to optimize a function where the isolate has no limit of its own.
 const MAX_CODE: usize = 512 << 20;
 
@@ -28,7 +31,7 @@ const MAX_CODE: usize = 512 << 20;
 #[cfg_attr(any(fuzzing, not(target_os = "linux")), allow(dead_code, reason = "the linker sends nobody here but on Linux"))]
 fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     let guest = native::current();
-    let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit());
+    let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit().saturating_add(MARGIN));
     let module = Module::read(bytes, MAX_TYPES, most);
     let (cost, function) = module.largest;
     if cost > most {
