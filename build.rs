@@ -47,7 +47,9 @@ fn main() {
         ];
         let locks = ["_ZN4absl5Mutex4lockEv", "_ZN4absl5Mutex8try_lockEv", "_ZN4absl5Mutex6unlockEv"];
         let allocator = ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"];
-        for function in endings.into_iter().chain(heap).chain(stub_cache).chain(wasm).chain(platform).chain(locks).chain(allocator) {
+        for function in
+            endings.into_iter().chain(heap).chain(stub_cache).chain(wasm).chain(platform).chain(locks).chain(allocator)
+        {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
         }
     }

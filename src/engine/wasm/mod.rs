@@ -28,7 +28,10 @@ const MARGIN: usize = 64 << 20;
 const MAX_CODE: usize = 512 << 20;
 
 /// Whether V8 is to get a module; if not, why not.
-#[cfg_attr(any(fuzzing, not(target_os = "linux")), allow(dead_code, reason = "the linker sends nobody here but on Linux"))]
+#[cfg_attr(
+    any(fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "the linker sends nobody here but on Linux")
+)]
 fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     let guest = native::current();
     let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit().saturating_add(MARGIN));
@@ -41,7 +44,8 @@ fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     if module.entries > most {
         return Err("The module takes more memory than the isolate may have".into());
     }
-    ledger::take_types(&module.types.groups, module.types.unknown, guest.as_ref().map(|guest| &**guest.types())).map_err(type_message)?;
+    ledger::take_types(&module.types.groups, module.types.unknown, guest.as_ref().map(|guest| &**guest.types()))
+        .map_err(type_message)?;
     ledger::take_functions(bytes.as_ptr(), module.functions)
         .map_err(|_| "There is no room for the functions of the module in this process".into())
 }
@@ -55,7 +59,10 @@ fn type_message(refusal: Refusal) -> Cow<'static, str> {
 }
 
 /// The same for a type that a guest has made without a module, described by `text`.
-#[cfg_attr(any(fuzzing, not(target_os = "linux")), allow(dead_code, reason = "the linker sends nobody here but on Linux"))]
+#[cfg_attr(
+    any(fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "the linker sends nobody here but on Linux")
+)]
 fn admit_type(text: &[u8], parts: usize) -> Result<(), Cow<'static, str>> {
     let group = Group::of_one(text, parts);
     ledger::take_types(&[group], 0, native::current().as_ref().map(|guest| &**guest.types())).map_err(type_message)
@@ -71,7 +78,8 @@ mod tests {
         let mut body = vec![1, 0xd0, 0x86, 3, 0x7f, 0x0e, 0xe8, 0xfb, 3];
         body.resize(body.len() + 65_001, 0);
         let length = body.len();
-        let size = |number: usize| [number as u8 & 0x7f | 0x80, (number >> 7) as u8 & 0x7f | 0x80, (number >> 14) as u8];
+        let size =
+            |number: usize| [number as u8 & 0x7f | 0x80, (number >> 7) as u8 & 0x7f | 0x80, (number >> 14) as u8];
         let module = [b"\0asm\x01\0\0\0\x0a", &size(length + 4)[..], &[1], &size(length), &body].concat();
         let refused = super::admit(&module).unwrap_err();
         assert!(refused.starts_with("Compiling function body 0"), "{refused}");

@@ -81,7 +81,8 @@ impl Types {
         if size > reader.left() || size.saturating_mul(TYPE_BYTES) > most {
             return None;
         }
-        let mut group = GroupReader { first: self.keys.len(), size, keys: &self.keys, text: Vec::new(), parts: 0, arity: 0 };
+        let mut group =
+            GroupReader { first: self.keys.len(), size, keys: &self.keys, text: Vec::new(), parts: 0, arity: 0 };
         let read = (0..size).try_for_each(|_| group.definition(reader));
         let GroupReader { text, parts, arity, .. } = group;
         self.arity = self.arity.max(arity);
