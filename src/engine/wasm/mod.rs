@@ -28,10 +28,6 @@ const MARGIN: usize = 64 << 20;
 const MAX_CODE: usize = 512 << 20;
 
 /// Whether V8 is to get a module; if not, why not.
-#[cfg_attr(
-    any(fuzzing, not(target_os = "linux")),
-    allow(dead_code, reason = "the linker sends nobody here but on Linux")
-)]
 fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     let guest = native::current();
     let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit().saturating_add(MARGIN));
@@ -59,10 +55,6 @@ fn type_message(refusal: Refusal) -> Cow<'static, str> {
 }
 
 /// The same for a type that a guest has made without a module, described by `text`.
-#[cfg_attr(
-    any(fuzzing, not(target_os = "linux")),
-    allow(dead_code, reason = "the linker sends nobody here but on Linux")
-)]
 fn admit_type(text: &[u8], parts: usize) -> Result<(), Cow<'static, str>> {
     let group = Group::of_one(text, parts);
     ledger::take_types(&[group], 0, native::current().as_ref().map(|guest| &**guest.types())).map_err(type_message)
