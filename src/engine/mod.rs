@@ -18,6 +18,10 @@ mod seat;
 mod snapshot;
 mod space;
 mod stub_cache;
+#[cfg_attr(
+    any(test, fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "only the linker of the addon on Linux sends anybody there")
+)]
 mod wasm;
 #[cfg(windows)]
 mod windows;

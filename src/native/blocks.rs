@@ -8,6 +8,9 @@ const BUCKETS: usize = 1 << 14;
 /// How many blocks are watched, by their addresses.
 static WATCHED: [AtomicU32; BUCKETS] = [const { AtomicU32::new(0) }; BUCKETS];
 
+/// And all together.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
 static LISTENER: OnceLock<fn(usize)> = OnceLock::new();
 
 fn bucket(address: usize) -> &'static AtomicU32 {
@@ -19,17 +22,20 @@ fn bucket(address: usize) -> &'static AtomicU32 {
 pub fn watch(address: usize, listener: fn(usize)) {
     LISTENER.get_or_init(|| listener);
     bucket(address).fetch_add(1, Ordering::Release);
+    COUNT.fetch_add(1, Ordering::Release);
 }
 
 /// A block is not watched any more.
 pub fn forget(address: usize) {
     bucket(address).fetch_sub(1, Ordering::Release);
+    COUNT.fetch_sub(1, Ordering::Release);
 }
 
 /// A block is about to be freed.
 #[cfg_attr(any(test, fuzzing, not(target_os = "linux")), allow(dead_code, reason = "for the allocator of the addon"))]
 pub fn freeing(address: usize) {
-    if bucket(address).load(Ordering::Acquire) > 0
+    if COUNT.load(Ordering::Acquire) > 0
+        && bucket(address).load(Ordering::Acquire) > 0
         && let Some(listener) = LISTENER.get()
     {
         listener(address);

@@ -19,5 +19,7 @@ mod system;
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "the linker sends nobody here but in the addon"))]
 mod table;
 
-pub use ration::{Held, Ration, Share, TypeBudget, Watch, current, draw_on, draw_on_in_background};
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use ration::draw_on_in_background;
+pub use ration::{Held, Ration, Share, TypeBudget, Watch, current, draw_on};
 pub use system::{System, calloc, free, malloc, trim};

@@ -69,6 +69,10 @@ impl Ration {
     }
 
     /// What V8's own threads draw on for the isolate.
+    #[cfg_attr(
+        any(test, fuzzing, not(target_os = "linux")),
+        allow(dead_code, reason = "only the addon on Linux has V8's threads count")
+    )]
     pub fn in_background(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.background.as_ref().unwrap_or(self))
     }
@@ -95,6 +99,10 @@ impl Ration {
     }
 
     /// Whether the isolate has had too much.
+    #[cfg_attr(
+        any(test, fuzzing, not(target_os = "linux")),
+        allow(dead_code, reason = "only the addon on Linux has V8's threads count")
+    )]
     pub fn is_exceeded(&self) -> bool {
         self.exceeded.load(Ordering::Relaxed)
     }
@@ -166,6 +174,10 @@ pub fn draw_on(ration: Option<&Arc<Ration>>) -> Portion {
 
 /// The same for a thread of V8's own, which could not end: nothing is refused to it. What it takes counts, and ends the isolate where
 /// that is too much.
+#[cfg_attr(
+    any(test, fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "only the addon on Linux has V8's threads count")
+)]
 pub fn draw_on_in_background(ration: &Arc<Ration>) -> Portion {
     draw(Some(ration), 1)
 }

@@ -6,7 +6,7 @@ import { passes } from '../../isolate/helper.mjs';
 
 /** Names that options, manifests, contexts, descriptors, results and this library's own objects have, or could have. */
 const NAMES = [
-  'timeout', 'memoryLimit', 'maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'timers', 'web', 'typescript', 'modules', 'inspector',
+  'timeout', 'memoryLimit', 'maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'timers', 'web', 'wasm', 'typescript', 'modules', 'inspector',
   'minimalEnv', 'poolSize', 'confinement', 'seccomp', 'signal', 'fresh', 'deadline', 'warm', 'snapshot', 'onUsage', 'limits', 'memoryMB', 'cpuMs',
   'permissions', 'network', 'allowedDomains', 'storage', 'maxSize', 'hooks', 'id', 'name', 'version',
   'logger', 'cache', 'metrics', 'config', 'eventBus', 'http', 'child', 'debug', 'trace', 'fatal', 'has', 'exists', 'del', 'ttl', 'off', 'once', 'emitAsync', 'removeListener',

@@ -21,17 +21,16 @@ use types::Group;
 
 use crate::native;
 
+/// Above what the isolate may have beside its heap, which V8 takes for a moment only.
+const MARGIN: usize = 64 << 20;
+
 /// What V8 may take to optimize a function where the isolate has no limit of its own.
 const MAX_CODE: usize = 512 << 20;
 
 /// Whether V8 is to get a module; if not, why not.
-#[cfg_attr(
-    any(fuzzing, not(target_os = "linux")),
-    allow(dead_code, reason = "the linker sends nobody here but on Linux")
-)]
 fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     let guest = native::current();
-    let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit());
+    let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit().saturating_add(MARGIN));
     let module = Module::read(bytes, MAX_TYPES, most);
     let (cost, function) = module.largest;
     if cost > most {
@@ -56,10 +55,6 @@ fn type_message(refusal: Refusal) -> Cow<'static, str> {
 }
 
 /// The same for a type that a guest has made without a module, described by `text`.
-#[cfg_attr(
-    any(fuzzing, not(target_os = "linux")),
-    allow(dead_code, reason = "the linker sends nobody here but on Linux")
-)]
 fn admit_type(text: &[u8], parts: usize) -> Result<(), Cow<'static, str>> {
     let group = Group::of_one(text, parts);
     ledger::take_types(&[group], 0, native::current().as_ref().map(|guest| &**guest.types())).map_err(type_message)

@@ -18,8 +18,11 @@ impl Bytes {
     /// # Safety
     /// They are there, and nobody changes them meanwhile.
     unsafe fn admit(self) -> Result<(), CString> {
-        // SAFETY: promised by the caller.
-        let bytes = if self.length == 0 { &[] } else { unsafe { slice::from_raw_parts(self.start, self.length) } };
+        let bytes = match self.length {
+            0 => &[],
+            // SAFETY: promised by the caller.
+            length => unsafe { slice::from_raw_parts(self.start, length) },
+        };
         admit(bytes).map_err(|message| CString::new(message.as_bytes()).unwrap_or_default())
     }
 }
