@@ -81,6 +81,7 @@ export type {
   SignalOptions,
   SnapshotOptions,
   SnapshotScriptInfo,
+  SubprocessConfinement,
   SubprocessExecutionResult,
   SubprocessFailure,
   SubprocessSandboxConfig,
