@@ -85,6 +85,7 @@ export type {
   SignalOptions,
   SnapshotOptions,
   SnapshotScriptInfo,
+  SubprocessConfinement,
   SubprocessExecutionResult,
   SubprocessFailure,
   SubprocessSandboxConfig,

@@ -1012,6 +1012,8 @@ declare namespace ivm {
    */
   type ConfinementLayerName =
     | 'cgroup'
+    | 'oomScore'
+    | 'ownUser'
     | 'userNamespace'
     | 'networkNamespace'
     | 'ipcNamespace'
@@ -1040,6 +1042,16 @@ declare namespace ivm {
     detail: string;
   }
 
+  /** The option `confinement` of a `SubprocessSandbox`. Each layer that is `false` is left out, for debugging; do not run code of others that way. */
+  interface SubprocessConfinement extends Partial<Record<ConfinementLayerName, boolean>> {
+    /**
+     * Layers without which no code is sent to a process: `execute` then fails with `ERR_ISOLATE_UNSUPPORTED`, and its error names the layer and why
+     * it does not hold. `namespaces` stands for the six of them. Default: none; a layer that the system does not have is left out.
+     * @throws {TypeError} `ERR_INVALID_ARG`, from the constructor, for unknown names and for a layer that is `false` as well
+     */
+    require?: readonly (ConfinementLayerName | 'namespaces')[];
+  }
+
   /** What `new SubprocessSandbox` takes. */
   interface SubprocessSandboxConfig {
     /**
@@ -1065,8 +1077,8 @@ declare namespace ivm {
      * the most for all sandboxes together: then those that have more of them make room, the oldest first. Default 1.
      */
     poolSize?: number;
-    /** Layers that are not wanted, as `false`, for debugging; all are by default, and unknown ones an error. Not for code of others. */
-    confinement?: Partial<Record<ConfinementLayerName, boolean>>;
+    /** Which layers a process needs, and which it does without. */
+    confinement?: SubprocessConfinement;
     /** Console calls, and lines that the process writes to its output, that are kept in `logs`; further ones are counted. Default 10,000. */
     maxLogEntries?: number;
     /** Characters that are kept of each, then `...`. Default 10,000. */
@@ -1094,8 +1106,8 @@ declare namespace ivm {
      * Of a limit or of the process itself: `ERR_ISOLATE_DEADLINE`; `ERR_ISOLATE_MEMORY`; `ERR_ISOLATE_DISPOSED` after
      * `terminate()`; `ERR_ISOLATE_ABORTED`; `ERR_ISOLATE_SYSTEM_CALL` where the process asked its kernel for what it may not have;
      * `ERR_ISOLATE_PROTOCOL` where it sent what it never sends; `ERR_ISOLATE_CRASH` where it ended by itself; `ERR_ISOLATE_TRANSFER` for a
-     * result that cannot leave it, or that this host cannot have; `ERR_ISOLATE_LIMIT` where the system gave no process, `ERR_ISOLATE_UNSUPPORTED` where the
-     * executable is missing. Absent for errors of the code.
+     * result that cannot leave it, or that this host cannot have; `ERR_ISOLATE_LIMIT` where the system gave no process or the result is too large for this one,
+     * `ERR_ISOLATE_UNSUPPORTED` where the executable or a required layer of confinement is missing. Absent for errors of the code.
      */
     code?: string;
     /** The signal that has ended the process, where it was not killed from here: `SIGSEGV`, … */
@@ -1122,8 +1134,13 @@ declare namespace ivm {
     error?: string;
     /** The same with more of it; present where `error` is. */
     failure?: SubprocessFailure;
-    /** Absent where nothing could begin. `heapPeak` is 0 where the process could not tell. */
+    /**
+     * Absent where nothing could begin. `cpuMs` is that of the whole process from when it was sent the code, as this process measures it. `heapPeak` is what
+     * the process says, at most two times `memoryLimit`, and 0 where it could not tell.
+     */
     usage?: SandboxUsage;
+    /** The layers that confined the process; absent where nothing could begin. */
+    confinement?: ConfinementLayerName[];
     /** Milliseconds, rounded. */
     duration: number;
   }

@@ -7,7 +7,7 @@ import { root } from '../harness.mjs';
 
 /** All layers, in the order in which a child puts them on. */
 export const LAYERS = [
-  'cgroup', 'userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'rlimits', 'pidNamespace', 'parentDeath',
+  'cgroup', 'oomScore', 'ownUser', 'userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'rlimits', 'pidNamespace', 'parentDeath',
   'capabilities', 'notDumpable', 'noNewPrivileges', 'landlock', 'descriptors', 'seccomp',
 ];
 
@@ -17,7 +17,7 @@ export const REQUIRED = ['rlimits', 'parentDeath', 'noNewPrivileges', 'descripto
 export const allBut = (...layers) => LAYERS.filter((layer) => !layers.includes(layer));
 
 /** Error numbers of x86-64 and ARM64. */
-export const ERRNO = { EPERM: 1, ENOENT: 2, ESRCH: 3, EAGAIN: 11, EACCES: 13, EMFILE: 24, ENOSYS: 38, ENETUNREACH: 101 };
+export const ERRNO = { EPERM: 1, ENOENT: 2, ESRCH: 3, EAGAIN: 11, ENOMEM: 12, EACCES: 13, EMFILE: 24, ENOSYS: 38, ENETUNREACH: 101 };
 export const SIGNAL = { SIGKILL: 9, SIGXFSZ: 25, SIGSYS: 31 };
 
 const LIMIT_MS = 20_000;

@@ -82,10 +82,10 @@ export function fakeLauncher(script, { mode = 0o755 } = {}) {
 /** `ivm` with another executable. */
 export const hostWith = (launcher) => createHost(native, { launcher });
 
-/** One execution by a child that is a script, with bytes for it in the file `bytes`. */
-export async function executeBy(script, { bytes = Buffer.alloc(0), config = {}, tools = [], executor = noTools, code = '' } = {}) {
+/** One execution by a child that is a script, with bytes for it in the file `bytes`, and in others by their names. */
+export async function executeBy(script, { bytes = Buffer.alloc(0), files = {}, config = {}, tools = [], executor = noTools, code = '' } = {}) {
   const { file, folder } = fakeLauncher(script);
-  writeFileSync(join(folder, 'bytes'), bytes);
+  for (const [name, contents] of Object.entries({ bytes, ...files })) writeFileSync(join(folder, name), contents);
   const { SubprocessSandbox } = hostWith(file);
   return new SubprocessSandbox({ poolSize: 0, timeout: 20_000, ...config }).execute(code, tools, executor);
 }
@@ -106,5 +106,5 @@ export const value = {
   string: (string) => Buffer.concat([Buffer.from([6]), text(string)]),
   payload: (bytes, ...buffers) => Buffer.concat([Buffer.from([7]), counted(Buffer.from(bytes)), u32(buffers.length), ...buffers.map((each) => counted(Buffer.from(each)))]),
 };
-export const end = (ok, result, { code = none, name = none, stack = none, figures = [1, 2, 0] } = {}) =>
+export const end = (ok, result, { code = none, name = none, stack = none, figures = [2, 0] } = {}) =>
   frame(19, [ok ? 1 : 0], result, code, name, stack, ...figures.map(f64));

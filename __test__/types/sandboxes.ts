@@ -138,7 +138,7 @@ export async function plugins(logger: ILogger, context: SandboxContext) {
 }
 
 export async function apart() {
-  const config: Partial<SubprocessSandboxConfig> = { timeout: 1, memoryLimit: 8, minimalEnv: false, poolSize: 0, confinement: { seccomp: false } };
+  const config: Partial<SubprocessSandboxConfig> = { timeout: 1, memoryLimit: 8, minimalEnv: false, poolSize: 0, confinement: { seccomp: false, require: ['namespaces', 'landlock'] } };
   const sandbox = new SubprocessSandbox(config);
   expectType<SubprocessSandbox>()(createSubprocessSandbox());
   expectType<SubprocessSandbox>()(createSubprocessSandbox(null));

@@ -19,8 +19,15 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> Option<std::io::Result<(
     let (addon, off, operations) = (args.next()?, args.next()?, args.next()?);
     let off = off.to_str()?.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let probe = Some(operations.to_str()?.to_owned());
-    let settings =
-        Settings { parent: std::process::id(), timeout: TIMEOUT, memory: 64 << 20, off, probe, ..Settings::default() };
+    let settings = Settings {
+        parent: std::process::id(),
+        timeout: TIMEOUT,
+        memory: 64 << 20,
+        data: 768 << 20,
+        off,
+        probe,
+        ..Settings::default()
+    };
     Some(watch(addon, &settings))
 }
 

@@ -22,6 +22,30 @@ impl Report {
         self.layers.push(Layer { name: name.to_owned(), active, detail: detail.into() });
     }
 
+    /// The names of the layers that hold, with commas between.
+    pub fn active(&self) -> String {
+        let names: Vec<&str> =
+            self.layers.iter().filter(|layer| layer.active).map(|layer| layer.name.as_str()).collect();
+        names.join(",")
+    }
+
+    /// The first of these layers that does not hold, and why.
+    pub fn missing(&self, required: &[String]) -> Option<(String, String)> {
+        required.iter().find_map(|name| match self.layers.iter().find(|layer| layer.name == *name) {
+            Some(layer) if layer.active => None,
+            Some(layer) => Some((name.clone(), layer.detail.clone())),
+            None => Some((name.clone(), "this system has no such layer".to_owned())),
+        })
+    }
+
+    /// Notes that a layer does not hold, whatever was said of it.
+    pub fn contradict(&mut self, name: &str, why: &str) {
+        for layer in self.layers.iter_mut().filter(|layer| layer.name == name && layer.active) {
+            layer.active = false;
+            layer.detail = format!("the process says that it holds, but its host sees that it does not: {why}");
+        }
+    }
+
     /// One line for each layer: its name, `on` or `off`, the detail, with tabs between.
     pub fn encode(&self) -> String {
         let line = |Layer { name, active, detail }: &Layer| {

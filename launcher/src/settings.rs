@@ -10,6 +10,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// Bytes of heap, and again as many of buffers.
     pub memory: u64,
+    /// Bytes of private memory that can be written, for all of the process; 0 for no limit.
+    pub data: u64,
     /// What there is of the web, as bits.
     pub web: u32,
     /// Layers of the confinement that are not wanted, by their names.
@@ -26,14 +28,16 @@ pub struct Settings {
 
 impl Settings {
     pub fn encode(&self) -> String {
-        let Self { parent, timeout, memory, web, off, cgroup, probe, snapshot, gc } = self;
+        let Self { parent, timeout, memory, data, web, off, cgroup, probe, snapshot, gc } = self;
         let (timeout, off) = (timeout.as_millis(), off.join(","));
         let optional =
             |key: &str, text: &Option<String>| text.as_ref().map_or(String::new(), |text| format!(";{key}={text}"));
         let (cgroup, probe) = (optional("cgroup", cgroup), optional("probe", probe));
         let flag = |key: &str, is: bool| if is { format!(";{key}=true") } else { String::new() };
         let (snapshot, gc) = (flag("snapshot", *snapshot), flag("gc", *gc));
-        format!("parent={parent};timeout={timeout};memory={memory};web={web};off={off}{cgroup}{probe}{snapshot}{gc}")
+        format!(
+            "parent={parent};timeout={timeout};memory={memory};data={data};web={web};off={off}{cgroup}{probe}{snapshot}{gc}"
+        )
     }
 
     /// `None` for anything that [`Settings::encode`] has not made.
@@ -45,6 +49,7 @@ impl Settings {
                 "parent" => settings.parent = value.parse().ok()?,
                 "timeout" => settings.timeout = Duration::from_millis(value.parse().ok()?),
                 "memory" => settings.memory = value.parse().ok()?,
+                "data" => settings.data = value.parse().ok()?,
                 "web" => settings.web = value.parse().ok()?,
                 "off" => settings.off = value.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
                 "cgroup" => settings.cgroup = Some(value.to_owned()),
@@ -73,7 +78,8 @@ mod tests {
     fn come_back_as_they_went() {
         let off = vec!["seccomp".to_owned(), "landlock".to_owned()];
         let timeout = Duration::from_millis(1_234);
-        let mut settings = Settings { parent: 7, timeout, memory: 8 << 20, web: 3, off, ..Settings::default() };
+        let mut settings =
+            Settings { parent: 7, timeout, memory: 8 << 20, data: 9 << 20, web: 3, off, ..Settings::default() };
         assert_eq!(Settings::decode(&settings.encode()), Some(settings.clone()));
         assert!(!settings.wants("seccomp") && settings.wants("rlimits"));
         settings.off.clear();

@@ -10,15 +10,6 @@ use crate::value::{Answer, Charge, Fault, Outcome, Value};
 /// As many as a guest of this process may wait for.
 const MOST: usize = 10_000;
 
-/// Bytes of JSON that a host makes of a byte of it: `{}` and a comma become an object of 64.
-pub const GROWTH: usize = 16;
-
-/// Bytes that the params of a call may take as text where the guest may take so many.
-pub fn most_params(memory: usize) -> usize {
-    const MOST: usize = 8 << 20;
-    (memory / GROWTH).min(MOST)
-}
-
 /// The calls of one child.
 pub struct Calls {
     process: u64,

@@ -1,15 +1,20 @@
 //! Why an execution has come to its end without its guest having said so.
 
+use super::frame::End;
 use super::spawn::Exit;
-use crate::value::Code;
+use crate::value::{Code, Text, Value};
 
 /// Why an execution has no result of its guest's making.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     Deadline,
     Terminated,
     /// It has not told what confines it.
     Silent,
+    /// The system has not started it in time.
+    NotStarted,
+    /// A layer that its execution requires does not hold: its name, and why.
+    Unconfined(String, String),
     /// It is given more than it can hold, or has taken more than the system lets it have.
     Memory,
     /// What it has sent is nothing that a child sends.
@@ -18,9 +23,12 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub fn code(self) -> Code {
+    pub fn code(&self) -> Code {
         match self {
-            Cause::Deadline | Cause::Silent | Cause::Exited(Exit::Signal(libc::SIGXCPU)) => Code::Deadline,
+            Cause::Deadline | Cause::Silent | Cause::NotStarted | Cause::Exited(Exit::Signal(libc::SIGXCPU)) => {
+                Code::Deadline
+            }
+            Cause::Unconfined(..) => Code::Unsupported,
             Cause::Terminated => Code::Disposed,
             Cause::Memory => Code::Memory,
             Cause::Protocol(_) => Code::Protocol,
@@ -29,17 +37,33 @@ impl Cause {
         }
     }
 
-    pub fn message(self) -> String {
+    pub fn message(&self) -> String {
         const SIGNALLED: i32 = 128;
         match self {
             Cause::Silent => "The process has not told within 5 s what confines it".to_owned(),
+            Cause::NotStarted => "The process was not started within 5 s".to_owned(),
+            Cause::Unconfined(layer, why) => {
+                format!("The process is not confined as required: {layer} does not hold ({why})")
+            }
             Cause::Protocol(what) => format!("Execution terminated (protocol violation: {what})"),
             Cause::Exited(Exit::Signal(libc::SIGSYS)) => "Execution terminated (refused system call)".to_owned(),
             Cause::Exited(Exit::Code(code)) => format!("Process exited with code {code}"),
-            Cause::Exited(Exit::Signal(signal)) if signal != libc::SIGKILL && signal != libc::SIGXCPU => {
+            Cause::Exited(Exit::Signal(signal)) if *signal != libc::SIGKILL && *signal != libc::SIGXCPU => {
                 format!("Process exited with code {}", SIGNALLED + signal)
             }
             _ => "Execution terminated (timeout or resource limit)".to_owned(),
+        }
+    }
+
+    /// The end of an execution that has this cause.
+    pub fn end(&self) -> End {
+        End {
+            ok: false,
+            value: Value::String(Text::from(self.message())),
+            code: Some(self.code()),
+            name: Some(Text::from("Error")),
+            stack: None,
+            figures: [0.0; 2],
         }
     }
 }

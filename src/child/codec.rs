@@ -151,26 +151,46 @@ fn refused(what: &str) -> Fault {
     Fault::refused(&format!("{what} cannot go to another process"))
 }
 
-/// What is left to be read. `None` from any of its methods: these are not bytes that a [`Writer`] has made.
-pub struct Reader<'a>(&'a [u8]);
+/// Rows of the table of a child's payload. A result is copied with its buffers among its bytes; the one row is for a value that is a buffer, or
+/// a view on one. An empty row takes 4 bytes here, and 300 in a host.
+const MAX_ROWS: u32 = 1;
+
+/// What is left to be read, and how many bytes of memory may be used for that. `None` from any of its methods: a [`Writer`] does not write
+/// these bytes, or what they mean takes more memory.
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    room: usize,
+    rows: u32,
+}
 
 impl<'a> Reader<'a> {
+    /// Reads bytes of a process that is trusted.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+        Self { bytes, room: usize::MAX, rows: u32::MAX }
+    }
+
+    pub fn limited(bytes: &'a [u8], room: usize) -> Self {
+        Self { bytes, room, rows: MAX_ROWS }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.bytes.is_empty()
     }
 
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
+        let (taken, rest) = self.bytes.split_at_checked(count)?;
+        self.bytes = rest;
         Some(taken)
     }
 
+    /// Takes memory for what is read next.
+    fn need(&mut self, bytes: usize) -> Option<()> {
+        self.room = self.room.checked_sub(bytes)?;
+        Some(())
+    }
+
     pub fn byte(&mut self) -> Option<u8> {
-        self.0.split_off_first().copied()
+        self.bytes.split_off_first().copied()
     }
 
     pub fn boolean(&mut self) -> Option<bool> {
@@ -190,8 +210,9 @@ impl<'a> Reader<'a> {
     }
 
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
-        let count = self.count()?;
-        self.take(usize::try_from(count).ok()?)
+        let count = usize::try_from(self.count()?).ok()?;
+        self.need(count)?;
+        self.take(count)
     }
 
     pub fn text(&mut self) -> Option<Text> {
@@ -204,12 +225,19 @@ impl<'a> Reader<'a> {
             1 => Some(Some(Text::Latin1(self.bytes()?.into()))),
             2 => {
                 let count = usize::try_from(self.count()?).ok()?;
+                self.need(count.checked_mul(2)?)?;
                 let (units, _) = self.take(count.checked_mul(2)?)?.as_chunks::<2>();
                 // Narrowed where it can be, as everywhere.
                 Some(Some(Text::from_utf16(units.iter().map(|unit| u16::from_le_bytes(*unit)).collect())))
             }
             _ => None,
         }
+    }
+
+    /// A value that is a string.
+    pub fn string(&mut self) -> Option<Text> {
+        self.byte().filter(|tag| *tag == tag::STRING)?;
+        self.text()
     }
 
     pub fn value(&mut self) -> Option<Value> {
@@ -227,14 +255,16 @@ impl<'a> Reader<'a> {
             tag::BIGINT => {
                 let negative = self.boolean()?;
                 let count = self.count().filter(|count| *count <= MOST_WORDS)?;
-                let (words, _) = self.take(usize::try_from(count).ok()? * 8)?.as_chunks::<8>();
+                let size = usize::try_from(count).ok()? * 8;
+                self.need(size)?;
+                let (words, _) = self.take(size)?.as_chunks::<8>();
                 let words = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
                 Value::BigInt(Box::new(BigInt { negative, words }))
             }
             tag::STRING => Value::String(self.text()?),
             tag::PAYLOAD => {
                 let bytes = Arc::new(self.bytes()?.to_vec());
-                let count = self.count()?;
+                let count = self.count().filter(|count| *count <= self.rows)?;
                 // No capacity in advance: each row takes bytes that must be there.
                 let mut table = Vec::new();
                 for _ in 0..count {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use isolated_v8_launcher::{Report, Settings as Terms};
 
 use super::confinement;
-use super::frame::{Caps, Message, Order, Splitter, Task};
+use super::frame::{Limits, Message, Order, Splitter, Task};
 use super::link::{Last, Link};
 use super::probe;
 use super::time::now;
@@ -106,6 +106,8 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
                 let supply = spare.take().map_or(Supply::New, Supply::Spare);
                 running = Some(sandbox::start(spec_of(task, &outfit, &link), &settings, supply));
             }
+            // It was there in time, or something else was done meanwhile.
+            Next::Order(Order::Awaited) => {}
             Next::Order(Order::Answer(call, outcome)) => link.answered(call, outcome),
             // The parent is gone, or has no use for this process any more.
             Next::Over => return 0,
@@ -141,7 +143,7 @@ impl Orders {
 
     fn next(&mut self) -> Next {
         loop {
-            match self.frames.next(&Caps::NONE) {
+            match self.frames.next(|_| usize::MAX) {
                 Ok(Some(contents)) => return Order::decode(contents).map_or(Next::Malformed, Next::Order),
                 Ok(None) => {}
                 Err(_) => return Next::Malformed,
@@ -212,8 +214,8 @@ impl Answer for Warmed {
 
 fn spec_of(task: Task, outfit: &Outfit, link: &Arc<Link>) -> Spec {
     let Task { code, line, column, deadline, max_output, most_lines, most_length, modules, tools } = task;
+    link.limit(Limits::new(outfit.memory_limit, max_output, most_length, tools.len()));
     let tools = tools.into_iter();
-    link.limit(outfit.memory_limit);
     Spec {
         code: Body { text: code, line, column },
         modules: modules.map(|(sources, main)| Modules { sources, main }),

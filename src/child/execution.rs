@@ -24,6 +24,8 @@ pub struct Sort {
     pub web: u32,
     /// Layers of the confinement that are not wanted.
     pub off: Vec<String>,
+    /// Layers without which nothing is run.
+    pub required: Vec<String>,
     /// What executions start from, which a child is given at once: it serves no others.
     pub snapshot: Option<Snapshot>,
 }
@@ -93,6 +95,7 @@ mod tests {
             memory: 1,
             web: 0,
             off: Vec::new(),
+            required: Vec::new(),
             snapshot: None,
         };
         assert_eq!(sort(1), sort(30));

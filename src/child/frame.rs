@@ -1,16 +1,21 @@
 //! What parent and child say to each other: frames, each its length (4 bytes, little-endian, of all that follows), its kind (one
 //! byte) and its contents. A child gets [`Order`]s and sends [`Message`]s.
+//!
+//! A child is believed in nothing: [`Limits`] has the maximum of every field of every message, and the parent enforces them while it
+//! reads. A child keeps to the same limits ([`End::fitted`]), so whatever exceeds one was not sent by our code.
 
 use isolated_v8_launcher::{Report, handover};
 
 use super::codec::{Reader, Writer};
-use crate::sandbox::{Body, Sources};
-use crate::value::{Code, Outcome, Text, Value};
+use crate::sandbox::console::LEVELS as LEVEL_NAMES;
+use crate::sandbox::{self, Body, Sources};
+use crate::value::{Code, ErrorClass, Outcome, Text, Value};
 
 mod kind {
     pub const RUN: u8 = 1;
     pub const ANSWER: u8 = 2;
     pub const SNAPSHOT: u8 = 3;
+    pub const AWAITED: u8 = 4;
 
     pub const READY: u8 = 16;
     pub const LOG: u8 = 17;
@@ -44,6 +49,8 @@ pub struct Task {
 pub enum Order {
     /// What executions start from, sealed (`crate::engine::Snapshot`). Only as the first.
     Snapshot(Vec<u8>),
+    /// An execution waits for the child to be ready. Until the parent has seen what confines the child, it sends no code.
+    Awaited,
     Run(Task),
     /// What came out of a call.
     Answer(u32, Outcome),
@@ -74,8 +81,8 @@ pub struct End {
     pub code: Option<Code>,
     pub name: Option<Text>,
     pub stack: Option<Text>,
-    /// Nanoseconds on a processor, bytes of heap at its peak, lines that were not kept.
-    pub figures: [f64; 3],
+    /// Bytes of heap at its peak, and lines that were not kept. What the parent can measure itself is not asked for.
+    pub figures: [f64; 2],
 }
 
 fn framed(kind: u8, write: impl FnOnce(&mut Writer)) -> Vec<u8> {
@@ -147,6 +154,7 @@ impl Order {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Order::Snapshot(sealed) => [snapshot_head(sealed.len()).as_slice(), sealed].concat(),
+            Order::Awaited => framed(kind::AWAITED, |_| {}),
             Order::Run(task) => framed(kind::RUN, |writer| task.write(writer)),
             Order::Answer(call, outcome) => framed(kind::ANSWER, |writer| {
                 writer.count(*call as usize);
@@ -160,6 +168,7 @@ impl Order {
         let mut reader = Reader::new(contents);
         let order = match reader.byte()? {
             kind::SNAPSHOT => Order::Snapshot(reader.bytes()?.to_vec()),
+            kind::AWAITED => Order::Awaited,
             kind::RUN => Order::Run(Task::read(&mut reader)?),
             kind::ANSWER => Order::Answer(reader.count()?, reader.outcome()?),
             _ => return None,
@@ -188,19 +197,27 @@ impl Message {
         }
     }
 
-    /// Of the contents of a frame, its kind included. Any bytes are refused that [`Message::encode`] has not made.
-    pub fn decode(contents: &[u8]) -> Option<Self> {
-        let mut reader = Reader::new(contents);
-        let message = match reader.byte()? {
+    /// Decodes the contents of a frame, its kind included. Refuses bytes that [`Message::encode`] does not make, and fields beyond the
+    /// limits.
+    pub fn decode(contents: &[u8], limits: &Limits) -> Option<Self> {
+        let (kind, contents) = contents.split_first()?;
+        let mut reader = Reader::limited(contents, limits.memory(*kind));
+        let message = match *kind {
             handover::KIND => Message::Moved(reader.count()?),
             kind::READY => {
                 let text = std::str::from_utf8(reader.bytes()?).ok()?;
                 Message::Ready(Report::decode(text)?)
             }
             kind::BEGUN => Message::Begun,
-            kind::LOG => Message::Log(reader.byte()?, reader.text()?),
-            kind::CALL => Message::Call(reader.count()?, reader.count()?, reader.text()?),
-            kind::END => Message::End(Box::new(End::read(&mut reader)?)),
+            kind::LOG => {
+                let level = reader.byte().filter(|level| *level < LEVELS)?;
+                Message::Log(level, reader.text().filter(|text| text.len() <= limits.line)?)
+            }
+            kind::CALL => {
+                let (call, tool) = (reader.count()?, reader.count().filter(|tool| *tool < limits.tools)?);
+                Message::Call(call, tool, reader.text().filter(|params| params.byte_len() <= limits.params)?)
+            }
+            kind::END => Message::End(Box::new(End::read(&mut reader, limits)?)),
             _ => return None,
         };
         reader.is_empty().then_some(message)
@@ -230,44 +247,145 @@ impl End {
         self.figures.iter().for_each(|figure| writer.number(*figure));
     }
 
-    /// Only the host tells such ends of processes, which have no say in them.
-    pub fn is_of_host(&self) -> bool {
-        matches!(self.code, Some(Code::Aborted | Code::Crash | Code::Protocol | Code::SystemCall))
+    /// The same end within the limits. Texts are cut; a value that is too large becomes a failure.
+    pub fn fitted(self, limits: &Limits) -> Self {
+        let size = if self.ok { self.value.byte_size() } else { 0 };
+        if size > limits.result {
+            let message = format!("Result takes {size} bytes in the host, more than {}", limits.result);
+            return Self {
+                ok: false,
+                value: Value::String(Text::from(message)),
+                code: Some(Code::Limit),
+                name: Some(Text::from(ErrorClass::RangeError.name())),
+                stack: None,
+                figures: self.figures,
+            };
+        }
+        let cut = |text: Text| if text.len() > limits.text { text.beginning(limits.text) } else { text };
+        let value = match self.value {
+            Value::String(text) if !self.ok => Value::String(cut(text)),
+            value => value,
+        };
+        let code = self.code.filter(|code| is_of_child(*code));
+        let [heap, lost] = self.figures;
+        let figures = [heap.min(limits.heap), lost];
+        Self { ok: self.ok, value, code, name: self.name.map(cut), stack: self.stack.map(cut), figures }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let (ok, value) = (reader.boolean()?, reader.value()?);
-        let (code, name, stack) = (reader.optional_code()?, reader.optional_text()?, reader.optional_text()?);
-        let mut figures = [0.0; 3];
-        for figure in &mut figures {
-            *figure = reader.number().filter(|number| number.is_finite() && *number >= 0.0)?;
+    fn read(reader: &mut Reader<'_>, limits: &Limits) -> Option<Self> {
+        let ok = reader.boolean()?;
+        let fits = |text: &Text| text.len() <= limits.text;
+        let value = if ok { reader.value()? } else { reader.string().filter(fits).map(Value::String)? };
+        let code = reader.optional_code()?;
+        let mut text = || reader.optional_text().filter(|text| text.as_ref().is_none_or(fits));
+        let (name, stack) = (text()?, text()?);
+        let mut figures = [0.0; 2];
+        for (figure, most) in figures.iter_mut().zip([limits.heap, f64::from(u32::MAX)]) {
+            *figure = reader.number().filter(|number| (0.0..=most).contains(number) && number.fract() == 0.0)?;
         }
-        // A message is text, and a result has nothing that belongs to a failure.
-        let whole =
-            if ok { (&code, &name, &stack) == (&None, &None, &None) } else { matches!(value, Value::String(_)) };
+        // A result has nothing that belongs to a failure, and some codes are not the child's to claim.
+        let whole = if ok {
+            (&code, &name, &stack) == (&None, &None, &None) && value.byte_size() <= limits.result
+        } else {
+            code.is_none_or(is_of_child)
+        };
         whole.then_some(Self { ok, value, code, name, stack, figures })
     }
 }
 
-/// Bytes that frames of each kind may have, their kind included.
-#[derive(Clone, Copy, Debug)]
-pub struct Caps {
-    pub ready: usize,
-    pub log: usize,
-    pub call: usize,
-    pub end: usize,
+/// Whether a child may claim this code. The host alone knows of the others: it ends processes, and sees how they end. It checks a claimed
+/// deadline against its own clock (`Running::is_due`).
+pub fn is_of_child(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Deadline | Code::Memory | Code::Limit | Code::Transfer | Code::Unsupported | Code::InvalidArgument
+    )
 }
 
-impl Caps {
-    /// Whatever comes is taken, as a child does of its parent.
-    pub const NONE: Self = Self { ready: usize::MAX, log: usize::MAX, call: usize::MAX, end: usize::MAX };
+/// The levels of log lines.
+const LEVELS: u8 = LEVEL_NAMES.len() as u8;
 
-    fn of(&self, kind: u8) -> usize {
+/// Bytes of a READY frame.
+const MAX_REPORT: usize = 64 << 10;
+
+/// UTF-16 code units of the name, the message and the stack of a failure: those that sessions keep (`convert::fault`), and a place.
+const MAX_TEXT: usize = (1 << 20) + (4 << 10);
+
+/// Bytes of a frame beside the text or value in it.
+const AROUND: usize = 1 << 10;
+
+/// Bytes that a host makes of a byte of JSON: `{}` and a comma become an object of 64.
+pub const GROWTH: usize = 16;
+
+/// Bytes of the params of a call, whatever memory there is.
+const MAX_PARAMS: usize = 8 << 20;
+
+/// The maximum of each field of a [`Message`], by field:
+///
+/// | Message | Field | Maximum |
+/// |---|---|---|
+/// | `Moved` | process | a child of the same parent that was not reaped, and only before `Ready` |
+/// | `Ready` | layers | [`MAX_REPORT`] bytes; `Report::decode` bounds their number and texts |
+/// | `Log` | level | [`LEVELS`] |
+/// | | text | `line` code units |
+/// | `Call` | call | the number after that of the call before |
+/// | | tool | `tools` |
+/// | | params | `params` bytes |
+/// | `End` | value | `result` bytes in the host's memory, one buffer in its table |
+/// | | message, name, stack | `text` code units each |
+/// | | code | those of [`is_of_child`] |
+/// | | heap | `heap` bytes |
+/// | | lines not kept | 2^32 - 1 |
+///
+/// How many lines and calls a host keeps at a time is bounded where they are kept (`Running`).
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub line: usize,
+    pub tools: u32,
+    pub params: usize,
+    pub result: usize,
+    pub text: usize,
+    pub heap: f64,
+}
+
+impl Limits {
+    /// Of a child that was not asked for anything yet: it may only say that it moves, and that it is ready.
+    pub const IDLE: Self = Self { line: 0, tools: 0, params: 0, result: 0, text: 0, heap: 0.0 };
+
+    /// Of an execution: bytes of memory that it may use, bytes of JSON that it may return, characters of a log line, and tools.
+    pub fn new(memory: usize, max_output: f64, line: u32, tools: usize) -> Self {
+        // `console` adds three dots to a line that it cuts.
+        const DOTS: usize = 3;
+        Self {
+            line: (line as usize).saturating_add(DOTS),
+            tools: u32::try_from(tools).unwrap_or(u32::MAX),
+            params: (memory / GROWTH).min(MAX_PARAMS),
+            // Heap and buffers; the session measures otherwise than this, by less than half.
+            result: memory.min(sandbox::most_clone(max_output as usize)).saturating_mul(2),
+            text: MAX_TEXT,
+            // V8 exceeds its limit a little while it collects.
+            heap: memory.saturating_mul(2) as f64,
+        }
+    }
+
+    /// Bytes that the contents of a frame may have, its kind included.
+    pub fn frame(&self, kind: u8) -> usize {
         match kind {
-            kind::LOG => self.log,
-            kind::CALL => self.call,
-            kind::END | kind::RUN | kind::ANSWER | kind::SNAPSHOT => self.end,
-            _ => self.ready,
+            kind::LOG => self.line.saturating_mul(2).saturating_add(AROUND),
+            kind::CALL => self.params.saturating_add(AROUND),
+            kind::END => self.memory(kind::END),
+            _ => MAX_REPORT,
+        }
+    }
+
+    /// Bytes of memory that the contents of a frame may take here.
+    fn memory(&self, kind: u8) -> usize {
+        const TEXTS: usize = 3;
+        match kind {
+            kind::LOG => self.line.saturating_mul(2),
+            kind::CALL => self.params,
+            kind::END => self.result.max(self.text.saturating_mul(2 * TEXTS)).saturating_add(AROUND),
+            _ => MAX_REPORT,
         }
     }
 }
@@ -304,8 +422,9 @@ impl Splitter {
         self.bytes.shrink_to_fit();
     }
 
-    /// The contents of the next frame, once it is complete. Told to be too large as soon as its kind is known.
-    pub fn next(&mut self, caps: &Caps) -> Result<Option<&[u8]>, Oversized> {
+    /// The contents of the next frame, once it is complete. `cap` is how many bytes they may have by their kind; a frame that has more is
+    /// refused as soon as its kind is known.
+    pub fn next(&mut self, cap: impl Fn(u8) -> usize) -> Result<Option<&[u8]>, Oversized> {
         let rest = &self.bytes[self.start..];
         let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else { return Ok(None) };
         let length = u32::from_le_bytes(*header) as usize;
@@ -313,7 +432,7 @@ impl Splitter {
             return Err(Oversized);
         }
         let Some(kind) = rest.first() else { return Ok(None) };
-        if length > caps.of(*kind) {
+        if length > cap(*kind) {
             return Err(Oversized);
         }
         if rest.len() < length {
@@ -322,5 +441,89 @@ impl Splitter {
         let begin = self.start + HEADER;
         self.start = begin + length;
         Ok(Some(&self.bytes[begin..self.start]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{End, Limits, Message, is_of_child};
+    use crate::value::{Code, Entry, Payload, Text, Value};
+
+    const HEADER: usize = 4;
+
+    fn limits() -> Limits {
+        Limits::new(8 << 20, 1e9, 100, 2)
+    }
+
+    fn decoded(message: &Message) -> Option<Message> {
+        Message::decode(&message.encode()[HEADER..], &limits())
+    }
+
+    fn end(ok: bool, value: Value) -> End {
+        End { ok, value, code: None, name: None, stack: None, figures: [0.0; 2] }
+    }
+
+    fn buffers(rows: usize, bytes: usize) -> Value {
+        let table = (0..rows).map(|_| Entry::Buffer(vec![0; bytes].into())).collect();
+        Value::Payload(Box::new(Payload { bytes: Arc::new(vec![255, 15, 95, 48]), table, moved: false }))
+    }
+
+    #[test]
+    fn what_a_child_has_fitted_is_read() {
+        let long = || Text::from("x".repeat(3 << 20));
+        let texts = End { name: Some(long()), stack: Some(long()), ..end(false, Value::String(long())) };
+        let figures = End { figures: [1e12, 3.0], ..end(true, Value::Null) };
+        let code = End { code: Some(Code::Disposed), ..end(false, Value::String(Text::from("x"))) };
+        let ends = [
+            texts,
+            figures,
+            code,
+            end(true, buffers(1, 15 << 20)),
+            end(true, buffers(1, 17 << 20)),
+            end(true, Value::String(long())),
+        ];
+        for end in ends {
+            let fitted = end.fitted(&limits());
+            let read = decoded(&Message::End(Box::new(fitted)));
+            assert!(matches!(read, Some(Message::End(_))));
+        }
+    }
+
+    #[test]
+    fn a_value_that_takes_too_much_is_a_failure() {
+        let fitted = end(true, buffers(1, 17 << 20)).fitted(&limits());
+        assert_eq!((fitted.ok, fitted.code), (false, Some(Code::Limit)));
+        assert!(end(true, buffers(1, 15 << 20)).fitted(&limits()).ok);
+    }
+
+    #[test]
+    fn fields_beyond_their_limits_are_refused() {
+        let text = |length: usize| Text::from("x".repeat(length));
+        let log = |length| Message::Log(0, text(length));
+        assert!(decoded(&log(103)).is_some() && decoded(&log(104)).is_none());
+        assert!(decoded(&Message::Log(5, text(1))).is_none());
+        let call = |tool, length| Message::Call(1, tool, text(length));
+        assert!(decoded(&call(1, 512 << 10)).is_some());
+        assert!(decoded(&call(2, 2)).is_none() && decoded(&call(1, (512 << 10) + 1)).is_none());
+        for (rows, bytes) in [(2, 0), (100_000, 0), (1, 17 << 20)] {
+            assert!(decoded(&Message::End(Box::new(end(true, buffers(rows, bytes))))).is_none());
+        }
+        assert!(decoded(&Message::End(Box::new(end(true, buffers(1, 1_000))))).is_some());
+        for figures in
+            [[-1.0, 0.0], [0.5, 0.0], [f64::NAN, 0.0], [1e302, 0.0], [0.0, f64::INFINITY], [0.0, 4294967296.0]]
+        {
+            assert!(
+                decoded(&Message::End(Box::new(End { figures, ..end(true, Value::Null) }))).is_none(),
+                "{figures:?}"
+            );
+        }
+        for code in [Code::Timeout, Code::Disposed, Code::Crash, Code::Aborted, Code::Unresponsive] {
+            assert!(!is_of_child(code));
+            let end = End { code: Some(code), ..end(false, Value::String(text(1))) };
+            assert!(decoded(&Message::End(Box::new(end))).is_none(), "{code:?}");
+        }
+        assert!(Message::decode(&log(1).encode()[HEADER..], &Limits::IDLE).is_none());
     }
 }

@@ -4,11 +4,9 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::calls::most_params;
-use super::frame::{End, Message};
+use super::frame::{End, Limits, Message};
 use crate::isolate::next_owner_id;
 use crate::ops::op;
 use crate::value::{
@@ -25,8 +23,8 @@ pub struct Link {
     /// Whoever writes waits until the parent has taken it: a guest that sends faster than that has to.
     out: Mutex<UnixStream>,
     calls: Mutex<Calls>,
-    /// Bytes that the params of a call may take.
-    most_params: AtomicUsize,
+    /// What the parent reads.
+    limits: OnceLock<Limits>,
 }
 
 #[derive(Default)]
@@ -37,17 +35,17 @@ struct Calls {
 
 impl Link {
     pub fn new(out: UnixStream) -> Arc<Self> {
-        Arc::new(Self {
-            id: next_owner_id(),
-            out: Mutex::new(out),
-            calls: Mutex::default(),
-            most_params: AtomicUsize::new(0),
-        })
+        Arc::new(Self { id: next_owner_id(), out: Mutex::new(out), calls: Mutex::default(), limits: OnceLock::new() })
     }
 
-    /// The guest that calls may take so many bytes.
-    pub fn limit(&self, memory: usize) {
-        self.most_params.store(most_params(memory), Ordering::Relaxed);
+    /// The limits of its one execution.
+    pub fn limit(&self, limits: Limits) {
+        // There is one execution.
+        let _ = self.limits.set(limits);
+    }
+
+    fn limits(&self) -> &Limits {
+        self.limits.get().unwrap_or(&Limits::IDLE)
     }
 
     pub fn send(&self, message: &Message) {
@@ -109,7 +107,7 @@ impl Host for Link {
                 answer.answer(Ok(Value::Undefined));
             }
             (op::CALL_AWAITED, tool, Some(Value::String(params)), None) => {
-                let most = self.most_params.load(Ordering::Relaxed);
+                let most = self.limits().params;
                 if params.byte_len() > most {
                     let message = format!("Tool parameters take {} bytes, more than {most}", params.byte_len());
                     return answer.answer(Err(Fault::coded(ErrorClass::RangeError, &message, Code::Limit)));
@@ -146,9 +144,9 @@ impl Answer for Last {
             code: None,
             name: None,
             stack: None,
-            figures: [0.0; 3],
+            figures: [0.0; 2],
         });
-        self.0.send(&Message::End(Box::new(end)));
+        self.0.send(&Message::End(Box::new(end.fitted(self.0.limits()))));
     }
 }
 
@@ -165,7 +163,7 @@ fn end_of(answer: Value) -> Option<End> {
     };
     let (code, name, stack) = (text(), text(), text());
     let mut figure = || list.next().and_then(|value| value.as_number()).unwrap_or(0.0);
-    let (cpu, _wall, heap, _calls, lost) = (figure(), figure(), figure(), figure(), figure());
+    let (_cpu, _wall, heap, _calls, lost) = (figure(), figure(), figure(), figure(), figure());
     let code = code.and_then(|code| Code::named(&code.to_string()));
-    Some(End { ok, value, code, name, stack, figures: [cpu, heap, lost] })
+    Some(End { ok, value, code, name, stack, figures: [heap, lost] })
 }

@@ -2,8 +2,8 @@
 //! small executable (`launcher/`) and runs the same session (`crate::sandbox`) as the others do.
 //!
 //! `frame` and `codec` are what the two processes say to each other. `entry`, `link` and `confinement` run in the child. All else is the parent's:
-//! one thread (`reactor`) starts all children (`spawn`), keeps some ready (`pool`), and watches over them (`process`). What a child
-//! sends is never believed: after a guest has broken out of V8 it is the guest that speaks.
+//! one thread (`reactor`) keeps some children ready (`pool`) and watches over all (`process`), others start them (`spawner`, `spawn`). What a
+//! child sends is never believed: after a guest has broken out of V8 it is the guest that speaks.
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "nobody reads there what is asked of a child"))]
 
@@ -38,6 +38,10 @@ mod running;
 #[cfg(unix)]
 mod spawn;
 #[cfg(unix)]
+mod spawner;
+#[cfg(unix)]
+mod starting;
+#[cfg(unix)]
 mod time;
 #[cfg(unix)]
 mod waiting;
@@ -46,6 +50,8 @@ mod waiting;
 mod footprint;
 #[cfg(target_os = "linux")]
 mod group;
+#[cfg(target_os = "linux")]
+mod proof;
 
 #[cfg(target_os = "macos")]
 use footprint as bound;

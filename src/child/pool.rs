@@ -2,12 +2,16 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::cause::Cause;
 use super::execution::{Job, Sort};
 use super::process::{Process, State, list_of};
 use super::running::{Retry, Running};
+use super::spawn::Child;
+use super::spawner::Spawner;
+use super::starting::{Order, Starting};
 use crate::value::{Answer, Code, ErrorClass, Fault};
 
 /// How long an execution is left alone before another child is started beside it.
@@ -19,15 +23,30 @@ const KEEP_WARM: Duration = Duration::from_secs(60);
 /// Children of all sorts that may wait.
 const MOST_WARM: usize = 64;
 
-#[derive(Default)]
 pub struct Pool {
     pub processes: Vec<Process>,
+    /// Children that are being started.
+    starting: Vec<Starting>,
+    /// Children that were started too late, and killed.
+    unwanted: Vec<Child>,
+    spawner: Spawner,
     /// Children that are to be started: of which sort, how many are to be ready then, and when at the latest.
     wanted: Vec<(Sort, usize, Instant)>,
-    last: u64,
 }
 
+/// The number of the next child. The threads that start children may outlive a pool.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
 impl Pool {
+    pub fn new(spawner: Spawner) -> Self {
+        Self { processes: Vec::new(), starting: Vec::new(), unwanted: Vec::new(), spawner, wanted: Vec::new() }
+    }
+
+    /// Children that were killed and are not buried.
+    pub fn unwanted(&self) -> impl Iterator<Item = &Child> {
+        self.unwanted.iter()
+    }
+
     pub fn of_number(&mut self, number: u64) -> Option<&mut Process> {
         self.processes.iter_mut().find(|process| process.number == number)
     }
@@ -35,7 +54,8 @@ impl Pool {
     /// When something is to be done here, whatever happens.
     pub fn alarm(&self) -> Option<Instant> {
         let ends = self.waiting().map(|process| process.since + KEEP_WARM);
-        ends.chain(self.wanted.iter().map(|(_, _, time)| *time)).min()
+        let starts = self.starting.iter().map(Starting::alarm).chain(self.spawner.tend(Instant::now()));
+        ends.chain(self.wanted.iter().map(|(_, _, time)| *time)).chain(starts).min()
     }
 
     /// Has a child do the job: one that is ready, or else a new one. What one has died of before it could begin has a new one do it: those
@@ -43,19 +63,15 @@ impl Pool {
     pub fn run(&mut self, id: u64, job: Job, began: Instant) {
         let (sort, wanted) = (job.sort.clone(), job.pool);
         let waiting = if job.again { None } else { self.warm(&sort) };
-        let found = match waiting {
-            Some(found) => Ok(found),
-            None => self.start(Arc::new(sort.clone())),
-        };
-        match found {
-            Ok(found) => {
-                if let Some(process) = self.processes.get_mut(found) {
-                    process.run(id, job, began, waiting.is_some());
-                }
-                self.want(sort, wanted);
+        match waiting.and_then(|found| self.processes.get_mut(found)) {
+            Some(process) => process.run(id, job, began, true),
+            None => {
+                let again = job.again;
+                let (starting, waited) = self.starting(&sort, !again);
+                starting.order = Some(Order { id, job: Box::new(job), began, waited });
             }
-            Err(error) => job.answer.answer(Err(not_started(&sort, &error))),
         }
+        self.want(sort, wanted);
     }
 
     /// The place of a child that waits, rather one that is ready.
@@ -65,10 +81,44 @@ impl Pool {
         ready.or_else(|| self.processes.iter().position(fits))
     }
 
-    fn start(&mut self, sort: Arc<Sort>) -> io::Result<usize> {
-        self.last += 1;
-        self.processes.push(Process::start(self.last, sort)?);
-        Ok(self.processes.len() - 1)
+    /// A child that is being started, and whether it was before: with `any`, one that is started already and has no execution will do.
+    fn starting(&mut self, sort: &Sort, any: bool) -> (&mut Starting, bool) {
+        let found = if any { self.starting.iter().position(|starting| starting.is_free(sort)) } else { None };
+        let index = found.unwrap_or_else(|| self.start(Arc::new(sort.clone())));
+        (&mut self.starting[index], found.is_some())
+    }
+
+    /// Has a child started. Its place among those.
+    fn start(&mut self, sort: Arc<Sort>) -> usize {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.spawner.start(number, Arc::clone(&sort));
+        self.starting.push(Starting::new(number, sort));
+        self.starting.len() - 1
+    }
+
+    /// A child was started, or cannot be.
+    pub fn started(&mut self, number: u64, child: io::Result<Child>) {
+        let found = self.starting.iter().position(|starting| starting.number == number);
+        let found = found.map(|found| self.starting.remove(found));
+        match (child, found) {
+            (Ok(child), Some(Starting { sort, order, surveyors, .. })) => {
+                let mut process = Process::new(number, sort, child);
+                for (wanted, surveyor) in surveyors {
+                    process.survey(wanted, surveyor);
+                }
+                if let Some(Order { id, job, began, waited }) = order {
+                    process.run(id, *job, began, waited);
+                }
+                self.processes.push(process);
+            }
+            // Too late. Its end is not waited for here.
+            (Ok(child), None) => {
+                child.kill();
+                self.unwanted.push(child);
+            }
+            (Err(error), Some(mut starting)) => starting.refuse(&not_started(&starting.sort, &error)),
+            (Err(_), None) => {}
+        }
     }
 
     /// Has `wanted` children of a sort wait, soon.
@@ -80,13 +130,15 @@ impl Pool {
     }
 
     fn fill(&mut self, sort: &Sort, wanted: usize) {
-        let here = self.waiting().filter(|process| process.sort.serves(sort)).count();
+        let starting =
+            self.starting.iter().filter(|starting| starting.is_to_wait() && starting.sort.serves(sort)).count();
+        let here = self.waiting().filter(|process| process.sort.serves(sort)).count() + starting;
         let sort = Arc::new(sort.clone());
         for here in here..wanted.min(MOST_WARM) {
-            // One that cannot be had now may be had when it is needed.
-            if !self.make_room(&sort, here) || self.start(Arc::clone(&sort)).is_err() {
+            if !self.make_room(&sort, here) {
                 break;
             }
+            self.start(Arc::clone(&sort));
         }
     }
 
@@ -97,7 +149,8 @@ impl Pool {
     /// Whether another child may wait beside `here` of its sort. Where there are too many of all sorts, the one has to go that has waited
     /// the longest among those of which there are more: so every sort has a part, and none takes the last of another's each time.
     fn make_room(&mut self, sort: &Sort, here: usize) -> bool {
-        if self.waiting().count() < MOST_WARM {
+        let starting = self.starting.iter().filter(|starting| starting.is_to_wait()).count();
+        if self.waiting().count() + starting < MOST_WARM {
             return true;
         }
         let mut others: Vec<&Process> =
@@ -118,38 +171,47 @@ impl Pool {
         }
     }
 
-    pub fn terminate(&mut self, which: impl Fn(&Running) -> bool) {
+    /// Ends the executions of which the number and the owner are so.
+    pub fn terminate(&mut self, which: impl Fn(u64, u64) -> bool) {
+        let is_meant = |running: &Running| which(running.id, running.owner);
         for process in &mut self.processes {
-            if process.running().is_some_and(&which) {
+            if process.running().is_some_and(is_meant) {
                 process.end(Cause::Terminated);
             }
         }
+        self.starting.retain_mut(|starting| {
+            let ended = starting.end_order(&Cause::Terminated, |order| which(order.id, order.job.owner));
+            let stays = !ended || !starting.surveyors.is_empty();
+            if !stays {
+                self.spawner.forget(starting.number);
+            }
+            stays
+        });
     }
 
     /// Tells what confines children of a sort, as one of them says.
     pub fn survey(&mut self, sort: Sort, wanted: usize, answer: Arc<dyn Answer>) {
-        let found = match self.warm(&sort) {
-            Some(found) => Ok(found),
-            None => self.start(Arc::new(sort.clone())),
-        };
-        match found.map(|found| self.processes.get_mut(found)) {
-            Ok(Some(process)) => match &process.report {
+        match self.warm(&sort).and_then(|found| self.processes.get_mut(found)) {
+            Some(process) => match &process.report {
                 Some(report) => answer.answer(Ok(list_of(report))),
-                None => {
-                    process.surveyors.push(answer);
-                    process.asked.get_or_insert_with(Instant::now);
-                    process.spare = wanted == 0;
-                }
+                None => process.survey(wanted, answer),
             },
-            Ok(None) => {}
-            Err(error) => answer.answer(Err(not_started(&sort, &error))),
+            None => self.starting(&sort, true).0.surveyors.push((wanted, answer)),
         }
         self.want(sort, wanted);
     }
 
     /// Starts the children that are wanted, and lets those go that have waited long enough.
     pub fn tend(&mut self, now: Instant) {
-        let busy = self.processes.iter().any(|process| process.running().is_some());
+        self.starting.retain_mut(|starting| {
+            let stays = starting.expire(now);
+            if !stays {
+                self.spawner.forget(starting.number);
+            }
+            stays
+        });
+        let busy = self.processes.iter().any(|process| process.running().is_some())
+            || self.starting.iter().any(|starting| !starting.is_to_wait());
         let due = |(_, _, time): &mut (Sort, usize, Instant)| !busy || *time <= now;
         for (sort, wanted, _) in self.wanted.extract_if(.., due).collect::<Vec<_>>() {
             self.fill(&sort, wanted);
@@ -180,6 +242,7 @@ impl Pool {
 
     /// Forgets the children that are gone.
     pub fn bury(&mut self) {
+        self.unwanted.retain_mut(|child| child.reap().is_none());
         self.processes.retain_mut(|process| !matches!(process.state, State::Ended) || process.child.reap().is_none());
     }
 }

@@ -10,6 +10,9 @@ use std::ptr;
 
 use isolated_v8_launcher::Report;
 
+#[cfg(target_os = "linux")]
+mod resources;
+
 /// Runs operations, each a name and its argument, with `|` between them.
 pub fn run(report: &Report, operations: &str) -> i32 {
     tell(&report.encode());
@@ -58,6 +61,10 @@ fn attempt(name: &str, argument: &str) -> io::Result<()> {
                 1 => Err(io::Error::from_raw_os_error(libc::EPERM)),
                 result => done(result == 0),
             }
+        }
+        #[cfg(target_os = "linux")]
+        "uname" | "map" | "reserve" | "grow" | "threads" | "memfd" | "shmget" | "children" | "raise" => {
+            resources::attempt(name, argument)
         }
         "wait" => loop {
             std::thread::park();

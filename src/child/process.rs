@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use isolated_v8_launcher::Report;
 
-use super::calls::most_params;
 use super::cause::Cause;
 use super::execution::{Job, Sort};
-use super::frame::{Caps, End, Message, Order, Splitter};
+use super::frame::{End, Limits, Message, Order, Splitter};
 use super::outbox::Outbox;
 use super::output::Output;
 use super::running::{Retry, Running, Step};
@@ -29,9 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a child that waits is silent at the most once it was told what to do. It may be stopped, or busy with what is none of ours.
 const BEGINNING: Duration = Duration::from_secs(1);
 
-/// Bytes of a frame beside the text or value in it.
-const AROUND: usize = 1 << 10;
-
 pub enum State {
     /// Nothing has been asked of it yet.
     Warm,
@@ -50,9 +46,9 @@ pub struct Process {
     /// Hear of the report.
     pub surveyors: Vec<Arc<dyn Answer>>,
     /// Since when they wait.
-    pub asked: Option<Instant>,
+    asked: Option<Instant>,
     /// Nobody wants more of it than that.
-    pub spare: bool,
+    spare: bool,
     frames: Splitter,
     out: Outbox,
     /// When it was given what it is to do, or has shown since that it goes on.
@@ -63,10 +59,11 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn start(number: u64, sort: Arc<Sort>) -> io::Result<Self> {
+    /// A child that was just started.
+    pub fn new(number: u64, sort: Arc<Sort>, child: Child) -> Self {
         let mut process = Self {
             number,
-            child: sort.spawn()?,
+            child,
             sort,
             state: State::Warm,
             since: Instant::now(),
@@ -84,7 +81,7 @@ impl Process {
             process.out.push_snapshot(snapshot.sealed());
             process.flush();
         }
-        Ok(process)
+        process
     }
 
     /// It waits for an execution, or gets ready for that.
@@ -126,7 +123,7 @@ impl Process {
     /// When it has not begun for so long that another child shall.
     fn hesitation(&self) -> Option<Instant> {
         let time = if self.report.is_some() { BEGINNING } else { PATIENCE };
-        self.running().filter(|running| running.unbegun.is_some()).map(|_| self.stirred + time)
+        self.running().filter(|running| running.is_unbegun()).map(|_| self.stirred + time)
     }
 
     /// When those who want to hear its report have waited for too long.
@@ -158,30 +155,50 @@ impl Process {
     /// What is to be done by another child, if this one could not begin.
     pub fn retry(&mut self) -> Option<Retry> {
         let State::Running(running) = &mut self.state else { return None };
-        let (task, pool) = running.unbegun.take()?;
+        if !running.is_unbegun() {
+            return None;
+        }
+        let task = running.task.take()?;
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return None };
         self.child.kill();
         self.out.clear();
         let surveyors = std::mem::take(&mut self.surveyors);
-        Some(running.retry((*self.sort).clone(), task, pool, surveyors))
+        Some(running.retry((*self.sort).clone(), task, surveyors))
+    }
+
+    /// Has `answer` get its report once it is there. `wanted` children of its sort are to be ready afterwards.
+    pub fn survey(&mut self, wanted: usize, answer: Arc<dyn Answer>) {
+        self.surveyors.push(answer);
+        self.asked.get_or_insert_with(Instant::now);
+        self.spare = wanted == 0;
     }
 
     /// Gives the child its one execution. `waited`: it was not started for that.
     pub fn run(&mut self, id: u64, job: Job, began: Instant, waited: bool) {
-        let before = self.child.processor_time();
-        // One that has waited may have died of that. A new one that dies will die again.
-        let may_retry = waited && !job.again;
-        let pool = job.pool;
-        let (running, task) = Running::new(self.number, id, job, began, before);
-        self.state = State::Running(Box::new(running));
-        let order = Order::Run(task);
+        self.state = State::Running(Box::new(Running::new(self.number, id, job, began, waited)));
         self.stirred = Instant::now();
-        self.send(order.encode());
-        if let (State::Running(running), Order::Run(task)) = (&mut self.state, order)
-            && may_retry
-        {
-            running.unbegun = Some((task, pool));
+        if self.report.is_some() {
+            self.begin();
+        } else {
+            // It is not sent any code before it has shown what confines it.
+            self.send(Order::Awaited.encode());
         }
+    }
+
+    /// Sends the child its task, if it has one.
+    fn begin(&mut self) {
+        let State::Running(running) = &mut self.state else { return };
+        let Some(task) = running.task.take() else { return };
+        running.before = self.child.processor_time();
+        let order = Order::Run(task);
+        let frame = order.encode();
+        if let Order::Run(task) = order
+            && running.may_retry
+        {
+            running.task = Some(task);
+        }
+        self.stirred = Instant::now();
+        self.send(frame);
     }
 
     /// What came out of a call.
@@ -244,6 +261,7 @@ impl Process {
     /// Handles the messages that are there. False when no more is to be read now.
     fn handle_messages(&mut self) -> bool {
         loop {
+            let limits = self.running().map_or(Limits::IDLE, |running| running.limits);
             let held = match &mut self.state {
                 State::Ended => return false,
                 State::Warm => None,
@@ -251,9 +269,9 @@ impl Process {
             };
             let message = match held {
                 Some(message) => message,
-                None => match self.frames.next(&self.caps()) {
+                None => match self.frames.next(|kind| limits.frame(kind)) {
                     Ok(None) => return true,
-                    Ok(Some(contents)) => match Message::decode(contents) {
+                    Ok(Some(contents)) => match Message::decode(contents, &limits) {
                         Some(message) => message,
                         None => return self.violated("a malformed message"),
                     },
@@ -263,19 +281,6 @@ impl Process {
             if !self.handle(message) {
                 return false;
             }
-        }
-    }
-
-    fn caps(&self) -> Caps {
-        const READY: usize = 64 << 10;
-        match &self.state {
-            State::Running(running) => Caps {
-                ready: READY,
-                log: running.most_length.saturating_mul(2).saturating_add(AROUND),
-                call: most_params(running.memory).saturating_add(AROUND),
-                end: running.most_result.saturating_add(AROUND),
-            },
-            State::Warm | State::Ended => Caps { ready: READY, log: 0, call: 0, end: 0 },
         }
     }
 
@@ -298,10 +303,15 @@ impl Process {
             for surveyor in self.surveyors.drain(..) {
                 surveyor.answer(Ok(list_of(&report)));
             }
+            let missing = report.missing(&self.sort.required);
             self.report = Some(report);
             self.stirred = Instant::now();
-            if self.spare {
+            if let Some((layer, why)) = missing {
+                self.end(Cause::Unconfined(layer, why));
+            } else if self.spare {
                 self.end(Cause::Terminated);
+            } else {
+                self.begin();
             }
             return true;
         }
@@ -310,13 +320,15 @@ impl Process {
         }
         let State::Running(running) = &mut self.state else { return self.violated("a message unasked") };
         let had_begun = std::mem::replace(&mut running.begun, true);
-        running.unbegun = None;
+        running.task = None;
         let step = match message {
             Message::Begun if had_begun => Step::Violated("a second beginning"),
             Message::Begun => Step::Done,
             Message::Log(level, text) => running.log(level, text),
             Message::Call(call, tool, params) => running.call(call, tool, params),
-            Message::End(end) if end.is_of_host() => return self.violated("an end that is not its own to tell"),
+            Message::End(end) if end.code.is_some_and(|code| !running.may_claim(code)) => {
+                return self.violated("an end that is not its own to tell");
+            }
             Message::End(end) => {
                 self.finish(*end);
                 return false;
@@ -353,6 +365,7 @@ impl Process {
 
     /// The guest has come to an end of its own.
     fn finish(&mut self, end: End) {
+        let time = self.child.processor_time();
         self.child.kill();
         let mut output = std::mem::take(&mut self.child.output);
         for (pipe, output) in output.iter_mut().zip(&mut self.output) {
@@ -361,8 +374,7 @@ impl Process {
             }
         }
         self.log_output(true);
-        let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return };
-        running.answer(end, None);
+        self.answer(end, None, time);
     }
 
     /// The child is at its end, for a reason that it has not told.
@@ -377,20 +389,20 @@ impl Process {
             surveyor.answer(Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
         }
         let time = self.child.processor_time();
-        let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return };
         let signal = match cause {
             Cause::Exited(Exit::Signal(signal)) => Some(signal),
             _ => None,
         };
-        let end = End {
-            ok: false,
-            value: Value::String(Text::from(cause.message())),
-            code: Some(cause.code()),
-            name: Some(Text::from("Error")),
-            stack: None,
-            figures: [time.saturating_sub(running.before).as_nanos() as f64, 0.0, 0.0],
-        };
-        running.answer(end, signal);
+        self.answer(cause.end(), signal, time);
+    }
+
+    fn answer(&mut self, end: End, signal: Option<i32>, time: Duration) {
+        // Nothing more is read of it, and what was read takes memory.
+        self.frames = Splitter::default();
+        let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return };
+        let cpu = time.saturating_sub(running.before);
+        let layers = self.report.as_ref().map(Report::active).unwrap_or_default();
+        running.answer(end, signal, cpu, &layers);
     }
 }
 

@@ -1,5 +1,5 @@
-//! The thread that children belong to. It starts them all, because the kernel ends a child with the thread that has started it, and
-//! waits for all of them at once. It begins with the first execution and lasts as long as the process.
+//! The thread that serves all children, and waits for all of them at once. It begins with the first execution and lasts as long as the
+//! process. Nothing that it does waits for one child: others start them (`spawner`).
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,8 @@ use super::execution::{Job, Sort};
 use super::pool::Pool;
 use super::process::{Process, State};
 use super::running::Retry;
-use super::spawn::Exit;
+use super::spawn::{Child, Exit};
+use super::spawner::Spawner;
 use super::waiting::{Bell, Sources};
 use crate::value::{Answer, Code, ErrorClass, Fault};
 
@@ -25,6 +26,8 @@ enum Command {
     Answer(u64, Vec<u8>),
     /// More has come out of its calls than it can hold.
     Overflow(u64),
+    /// A child was started under this number, or cannot be.
+    Started(u64, io::Result<Child>),
     Terminate(u64),
     TerminateOf(u64),
     /// Somebody wants to know what confines children of this sort. How many of them are to be kept ready.
@@ -129,7 +132,9 @@ impl Reactor {
     }
 
     fn run(&self) {
-        let mut pool = Pool::default();
+        // After a panic a new pool does not know what the old one has started.
+        let spawner = Spawner::new(Box::new(|number, child| tell(Command::Started(number, child))));
+        let mut pool = Pool::new(spawner);
         loop {
             let commands = mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner));
             for command in commands {
@@ -181,8 +186,9 @@ fn obey(pool: &mut Pool, command: Command) {
                 process.end(Cause::Memory);
             }
         }
-        Command::Terminate(id) => pool.terminate(|running| running.id == id),
-        Command::TerminateOf(owner) => pool.terminate(|running| running.owner == owner),
+        Command::Started(number, child) => pool.started(number, child),
+        Command::Terminate(id) => pool.terminate(|running, _| running == id),
+        Command::TerminateOf(owner) => pool.terminate(|_, other| other == owner),
         Command::Survey(sort, wanted, answer) => pool.survey(sort, wanted, answer),
     }
 }
@@ -228,6 +234,11 @@ struct Wait {
 impl Wait {
     fn of(pool: &Pool, bell: &Bell) -> Self {
         let mut wait = Self { sources: Sources::new(bell), meanings: vec![(0, Event::Bell)], until: pool.alarm() };
+        for child in pool.unwanted() {
+            wait.sources.ended(&child.ended);
+            // It is only waited for.
+            wait.meanings.push((0, Event::Ended));
+        }
         for process in &pool.processes {
             let (number, child) = (process.number, &process.child);
             wait.sources.ended(&child.ended);

@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::calls::{Calls, GROWTH};
+use super::calls::Calls;
 use super::execution::{Job, Sort};
-use super::frame::{End, Message, Task};
+use super::frame::{End, GROWTH, Limits, Message, Task};
 use super::time;
 use crate::ops::{self, op};
+use crate::sandbox::Logging;
 use crate::sandbox::console::{LEVELS, Logs};
-use crate::sandbox::{self, Logging};
-use crate::value::{Answer, Budget, Callable, Chain, Charge, Nobody, Request, Text, Value};
+use crate::value::{Answer, Budget, Callable, Chain, Charge, Code, Nobody, Request, Text, Value};
 
 /// Half of the messages that may wait for their host.
 const MOST_UNSERVED: usize = 250;
+
+/// How long before the deadline a child may take it for reached: its timer counts from when it has read its task.
+const EARLY: Duration = Duration::from_millis(100);
 
 /// The execution that a child is busy with.
 pub struct Running {
@@ -21,7 +24,7 @@ pub struct Running {
     pub owner: u64,
     pub deadline: Instant,
     began: Instant,
-    /// Processor time that the process had had by then.
+    /// Processor time that the process had had when it was sent its task. Until then nothing that it uses is its task's.
     pub before: Duration,
     request: i64,
     tools: Vec<Arc<Callable>>,
@@ -29,8 +32,8 @@ pub struct Running {
     pub most_length: usize,
     logs: Logs,
     pub memory: usize,
-    /// Bytes that the message of its end may take.
-    pub most_result: usize,
+    /// What is read of the process.
+    pub limits: Limits,
     answer: Arc<dyn Answer>,
     last_call: u32,
     pub calls: Arc<Calls>,
@@ -38,8 +41,12 @@ pub struct Running {
     budget: Arc<Budget>,
     /// The guest may have run.
     pub begun: bool,
-    /// What another child can do as long as this one has not begun, and how many are to be ready.
-    pub unbegun: Option<(Task, usize)>,
+    /// What the process is to do, until it was sent that. Longer where another one may do it instead: until the process begins.
+    pub task: Option<Task>,
+    /// How many other processes are to be ready.
+    pub pool: usize,
+    /// Another process may do it instead, as long as this one has not begun.
+    pub may_retry: bool,
     /// A message whose turn comes when the host has room.
     held: Option<Message>,
 }
@@ -63,38 +70,48 @@ pub enum Step {
 }
 
 impl Running {
-    /// The job as the child is told, and what is kept of it here.
-    pub fn new(process: u64, id: u64, job: Job, began: Instant, before: Duration) -> (Self, Task) {
-        let Job { mut task, timeout, tools, mut logging, owner, request, answer, sort, .. } = job;
+    /// `process` has waited for a job if `waited`: one that has waited may have died of that. A new one that dies would die again.
+    pub fn new(process: u64, id: u64, job: Job, began: Instant, waited: bool) -> Self {
+        let Job { mut task, again, pool, timeout, tools, mut logging, owner, request, answer, sort } = job;
         let memory = usize::try_from(sort.memory).unwrap_or(usize::MAX);
-        // Heap and buffers; the session measures otherwise than this, by less than half.
-        let most_result = memory.min(sandbox::most_clone(task.max_output as usize)).saturating_mul(2);
+        let limits = Limits::new(memory, task.max_output, task.most_length, tools.len());
         let deadline = began + timeout;
         let left = deadline.saturating_duration_since(Instant::now());
         task.deadline = (time::now() + left).as_micros() as f64;
-        let running = Self {
+        Self {
             id,
             owner,
             deadline,
             began,
-            before,
+            before: Duration::MAX,
             request,
             tools,
             listener: logging.listener.take(),
             most_length: logging.most_length,
             logs: Logs::new(logging),
             memory,
-            most_result,
+            limits,
             answer,
             last_call: 0,
             calls: Calls::new(process, memory),
             // Room for one message of the largest kind.
             budget: Budget::new(memory.saturating_mul(2)),
             begun: false,
-            unbegun: None,
+            task: Some(task),
+            pool,
+            may_retry: waited && !again,
             held: None,
-        };
-        (running, task)
+        }
+    }
+
+    /// Another process can do the same.
+    pub fn is_unbegun(&self) -> bool {
+        self.may_retry && !self.begun
+    }
+
+    /// Whether the process may claim this code: it can tell a deadline only once there is one.
+    pub fn may_claim(&self, code: Code) -> bool {
+        code != Code::Deadline || self.deadline <= Instant::now() + EARLY
     }
 
     pub fn is_stalled(&self) -> bool {
@@ -172,18 +189,19 @@ impl Running {
     }
 
     /// The job that this was.
-    pub fn retry(self: Box<Self>, sort: Sort, task: Task, pool: usize, surveyors: Vec<Arc<dyn Answer>>) -> Retry {
+    pub fn retry(self: Box<Self>, sort: Sort, task: Task, surveyors: Vec<Arc<dyn Answer>>) -> Retry {
         self.calls.end();
-        let Self { id, owner, deadline, began, request, tools, listener, logs, answer, .. } = *self;
+        let Self { id, owner, deadline, began, request, tools, listener, logs, answer, pool, .. } = *self;
         let logging = Logging { listener, ..logs.into_logging() };
         let timeout = deadline.saturating_duration_since(began);
         let job = Job { sort, again: true, pool, task, timeout, tools, logging, owner, request, answer };
         Retry { id, job, began, surveyors }
     }
 
-    pub fn answer(self: Box<Self>, end: End, signal: Option<i32>) {
+    /// `cpu` is what the process has had of processors since it was sent its task, `layers` what confines it.
+    pub fn answer(self: Box<Self>, end: End, signal: Option<i32>, cpu: Duration, layers: &str) {
         self.calls.end();
-        let End { ok, value, code, name, stack, figures: [cpu, heap, lost] } = end;
+        let End { ok, value, code, name, stack, figures: [heap, lost] } = end;
         let optional = |text: Option<Text>| text.map_or(Value::Undefined, Value::String);
         let (lines, dropped) = self.logs.take();
         let mut list = vec![
@@ -192,12 +210,13 @@ impl Running {
             optional(code.map(|code| Text::from(code.name()))),
             optional(name),
             optional(stack),
-            Value::Number(cpu),
+            Value::Number(cpu.as_nanos() as f64),
             Value::Number(self.began.elapsed().as_nanos() as f64),
             Value::Number(heap),
             Value::Number(f64::from(self.last_call)),
             Value::Number(lost.max(f64::from(dropped))),
             signal.map_or(Value::Undefined, |signal| Value::Number(f64::from(signal))),
+            Value::String(Text::from(layers)),
         ];
         list.extend(lines.into_iter().map(Value::String));
         self.answer.answer(Ok(Value::List(list)));

@@ -13,6 +13,8 @@ use isolated_v8_launcher::{Report, Settings};
 
 use super::bound::{self, Bound};
 use super::execution::Sort;
+#[cfg(target_os = "linux")]
+use super::proof;
 use super::time;
 use super::waiting::Ended;
 use crate::engine;
@@ -39,25 +41,33 @@ pub enum Exit {
     Unknown,
 }
 
+/// Private memory that a child may write, for each byte of its guest's memory limit: heap and buffers, what a collection and the message of
+/// a result take beside them, and V8's reserve for both.
+const DATA_GROWTH: u64 = 4;
+
+/// The same whatever its guest's limit is: V8, and the stacks of its threads, most of which is never touched.
+const DATA_AROUND: u64 = 512 << 20;
+
 impl Sort {
-    /// Starts a child. The kernel ends it with the thread that this is called on.
+    /// Starts a child, which may take any time. The kernel ends it with the thread that this is called on.
     pub fn spawn(&self) -> io::Result<Child> {
         let (ours, theirs) = UnixStream::pair()?;
         let (stdout, their_stdout) = io::pipe()?;
         let (stderr, their_stderr) = io::pipe()?;
         let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.sealed().len() as u64);
+        // It has the bytes beside what they become.
+        let memory = self.memory.saturating_add(snapshot);
         let mut settings = Settings {
             parent: std::process::id(),
             timeout: self.timeout,
             memory: self.memory,
+            data: memory.saturating_mul(DATA_GROWTH).saturating_add(DATA_AROUND),
             web: self.web,
             off: self.off.clone(),
             snapshot: self.snapshot.is_some(),
             gc: self.snapshot.is_some() && engine::exposes_gc(),
             ..Settings::default()
         };
-        // It has the bytes beside what they become.
-        let memory = self.memory.saturating_add(snapshot);
         let bound = if settings.wants(bound::LAYER) { Bound::new(memory) } else { None };
         settings.cgroup = bound.as_ref().and_then(Bound::folder);
         let mut command = Command::new(&self.launcher);
@@ -130,9 +140,11 @@ impl Child {
         !self.reaped && self.bound.as_ref().is_some_and(|bound| bound.is_exceeded(self.pid))
     }
 
-    /// Adds what confines it from outside, of which it knows nothing.
+    /// Adds what confines it from outside, of which it knows nothing, and takes away what the kernel does not confirm.
     pub fn add_layers(&self, report: &mut Report) {
         bound::report(self.bound.as_ref(), self.pid, report);
+        #[cfg(target_os = "linux")]
+        proof::check(self.pid, self.bound.as_ref().and_then(Bound::folder).as_deref(), report);
     }
 
     /// Processor time that it has had, or had when it ended.

@@ -1,9 +1,9 @@
 //! What a child process sends to its parent, and the other way round.
 
 use super::input::Input;
-use crate::child::frame::{Caps, Message, Order, Splitter};
+use crate::child::frame::{Limits, Message, Order, Splitter};
 
-const CAPS: Caps = Caps { ready: 1 << 10, log: 256, call: 512, end: 1 << 11 };
+const LIMITS: Limits = Limits { line: 256, tools: 8, params: 512, result: 1 << 11, text: 1 << 8, heap: 1e6 };
 
 /// Frames arrive in pieces of any size; each is understood or refused, and what is understood is what is sent for it.
 pub fn frames(data: &[u8]) {
@@ -12,9 +12,9 @@ pub fn frames(data: &[u8]) {
     while !input.is_empty() {
         splitter.push(input.some_bytes());
         loop {
-            match splitter.next(&CAPS) {
+            match splitter.next(|kind| LIMITS.frame(kind)) {
                 Ok(Some(contents)) => {
-                    assert!(contents.len() <= CAPS.end);
+                    assert!(contents.len() <= LIMITS.frame(contents[0]));
                     understand(contents);
                 }
                 Ok(None) => break,
@@ -27,14 +27,32 @@ pub fn frames(data: &[u8]) {
 
 fn understand(contents: &[u8]) {
     const HEADER: usize = 4;
-    if let Some(message) = Message::decode(contents) {
+    if let Some(message) = Message::decode(contents, &LIMITS) {
+        assert!(is_within(&message), "{message:?}");
         let sent = message.encode();
-        let again = Message::decode(&sent[HEADER..]).map(|message| message.encode());
+        let again = Message::decode(&sent[HEADER..], &LIMITS).map(|message| message.encode());
         assert_eq!(again, Some(sent), "{message:?}");
     }
     if let Some(order) = Order::decode(contents) {
         let sent = order.encode();
         let again = Order::decode(&sent[HEADER..]).map(|order| order.encode());
         assert_eq!(again, Some(sent), "{order:?}");
+    }
+}
+
+/// Every field keeps to its maximum.
+fn is_within(message: &Message) -> bool {
+    match message {
+        Message::Moved(_) | Message::Ready(_) | Message::Begun => true,
+        Message::Log(_, text) => text.len() <= LIMITS.line,
+        Message::Call(_, tool, params) => *tool < LIMITS.tools && params.byte_len() <= LIMITS.params,
+        Message::End(end) => {
+            let texts = [&end.name, &end.stack].into_iter().flatten();
+            let [heap, lost] = end.figures;
+            end.value.byte_size() <= LIMITS.result
+                && texts.map(|text| text.len()).all(|length| length <= LIMITS.text)
+                && (0.0..=LIMITS.heap).contains(&heap)
+                && (0.0..=f64::from(u32::MAX)).contains(&lost)
+        }
     }
 }

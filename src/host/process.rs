@@ -79,12 +79,12 @@ fn read(js: Js<'_>, local: &Local, args: &[JsValue]) -> JsResult<(i64, Args)> {
     Ok((js.read_number(*request)? as i64, Args::new(values)))
 }
 
-/// `launcher, environment, off, timeout, memoryLimit, pool, web, snapshot`: the path of the executable where it is not the usual one, texts with
+/// `launcher, environment, off, required, timeout, memoryLimit, pool, web, snapshot`: the path of the executable where it is not the usual one, texts with
 /// NULs or commas between, milliseconds, megabytes, how many processes are to be ready, bits of names, and what they start from.
 fn sort_of(args: &mut Args, settings: &Settings) -> Result<(Sort, usize, Duration), Fault> {
     let launcher = args.optional_text()?.map(|path| PathBuf::from(path.to_string()));
     let environment = child::environment(&args.text()?.to_string());
-    let off = args.text()?.to_string();
+    let (off, required) = (args.text()?.to_string(), args.text()?.to_string());
     let timeout = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
     let memory = (args.number()? as u64).saturating_mul(1 << 20);
     let (pool, web) = (args.number()? as usize, args.number()? as u32);
@@ -95,9 +95,9 @@ fn sort_of(args: &mut Args, settings: &Settings) -> Result<(Sort, usize, Duratio
         Some(launcher) => launcher,
         None => beside(&addon).ok_or_else(|| unsupported("The addon's file has a name of its own"))?,
     };
-    let off = off.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let bound = Sort::bound(timeout);
-    Ok((Sort { launcher, addon, environment, timeout: bound, memory, web, off, snapshot }, pool, timeout))
+    let names = |list: String| list.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let (off, required, bound) = (names(off), names(required), Sort::bound(timeout));
+    Ok((Sort { launcher, addon, environment, timeout: bound, memory, web, off, required, snapshot }, pool, timeout))
 }
 
 struct Parts {

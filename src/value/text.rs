@@ -36,6 +36,14 @@ impl Text {
         self.len() == 0
     }
 
+    /// The first code units.
+    pub fn beginning(&self, units: usize) -> Self {
+        match self {
+            Text::Latin1(bytes) => Text::Latin1(bytes.iter().take(units).copied().collect()),
+            Text::Utf16(all) => Text::from_utf16(all.iter().take(units).copied().collect()),
+        }
+    }
+
     /// Bytes the characters take in memory.
     pub fn byte_len(&self) -> usize {
         match self {

@@ -8,13 +8,13 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ERRNO, LAYERS, REQUIRED, SIGNAL, allBut, probe, threadsOf, waitingProbe } from '../../sandbox/confinement-probe.mjs';
 
 const options = { skip: process.platform !== 'linux' && 'there are no such processes' };
 
-const { EPERM, ENOENT, ESRCH, EACCES, EMFILE, ENOSYS, ENETUNREACH } = ERRNO;
+const { EPERM, ENOENT, ESRCH, EAGAIN, ENOMEM, EACCES, EMFILE, ENOSYS, ENETUNREACH } = ERRNO;
 const { SIGSYS, SIGXFSZ } = SIGNAL;
 
 const WAIT_MS = 20;
@@ -129,6 +129,69 @@ describe('one layer alone', options, () => {
     const run = await probe(allBut('rlimits'), [operations.open, operations.write]);
     assert.ok(of(run, 'rlimits').active);
     assert.deepEqual([run.results, run.end], [{ open: 0 }, { signal: SIGXFSZ }]);
+  });
+
+  test('rlimits: memory that can be written is bounded, however it is asked for, and the bound cannot be raised', async () => {
+    const asked = ['reserve 900', 'grow 900', 'raise'];
+    const [without, alone] = [await probe(LAYERS, asked), await probe(allBut('rlimits', 'capabilities'), asked)];
+    assert.deepEqual(without.results, { reserve: 0, grow: 0, raise: 0 });
+    assert.ok(of(alone, 'rlimits').active);
+    assert.deepEqual(alone.results, { reserve: ENOMEM, grow: ENOMEM, raise: EPERM });
+    const within = await probe(allBut('rlimits'), ['reserve 300', 'grow 100']);
+    assert.deepEqual(within.results, { reserve: 0, grow: 0 });
+  });
+
+  test('rlimits: threads are bounded also where the host is root', async () => {
+    const layers = ['rlimits', 'ownUser', 'userNamespace'];
+    const [without, alone] = [await probe(LAYERS, ['threads 300']), await probe(allBut(...layers), ['threads 300'])];
+    assert.deepEqual(without.results, { threads: 0 });
+    const counted = of(alone, 'rlimits').detail.includes('nproc');
+    // Older kernels count for the whole user, and root's not at all.
+    if (process.getuid() === 0 && of(alone, 'ownUser').active) assert.ok(counted, of(alone, 'rlimits').detail);
+    assert.deepEqual(alone.results, { threads: counted ? EAGAIN : 0 });
+    assert.deepEqual((await probe(allBut(...layers), ['threads 100'])).results, { threads: 0 });
+  });
+
+  test('ownUser: the child of root is not root, whatever namespaces there are', async () => {
+    for (const layers of [['ownUser'], ['ownUser', 'userNamespace', 'pidNamespace', 'parentDeath']]) {
+      const child = await waitingProbe(allBut(...layers));
+      const [main] = threadsOf(child.pid);
+      await child.kill();
+      const root = process.getuid() === 0;
+      for (const ids of [main.Uid, main.Gid]) {
+        const found = ids.split('\t').map(Number);
+        assert.equal(new Set(found).size, 1, ids);
+        if (root) assert.ok(found[0] >= 65_534, ids);
+        else assert.equal(found[0], process.getuid());
+      }
+      if (root) assert.equal(main.Groups.trim(), '');
+    }
+  });
+
+  test('oomScore: it is ended first', async () => {
+    const child = await waitingProbe(allBut('oomScore'));
+    const score = readFileSync(`/proc/${child.pid}/oom_score_adj`, 'utf8').trim();
+    await child.kill();
+    assert.equal(score, '1000');
+  });
+
+  test('utsNamespace: the name of the machine is not told', async () => {
+    const name = hostname();
+    const [without, alone] = [await probe(LAYERS, [`uname ${name}`]), await probe(allBut('utsNamespace', 'userNamespace'), ['uname sandbox'])];
+    assert.deepEqual(without.results, { uname: 0 });
+    assert.equal(alone.results.uname === 0, of(alone, 'utsNamespace').active);
+  });
+
+  test('seccomp: memory that no limit counts is refused, and so is what tells of the machine', async () => {
+    const MAP = { SHARED: 1, PRIVATE: 2, SHARED_VALIDATE: 3, ANONYMOUS: 0x20, GROWSDOWN: 0x100, HUGETLB: 0x40000 };
+    const operation = (...flags) => `map ${flags.reduce((all, flag) => all | MAP[flag], MAP.ANONYMOUS)}`;
+    const refused = [operation('SHARED'), operation('SHARED_VALIDATE'), operation('PRIVATE', 'GROWSDOWN'), operation('SHARED', 'HUGETLB'), operation('PRIVATE', 'HUGETLB')];
+    for (const mapping of refused) assert.deepEqual((await probe(allBut('seccomp'), [mapping])).results, { map: ENOSYS }, mapping);
+    const others = await probe(allBut('seccomp'), [operation('PRIVATE'), 'memfd', 'shmget', 'children', `uname ${hostname()}`, 'thread']);
+    assert.deepEqual(others.results, { map: 0, memfd: ENOSYS, shmget: ENOSYS, children: ENOSYS, uname: ENOSYS, thread: 0 });
+    const without = await probe(LAYERS, [operation('SHARED'), 'memfd', 'shmget', 'children']);
+    assert.deepEqual(without.results, { map: 0, memfd: 0, shmget: 0, children: 0 });
+    assert.deepEqual((await probe(LAYERS, [operation('PRIVATE', 'GROWSDOWN')])).results, { map: 0 });
   });
 
   test('capabilities: none', async () => {

@@ -20,8 +20,8 @@ const failureBy = async (...args) => {
 
 describe('children that keep to the protocol', () => {
   test('a result', async () => {
-    const { result, logs, lostLogs, usage } = await executeBy(SAY, { bytes: bytes(ready(), log(0, '"a"'), log(2, '2'), end(true, value.number(5), { figures: [3e6, 20, 4] })) });
-    assert.deepEqual([result, logs, lostLogs, usage.cpuMs, usage.heapPeak, usage.hostCalls], [5, ['[log] "a"', '[warn] 2'], 4, 3, 20, 0]);
+    const { result, logs, lostLogs, usage } = await executeBy(SAY, { bytes: bytes(ready(), log(0, '"a"'), log(2, '2'), end(true, value.number(5), { figures: [20, 4] })) });
+    assert.deepEqual([result, logs, lostLogs, usage.heapPeak, usage.hostCalls], [5, ['[log] "a"', '[warn] 2'], 4, 20, 0]);
   });
   test('a clone', async () => {
     const { result } = await executeBy(SAY, { bytes: bytes(ready(), end(true, value.payload([255, 15, 111, 34, 1, 97, 73, 2, 123, 1]))) });
@@ -82,8 +82,8 @@ describe('what no child says', () => {
     'a table that is not there': bytes(ready(), end(true, Buffer.from([7, 1, 0, 0, 0, 255, 255, 255, 255, 255]))),
     'a text of odd length': bytes(ready(), end(true, Buffer.from([6, 2, 3, 0, 0, 0, 1]))),
     'a BigInt of a gigabyte': bytes(ready(), end(true, Buffer.from([5, 0, 0, 0, 0, 8]))),
-    'a figure that is no number': bytes(ready(), end(true, value.undefined, { figures: [NaN, 0, 0] })),
-    'a negative figure': bytes(ready(), end(true, value.undefined, { figures: [0, -1, 0] })),
+    'a figure that is no number': bytes(ready(), end(true, value.undefined, { figures: [NaN, 0] })),
+    'a negative figure': bytes(ready(), end(true, value.undefined, { figures: [0, -1] })),
   };
   for (const [what, sent] of Object.entries(said)) {
     test(what, async () => {
@@ -152,7 +152,7 @@ describe('children that say nothing', () => {
     const { SubprocessSandbox } = hostWith('/nowhere');
     for (const name of ['secomp', 'Seccomp', '__proto__', 'constructor', '']) {
       const confinement = JSON.parse(`{${JSON.stringify(name)}:false}`);
-      assert.throws(() => new SubprocessSandbox({ confinement }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /^`confinement` must be an object with some of cgroup, .*, seccomp, .*; there is no layer "/ });
+      assert.throws(() => new SubprocessSandbox({ confinement }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /^`confinement` must be an object with `require` and some of cgroup, .*, seccomp, .*; there is no layer "/ });
     }
     assert.throws(() => new SubprocessSandbox({ confinement: { seccomp: 'no' } }), { message: '`seccomp` must be a boolean' });
     assert.ok(new SubprocessSandbox({ confinement: { seccomp: false, landlock: true, rlimits: undefined, cgroup: null } }));

@@ -1,4 +1,6 @@
-//! Resource limits. None of them bounds address space, of which V8 reserves far more than it uses.
+//! Resource limits. None of them bounds address space, of which V8 reserves far more than it uses; what it can write is bounded
+//! (`RLIMIT_DATA`). Shared memory and growing stacks do not count there: the filter of system calls refuses them
+//! (`src/child/confinement/calls.rs`).
 
 use std::num::NonZeroUsize;
 use std::thread;
@@ -15,6 +17,12 @@ pub type Resource = libc::c_int;
 /// The three that are there, and what the addon needs for a moment. It closes the gap itself.
 const DESCRIPTORS: u64 = 8;
 
+/// Bytes of the first thread's stack. That thread only waits.
+const STACK: u64 = 8 << 20;
+
+/// Signals that may wait for the process.
+pub const SIGNALS: u64 = 64;
+
 /// Sets them for good: those of all systems, `more`, and how many processes the user may have where that can be said.
 pub fn set(settings: &Settings, more: &[(Resource, u64, &str)], processes: Option<u64>) -> Result<String, Refusal> {
     let all = [
@@ -23,6 +31,7 @@ pub fn set(settings: &Settings, more: &[(Resource, u64, &str)], processes: Optio
         (libc::RLIMIT_MEMLOCK, 0, "memlock"),
         (libc::RLIMIT_NOFILE, DESCRIPTORS, "nofile"),
         (libc::RLIMIT_CPU, seconds(settings), "cpu"),
+        (libc::RLIMIT_STACK, STACK, "stack"),
     ];
     let processes = processes.map(|most| (libc::RLIMIT_NPROC, most, "nproc"));
     let mut names = Vec::new();

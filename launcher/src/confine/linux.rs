@@ -2,7 +2,7 @@
 
 use isolated_v8_launcher::{Report, Settings};
 
-use super::{Refusal, done, layer, limits, mounts, namespaces, privileges, zone};
+use super::{Refusal, done, layer, limits, mounts, namespaces, privileges, user, zone};
 
 /// Threads of a child: V8's, one for each processor, and its own.
 const THREADS: u64 = 256;
@@ -25,6 +25,11 @@ pub fn before_load(settings: &Settings) -> Report {
         Some(folder) => join_cgroup(folder),
         None => Err(Refusal("the parent has none to give".to_owned())),
     });
+    layer(settings, &mut report, "oomScore", || {
+        std::fs::write("/proc/self/oom_score_adj", "1000")
+            .map(|()| "ended first where the system runs out of memory".to_owned())
+            .map_err(|error| Refusal::by("oom_score_adj", &error))
+    });
     report
 }
 
@@ -38,6 +43,15 @@ fn join_cgroup(folder: &str) -> Result<String, Refusal> {
 /// What is to be done once the file is loaded and before any of it runs. The process may go on as another one, which is a child of the
 /// same parent; see `namespaces`.
 pub fn after_load(settings: &Settings, report: &mut Report) {
+    let mut user_is_own_alone = false;
+    layer(settings, report, "ownUser", || {
+        let user = user::leave_root()?;
+        user_is_own_alone = user.is_alone;
+        // The kernel has forgotten this with the change of users. The layer that sees to it for good comes later.
+        // SAFETY: concerns this process only.
+        done(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }, "PR_SET_PDEATHSIG")?;
+        Ok(user.detail)
+    });
     // SAFETY: has no preconditions.
     let root = unsafe { libc::geteuid() } == 0;
     // Without root's rights the next ones depend on this one.
@@ -48,12 +62,17 @@ pub fn after_load(settings: &Settings, report: &mut Report) {
     layer(settings, report, "ipcNamespace", || {
         namespaces::unshare(libc::CLONE_NEWIPC, "no System V objects, no message queues")
     });
-    layer(settings, report, "utsNamespace", || namespaces::unshare(libc::CLONE_NEWUTS, "a host name of its own"));
+    layer(settings, report, "utsNamespace", namespaces::names);
     layer(settings, report, "mountNamespace", mounts::leave);
     layer(settings, report, "rlimits", || {
-        // In a user namespace of its own this process's user is one whose processes are limited, unless it is root.
-        let counted = own_user && !root && namespaces::count_processes();
-        limits::set(settings, &[(libc::RLIMIT_MSGQUEUE, 0, "msgqueue")], counted.then_some(THREADS))
+        // Of a user that is nobody else's the processes are counted, and so they are in a user namespace; root's never are.
+        let counted = !root && (user_is_own_alone || (own_user && namespaces::count_processes()));
+        let mut more =
+            vec![(libc::RLIMIT_MSGQUEUE, 0, "msgqueue"), (libc::RLIMIT_SIGPENDING, limits::SIGNALS, "sigpending")];
+        if settings.data > 0 {
+            more.push((libc::RLIMIT_DATA, settings.data, "data"));
+        }
+        limits::set(settings, &more, counted.then_some(THREADS))
     });
     layer(settings, report, "pidNamespace", namespaces::processes);
     // From here on in the process that stays.

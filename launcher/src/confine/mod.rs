@@ -15,6 +15,8 @@ mod mounts;
 mod namespaces;
 #[cfg(target_os = "linux")]
 mod privileges;
+#[cfg(target_os = "linux")]
+mod user;
 
 #[cfg(target_os = "macos")]
 mod macos;

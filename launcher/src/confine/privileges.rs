@@ -21,6 +21,33 @@ const VERSION_3: u32 = 0x2008_0522;
 /// More than there are; the kernel says where they end.
 const MOST: libc::c_ulong = 64;
 
+/// `CAP_KILL`, by its number.
+pub const KILL: u32 = 5;
+
+/// Whether this process may have a capability, one of the first 32.
+pub fn is_permitted(capability: u32) -> bool {
+    let mut header = Header { version: VERSION_3, pid: 0 };
+    let mut data = [Data::default(); 2];
+    // SAFETY: both structures are those of this version; `capget` writes the second.
+    let result = unsafe { libc::syscall(libc::SYS_capget, &raw mut header, data.as_mut_ptr()) };
+    result == 0 && data[0].permitted & (1 << capability) != 0
+}
+
+/// Has all capabilities in effect that this process may have.
+pub fn use_all() -> Result<(), Refusal> {
+    let mut header = Header { version: VERSION_3, pid: 0 };
+    let mut data = [Data::default(); 2];
+    let (head, body) = (&raw mut header, data.as_mut_ptr());
+    let failed = |result: libc::c_long| if result == 0 { 0 } else { -1 };
+    // SAFETY: both structures are those of this version; `capget` writes the second.
+    done(failed(unsafe { libc::syscall(libc::SYS_capget, head, body) }), "capget")?;
+    for half in &mut data {
+        half.effective = half.permitted;
+    }
+    // SAFETY: as above; `capset` reads both.
+    done(failed(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, data.as_mut_ptr()) }), "capset")
+}
+
 /// Gives up all capabilities for good.
 pub fn drop_capabilities() -> Result<String, Refusal> {
     // What cannot be taken out of this set cannot be had either, once there are none and `no_new_privs` is set.

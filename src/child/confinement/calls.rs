@@ -27,6 +27,9 @@ const NO_THREAD: c_int = CLONE_NEWCGROUP
     | CLONE_PTRACE
     | CLONE_VFORK;
 
+/// Flags of a mapping that decide whether its memory counts for `RLIMIT_DATA`: it must be private, and no growing stack or huge page.
+const COUNTED: c_int = libc::MAP_TYPE | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
+
 fn bits(flags: c_int) -> u64 {
     u64::from(flags.cast_unsigned())
 }
@@ -50,7 +53,6 @@ pub fn allowed() -> Result<Rules, BackendError> {
     let own = u64::from(std::process::id());
     let mut rules = whatever(&[
         // Memory. V8 makes what it has compiled executable.
-        libc::SYS_mmap,
         libc::SYS_munmap,
         libc::SYS_mprotect,
         libc::SYS_mremap,
@@ -97,10 +99,8 @@ pub fn allowed() -> Result<Rules, BackendError> {
         libc::SYS_ppoll,
         // Figures.
         libc::SYS_getrandom,
-        libc::SYS_getrusage,
         libc::SYS_getrlimit,
         libc::SYS_sysinfo,
-        libc::SYS_uname,
         libc::SYS_getppid,
         libc::SYS_getuid,
         libc::SYS_geteuid,
@@ -112,6 +112,8 @@ pub fn allowed() -> Result<Rules, BackendError> {
     #[cfg(target_arch = "x86_64")]
     rules.extend(whatever(&[libc::SYS_time, libc::SYS_poll, libc::SYS_pause, libc::SYS_arch_prctl]));
     rules.extend([
+        (libc::SYS_mmap, vec![masked(3, COUNTED, libc::MAP_PRIVATE)?]),
+        (libc::SYS_getrusage, vec![is(0, libc::RUSAGE_SELF)?, is(0, libc::RUSAGE_THREAD)?]),
         (libc::SYS_clone, vec![masked(0, THREAD | NO_THREAD, THREAD)?]),
         (libc::SYS_tgkill, vec![compared(0, SeccompCmpOp::Eq, own)?]),
         (libc::SYS_prctl, vec![is(0, libc::PR_SET_NAME)?, is(0, PR_SET_VMA)?, is(0, libc::PR_SET_NO_NEW_PRIVS)?]),

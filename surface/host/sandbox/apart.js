@@ -14,6 +14,7 @@ const { partsOf } = require('./modules.js');
  * @typedef {object} Sort
  * @property {string[]} environment `NAME=value`
  * @property {string[]} off layers of the confinement that are not wanted
+ * @property {string[]} required layers without which nothing is run
  * @property {number} timeout milliseconds
  * @property {number} memoryLimit megabytes
  * @property {number} pool processes that are to be ready for the next one
@@ -34,7 +35,7 @@ const { partsOf } = require('./modules.js');
  * @property {(running: Running) => void} onStart
  */
 
-/** @typedef {import('./execution.js').Outcome & { signal?: number }} Outcome */
+/** @typedef {import('./execution.js').Outcome & { signal?: number, layers?: string[] }} Outcome */
 
 /** @typedef {{ name: string, active: boolean, detail: string }} Layer */
 
@@ -69,7 +70,7 @@ function createApart(core, environment, launcher) {
   const { binding, calls } = core;
 
   /** @param {Sort} sort */
-  const parts = (sort) => [launcher, sort.environment.join('\0'), sort.off.join(','), sort.timeout, sort.memoryLimit, sort.pool, sort.web,
+  const parts = (sort) => [launcher, sort.environment.join('\0'), sort.off.join(','), sort.required.join(','), sort.timeout, sort.memoryLimit, sort.pool, sort.web,
     binding.pack(sort.snapshot, TRANSFER.DEFAULT)];
 
   /**
@@ -97,11 +98,12 @@ function createApart(core, environment, launcher) {
         running.terminate();
       });
       onStart(running);
-      const [ok, value, failure, name, stack, cpu, wall, heapPeak, hostCalls, lost, by, ...logs] = await call.promise;
+      const [ok, value, failure, name, stack, cpu, wall, heapPeak, hostCalls, lost, by, layers, ...logs] = await call.promise;
       const usage = { cpuMs: cpu / 1e6, wallMs: wall / 1e6, heapPeak, hostCalls };
+      const more = { logs, lost, usage, layers: layers.split(',').filter(Boolean) };
       const outcome = value instanceof Unreadable
-        ? { ok: false, ...refusedBy(value.error), ...(isMalformation(value.error) ? { code: CODE.PROTOCOL } : {}), logs, lost, usage }
-        : { ok, value, code: failure, name, stack, logs, lost, usage, signal: by };
+        ? { ok: false, ...refusedBy(value.error), ...(isMalformation(value.error) ? { code: CODE.PROTOCOL } : {}), ...more }
+        : { ok, value, code: failure, name, stack, ...more, signal: by };
       return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(signal) } : outcome;
     } catch (error) {
       // No process.

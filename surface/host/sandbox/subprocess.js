@@ -67,24 +67,59 @@ const signalName = (number) => Object.entries(constants.signals).find(([, value]
 
 /** What can confine a process; launcher/src/confine and src/child/confinement have the same names. */
 const LAYERS = Object.freeze([
-  'cgroup', 'userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'rlimits', 'pidNamespace', 'parentDeath',
+  'cgroup', 'oomScore', 'ownUser', 'userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'rlimits', 'pidNamespace', 'parentDeath',
   'capabilities', 'notDumpable', 'noNewPrivileges', 'landlock', 'descriptors', 'seccomp',
   'noTracing', 'seatbelt', 'footprint',
 ]);
 
+/** Layers by the names that a caller may require them by together. */
+const GROUPS = Object.freeze({
+  namespaces: Object.freeze(['userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'pidNamespace']),
+});
+
 /**
- * Layers of the confinement that are not wanted.
+ * Layers of the confinement that are not wanted, and those without which nothing is to be run.
  * @param {Record<string, any>} options
- * @returns {string[]}
+ * @returns {{ off: string[], required: string[] }}
  */
-function readOff(options) {
+function readConfinement(options) {
   const layers = checkOptions(own(options, 'confinement'));
-  return Object.keys(layers).filter((name) => {
+  const off = Object.keys(layers).filter((name) => {
+    if (name === 'require') {
+      return false;
+    }
     if (!LAYERS.includes(name)) {
-      throw wrong('confinement', `an object with some of ${LAYERS.join(', ')}; there is no layer ${JSON.stringify(name)}`);
+      throw wrong('confinement', `an object with \`require\` and some of ${LAYERS.join(', ')}; there is no layer ${JSON.stringify(name)}`);
     }
     return !readBoolean(layers, name, true);
   });
+  const required = readRequired(own(layers, 'require'));
+  const both = required.find((name) => off.includes(name));
+  if (both !== undefined) {
+    throw wrong('confinement', `without layers that are both required and off, as ${both} is`);
+  }
+  return { off, required };
+}
+
+/**
+ * @param {unknown} names
+ * @returns {string[]} layers
+ */
+function readRequired(names) {
+  if (names === undefined || names === null) {
+    return [];
+  }
+  if (!Array.isArray(names)) {
+    throw wrong('confinement.require', 'an array of names of layers');
+  }
+  const layers = names.flatMap((name) => {
+    const group = typeof name === 'string' && own(GROUPS, name);
+    if (!group && !LAYERS.includes(name)) {
+      throw wrong('confinement.require', `an array of ${Object.keys(GROUPS).join(', ')}, ${LAYERS.join(', ')}; there is no layer ${JSON.stringify(name)}`);
+    }
+    return group || [name];
+  });
+  return LAYERS.filter((name) => layers.includes(name));
 }
 
 /**
@@ -123,7 +158,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       this.#typescript = readBoolean(settings, 'typescript');
       this.#modules = readModules(settings, this.#typescript);
       const web = readWeb(settings);
-      this.#sort = { timeout, memoryLimit, pool, web, off: readOff(settings), snapshot: readSnapshot(settings, memoryLimit) };
+      this.#sort = { timeout, memoryLimit, pool, web, ...readConfinement(settings), snapshot: readSnapshot(settings, memoryLimit) };
     }
 
     /** @returns {import('./apart.js').Sort} */
@@ -148,9 +183,9 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       }
       const signalled = readSignal(checkOptions(options, SIGNAL));
       const outcome = bare({ ...await follow(this.#outcomes, this.#run(code, names, toolExecutor, signalled)) });
-      const { ok, value, logs, lost, usage, signal } = outcome;
+      const { ok, value, logs, lost, usage, signal, layers } = outcome;
       const duration = Math.round(performance.now() - start);
-      const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
+      const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }), ...(layers === undefined ? {} : { confinement: layers }) };
       if (ok) {
         return { result: value, logs, ...more };
       }

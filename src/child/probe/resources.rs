@@ -1,0 +1,80 @@
+//! Taking more of the machine than a child may have, and asking for its name.
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::time::Duration;
+
+use super::done;
+
+const PIECE: usize = 16 << 20;
+
+pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
+    let number = || argument.parse::<libc::c_int>().map_err(io::Error::other);
+    match name {
+        "uname" => host_name(argument),
+        // One page with such flags.
+        "map" => map(4096, libc::PROT_READ | libc::PROT_WRITE, number()?).map(drop),
+        // So many megabytes that can be written.
+        "reserve" => {
+            let mut left = usize::try_from(number()?).map_err(io::Error::other)? << 20;
+            while left > 0 {
+                let piece = left.min(PIECE);
+                map(piece, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
+                left -= piece;
+            }
+            Ok(())
+        }
+        // As many, reserved first and made writable afterwards.
+        "grow" => {
+            let size = usize::try_from(number()?).map_err(io::Error::other)? << 20;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let start = map(size, libc::PROT_NONE, flags)?;
+            // SAFETY: the mapping was made above, and nobody else knows of it.
+            done(unsafe { libc::mprotect(start, size, libc::PROT_READ | libc::PROT_WRITE) } == 0)
+        }
+        "threads" => {
+            const STACK: usize = 64 << 10;
+            (0..number()?).try_for_each(|_| {
+                let builder = std::thread::Builder::new().stack_size(STACK);
+                builder.spawn(|| std::thread::sleep(Duration::from_secs(20))).map(drop)
+            })
+        }
+        // SAFETY: the name is a C string.
+        "memfd" => done(unsafe { libc::syscall(libc::SYS_memfd_create, c"x".as_ptr(), 0) } >= 0),
+        "shmget" => {
+            // SAFETY: takes numbers.
+            done(unsafe { libc::syscall(libc::SYS_shmget, libc::IPC_PRIVATE, 4096, libc::IPC_CREAT | 0o600) } >= 0)
+        }
+        "children" => {
+            let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+            // SAFETY: there is room for the structure.
+            done(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) } == 0)
+        }
+        // The limit of what can be written.
+        "raise" => {
+            let limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+            // SAFETY: the limit is valid for reads.
+            done(unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) } == 0)
+        }
+        _ => Err(io::Error::other("no such operation")),
+    }
+}
+
+fn map(size: usize, protection: libc::c_int, flags: libc::c_int) -> io::Result<*mut libc::c_void> {
+    // SAFETY: a new mapping, where the kernel likes.
+    let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
+    done(start != libc::MAP_FAILED).map(|()| start)
+}
+
+/// Succeeds where the machine has this name.
+fn host_name(expected: &str) -> io::Result<()> {
+    let mut system = MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: writes C strings into the structure, which is valid with zeros in it, too.
+    let name = unsafe {
+        done(libc::uname(system.as_mut_ptr()) == 0)?;
+        CStr::from_ptr((*system.as_ptr()).nodename.as_ptr())
+    };
+    if name.to_str() == Ok(expected) { Ok(()) } else { Err(io::Error::other("another name")) }
+}

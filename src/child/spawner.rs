@@ -1,0 +1,210 @@
+//! The threads that start children. Starting one can take any time: the system reads the executable, perhaps from storage that does not
+//! answer, and a process that is stopped before it executes it holds its parent's thread. So the thread that serves all children
+//! does not start any.
+//!
+//! The kernel ends a child with the thread that has started it: these threads last as long as the process.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::execution::Sort;
+use super::spawn::Child;
+
+/// How long a child waits to be started before another thread is there for it.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Of all of them. Whoever waits for a thread waits until its time is over.
+const MAX_THREADS: usize = 16;
+
+const STACK_SIZE: usize = 256 << 10;
+
+/// Gets each child, or why there is none, under the number that was given for it.
+pub type Sink = dyn Fn(u64, io::Result<Child>) + Send + Sync;
+
+pub struct Spawner(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    asked: Condvar,
+    sink: Box<Sink>,
+}
+
+#[derive(Default)]
+struct State {
+    requests: VecDeque<(u64, Arc<Sort>, Instant)>,
+    threads: usize,
+    idle: usize,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self) {
+        loop {
+            let mut state = self.lock();
+            state.idle += 1;
+            let (number, sort) = loop {
+                if let Some((number, sort, _)) = state.requests.pop_front() {
+                    break (number, sort);
+                }
+                state = self.asked.wait(state).unwrap_or_else(PoisonError::into_inner);
+            };
+            state.idle -= 1;
+            drop(state);
+            let child = catch_unwind(AssertUnwindSafe(|| sort.spawn()));
+            (self.sink)(number, child.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())));
+        }
+    }
+}
+
+impl Spawner {
+    pub fn new(sink: Box<Sink>) -> Self {
+        Self(Arc::new(Shared { state: Mutex::default(), asked: Condvar::new(), sink }))
+    }
+
+    pub fn start(&self, number: u64, sort: Arc<Sort>) {
+        let mut state = self.0.lock();
+        state.requests.push_back((number, sort, Instant::now()));
+        self.0.asked.notify_one();
+        let is_first = state.threads == 0;
+        drop(state);
+        if is_first {
+            self.add_thread();
+        }
+    }
+
+    /// Nobody wants this child any more.
+    pub fn forget(&self, number: u64) {
+        self.0.lock().requests.retain(|(other, _, _)| *other != number);
+    }
+
+    /// Adds a thread where one is missed. When it is to be looked at again.
+    pub fn tend(&self, now: Instant) -> Option<Instant> {
+        let state = self.0.lock();
+        let due = state.requests.front().map(|(_, _, since)| *since + PATIENCE)?;
+        if due > now {
+            return Some(due);
+        }
+        let is_missed = state.idle == 0 && state.threads < MAX_THREADS;
+        drop(state);
+        if is_missed {
+            self.add_thread();
+        }
+        Some(now + PATIENCE)
+    }
+
+    fn add_thread(&self) {
+        let shared = Arc::clone(&self.0);
+        let builder = thread::Builder::new().name("isolated-v8 spawner".to_owned()).stack_size(STACK_SIZE);
+        // Where there is none to be had now it is tried again.
+        if builder.spawn(move || shared.serve()).is_ok() {
+            self.0.lock().threads += 1;
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::{self, File};
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::sync::mpsc::{self, RecvTimeoutError};
+    use std::time::{Duration, Instant};
+
+    use super::super::execution::Sort;
+    use super::{MAX_THREADS, Spawner};
+
+    fn sort(launcher: PathBuf) -> Arc<Sort> {
+        Arc::new(Sort {
+            launcher,
+            addon: "/nowhere".into(),
+            environment: Vec::new(),
+            timeout: Duration::from_secs(1),
+            memory: 8 << 20,
+            web: 0,
+            off: Vec::new(),
+            required: Vec::new(),
+            snapshot: None,
+        })
+    }
+
+    /// A program that cannot be opened for as long as this has it leased: as on storage that does not answer.
+    struct Stalled(PathBuf, Option<File>);
+
+    impl Stalled {
+        fn new() -> io::Result<Self> {
+            let path = std::env::temp_dir().join(format!("isolated-v8-stalled-{}", std::process::id()));
+            fs::copy("/bin/true", &path)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+            let file = File::open(&path)?;
+            // A lease to write needs a file that nobody else has open.
+            // SAFETY: changes the state of a descriptor that is open; the signal of a broken lease is ignored.
+            let leased = unsafe {
+                libc::signal(libc::SIGIO, libc::SIG_IGN);
+                libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK)
+            };
+            if leased != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Self(path, Some(file)))
+        }
+    }
+
+    impl Drop for Stalled {
+        fn drop(&mut self) {
+            self.1 = None;
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    #[test]
+    fn one_that_cannot_be_started_holds_up_no_other() {
+        let (send, receive) = mpsc::channel();
+        let spawner = Spawner::new(Box::new(move |number, child| {
+            let _ = send.send((number, child.is_ok()));
+        }));
+        let mut stalled = Stalled::new().unwrap();
+        let began = Instant::now();
+        let wait = |time: u64| {
+            let end = Instant::now() + Duration::from_secs(time);
+            loop {
+                spawner.tend(Instant::now());
+                match receive.recv_timeout(Duration::from_millis(10)) {
+                    Ok(found) => return Some(found),
+                    Err(RecvTimeoutError::Timeout) if Instant::now() < end => {}
+                    Err(_) => return None,
+                }
+            }
+        };
+        for number in 1..=3 {
+            spawner.start(number, sort(stalled.0.clone()));
+        }
+        spawner.start(4, sort("/bin/true".into()));
+        assert_eq!(wait(20), Some((4, true)));
+        // A lease is taken away after 45 s unless somebody has changed that.
+        assert!(began.elapsed() < Duration::from_secs(20));
+        assert!(spawner.0.lock().threads <= 4);
+        // Whoever gives up leaves no request.
+        for number in 100..200 {
+            spawner.start(number, sort(stalled.0.clone()));
+            spawner.forget(number);
+        }
+        spawner.start(5, sort("/bin/true".into()));
+        assert_eq!(wait(20), Some((5, true)));
+        assert!(spawner.0.lock().threads <= MAX_THREADS);
+        stalled.1 = None;
+        let mut rest: Vec<_> = std::iter::from_fn(|| wait(60)).take(3).collect();
+        rest.sort_unstable();
+        rest.retain(|(number, _)| *number < 100);
+        assert!(rest.iter().all(|(_, started)| *started), "{rest:?}");
+    }
+}

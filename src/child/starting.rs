@@ -1,0 +1,94 @@
+//! A child that is being started, and what for.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::cause::Cause;
+use super::execution::{Job, Sort};
+use super::running::Running;
+use crate::value::{Answer, ErrorClass, Fault};
+
+/// How long the system may take to start a child.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long after its beginning others may count on it. One that takes longer may be held up.
+const PROMPT: Duration = Duration::from_millis(100);
+
+pub struct Starting {
+    pub number: u64,
+    pub sort: Arc<Sort>,
+    since: Instant,
+    /// The execution that it is for. Without one it will wait for some.
+    pub order: Option<Order>,
+    /// Hear what confines it, and how many of its sort are to be ready then.
+    pub surveyors: Vec<(usize, Arc<dyn Answer>)>,
+}
+
+/// An execution that is to begin.
+pub struct Order {
+    pub id: u64,
+    pub job: Box<Job>,
+    pub began: Instant,
+    /// The child was not started for it.
+    pub waited: bool,
+}
+
+impl Starting {
+    pub fn new(number: u64, sort: Arc<Sort>) -> Self {
+        Self { number, sort, since: Instant::now(), order: None, surveyors: Vec::new() }
+    }
+
+    pub fn is_to_wait(&self) -> bool {
+        self.order.is_none()
+    }
+
+    /// Whether somebody else may have it who needs a child of this sort.
+    pub fn is_free(&self, sort: &Sort) -> bool {
+        self.is_to_wait() && self.since.elapsed() < PROMPT && self.sort.serves(sort)
+    }
+
+    /// When something of it is given up.
+    pub fn alarm(&self) -> Instant {
+        let late = self.since + PATIENCE;
+        self.order.as_ref().and_then(Order::deadline).map_or(late, |deadline| deadline.min(late))
+    }
+
+    /// Ends what is due. False where nothing is left of it.
+    pub fn expire(&mut self, now: Instant) -> bool {
+        if self.since + PATIENCE <= now {
+            self.fail(&Cause::NotStarted);
+            return false;
+        }
+        !self.end_order(&Cause::Deadline, |order| order.deadline().is_some_and(|deadline| deadline <= now))
+            || !self.surveyors.is_empty()
+    }
+
+    /// Ends the execution, if it has one that is so. Whether it had.
+    pub fn end_order(&mut self, cause: &Cause, which: impl FnOnce(&Order) -> bool) -> bool {
+        let Some(order) = self.order.take_if(|order| which(order)) else { return false };
+        let running = Box::new(Running::new(self.number, order.id, *order.job, order.began, false));
+        running.answer(cause.end(), None, Duration::ZERO, "");
+        true
+    }
+
+    fn fail(&mut self, cause: &Cause) {
+        self.end_order(cause, |_| true);
+        self.refuse(&Fault::coded(ErrorClass::Error, &cause.message(), cause.code()));
+    }
+
+    /// There is no such child.
+    pub fn refuse(&mut self, fault: &Fault) {
+        if let Some(order) = self.order.take() {
+            order.job.answer.answer(Err(fault.clone()));
+        }
+        for (_, surveyor) in self.surveyors.drain(..) {
+            surveyor.answer(Err(fault.clone()));
+        }
+    }
+}
+
+impl Order {
+    fn deadline(&self) -> Option<Instant> {
+        self.began.checked_add(self.job.timeout)
+    }
+}
