@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import ivm from '../../index.mjs';
-import { manifest } from './plugin-helper.mjs';
+import ivm from '../../../index.mjs';
+import { manifest } from '../../sandbox/plugin-helper.mjs';
 
 const { createSandbox, Isolate, IsolatedVMSandbox, IsolatedVmSandbox, SubprocessSandbox } = ivm;
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TERMINATED, call, childrenOf, end, executeBy, fakeLauncher, frame, hostWith, log, noTools, ready, residentBytes, text, tool, until, value } from './subprocess-helper.mjs';
+import { TERMINATED, call, childrenOf, end, executeBy, fakeLauncher, frame, hostWith, log, noTools, ready, residentBytes, text, tool, until, value } from '../../sandbox/subprocess-helper.mjs';
 
 const options = { skip: process.platform === 'win32' && 'there are no such processes' };
 

@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import ivm from '../../index.mjs';
-import { host, moduleEntry, programArguments, root } from '../harness.mjs';
-import { noTools } from './subprocess-helper.mjs';
+import ivm from '../../../index.mjs';
+import { host, moduleEntry, programArguments, root } from '../../harness.mjs';
+import { noTools } from '../../sandbox/subprocess-helper.mjs';
 
 const { SubprocessSandbox } = ivm;
 const isLinux = process.platform === 'linux';
