@@ -10,9 +10,10 @@ use std::time::Duration;
 use isolated_v8_launcher::{Report, Settings as Terms};
 
 use super::confinement;
-use super::frame::{Limits, Message, Order, Splitter, Task};
+use super::frame::{Limits, Message, Order, Task};
 use super::link::{Last, Link};
 use super::probe;
+use super::splitter::Splitter;
 use super::time::now;
 use crate::engine::{self, Engine, Recipe, Snapshot};
 use crate::guest;

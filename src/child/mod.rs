@@ -10,6 +10,7 @@
 mod codec;
 mod execution;
 pub mod frame;
+pub mod splitter;
 
 #[cfg(unix)]
 mod calls;

@@ -78,7 +78,8 @@ mod tests {
     use std::io;
     use std::sync::Arc;
 
-    use super::super::frame::{Order, Splitter};
+    use super::super::frame::Order;
+    use super::super::splitter::Splitter;
     use super::Outbox;
     use crate::value::Value;
 

@@ -8,11 +8,12 @@ use isolated_v8_launcher::Report;
 
 use super::cause::Cause;
 use super::execution::{Job, Sort};
-use super::frame::{End, Limits, Message, Order, Splitter};
+use super::frame::{End, Limits, Message, Order};
 use super::outbox::Outbox;
 use super::output::Output;
 use super::running::{Retry, Running, Step};
 use super::spawn::{self, Child, Exit};
+use super::splitter::Splitter;
 use crate::value::{Answer, ErrorClass, Fault, Text, Value};
 
 /// Bytes that are read of one child before others have their turn.

@@ -1,7 +1,8 @@
 //! What a child process sends to its parent, and the other way round.
 
 use super::input::Input;
-use crate::child::frame::{Limits, Message, Order, Splitter};
+use crate::child::frame::{Limits, Message, Order};
+use crate::child::splitter::Splitter;
 
 const LIMITS: Limits = Limits { line: 256, tools: 8, params: 512, result: 1 << 11, text: 1 << 8, heap: 1e6 };
 

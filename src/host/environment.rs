@@ -228,7 +228,7 @@ impl Local {
         let origin = settlement.origin().and_then(|isolate| Remote::from_owner(&isolate));
         let origin = origin.map(|remote| Origin::of(&remote)).unwrap_or_default();
         let call = self.current.get().call;
-        let limits = self.limits.get();
+        let limits = boxed(self.limits.get());
         settlement.subscribe(
             None,
             Box::new(move |outcome| {
@@ -362,6 +362,11 @@ impl Local {
     }
 }
 
+/// Few calls have limits, and events are many.
+fn boxed(limits: Limits) -> Option<Box<Limits>> {
+    limits.is_some().then(|| Box::new(limits))
+}
+
 struct AsyncAnswer {
     shared: Weak<Shared>,
     request: i64,
@@ -388,7 +393,7 @@ impl Answer for AsyncAnswer {
         if !self.answered.swap(true, Ordering::AcqRel)
             && let Some(shared) = self.shared.upgrade()
         {
-            let (request, owing, limits) = (self.request, self.owing.clone(), self.limits);
+            let (request, owing, limits) = (self.request, self.owing.clone(), boxed(self.limits));
             let origin = self.origin.get().cloned().unwrap_or_default();
             let _ = shared.send(Event::Settle { request, outcome, held: true, owing, origin, call: request, limits });
         }

@@ -72,7 +72,7 @@ impl Local {
                 }
                 let outcome = if awaited { outcome } else { Err(Fault::aborted()) };
                 let before = self.current.replace(Current { origin: origin.id, call });
-                self.limits.set(limits);
+                self.limits.set(limits.map(|limits| *limits).unwrap_or_default());
                 let settled = self.settle(js, request, outcome);
                 self.current.set(before);
                 let kept = self.kept.take();

@@ -27,8 +27,8 @@ pub enum Event {
         origin: Origin,
         /// The async call that it is the outcome of, or of what came out of it.
         call: i64,
-        /// Those of the call: reading its outcome counts as well.
-        limits: Limits,
+        /// Those of the call, if it has any: reading its outcome counts as well.
+        limits: Option<Box<Limits>>,
     },
     /// A guest asks for something here.
     Ask { request: Request, origin: Origin },

@@ -232,7 +232,7 @@ mod tests {
 
     use super::{Next, Origin, Reading, Streams, Subject};
     use crate::host::shared::Event;
-    use crate::isolate::{Legacy, Limits};
+    use crate::isolate::Legacy;
     use crate::value::{Fault, Outcome, Value};
 
     fn origin(id: u64) -> Origin {
@@ -247,7 +247,7 @@ mod tests {
             owing: Weak::new(),
             origin: origin.clone(),
             call: request,
-            limits: Limits::default(),
+            limits: None,
         }
     }
 

@@ -1,0 +1,57 @@
+//! Frames, out of a stream of bytes.
+
+use super::frame::HEADER;
+
+/// Finds the frames in what comes in piece by piece.
+#[derive(Default)]
+pub struct Splitter {
+    bytes: Vec<u8>,
+    /// Where the next frame begins.
+    start: usize,
+}
+
+/// A frame is larger than its kind may be, or has no contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oversized;
+
+impl Splitter {
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.start > 0 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Nothing of a next frame has come.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.bytes.len()
+    }
+
+    /// Gives back what the frames so far have taken.
+    pub fn shrink(&mut self) {
+        self.push(&[]);
+        self.bytes.shrink_to_fit();
+    }
+
+    /// The contents of the next frame, once it is complete. `cap` is how many bytes they may have by their kind; a frame that has more is
+    /// refused as soon as its kind is known.
+    pub fn next(&mut self, cap: impl Fn(u8) -> usize) -> Result<Option<&[u8]>, Oversized> {
+        let rest = &self.bytes[self.start..];
+        let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*header) as usize;
+        if length == 0 {
+            return Err(Oversized);
+        }
+        let Some(kind) = rest.first() else { return Ok(None) };
+        if length > cap(*kind) {
+            return Err(Oversized);
+        }
+        if rest.len() < length {
+            return Ok(None);
+        }
+        let begin = self.start + HEADER;
+        self.start = begin + length;
+        Ok(Some(&self.bytes[begin..self.start]))
+    }
+}
