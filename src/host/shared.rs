@@ -124,10 +124,10 @@ impl Shared {
     }
 
     /// Hands `event` to the environment's thread, or back when the environment is gone.
-    pub fn send(&self, event: Event) -> Result<(), Event> {
+    pub fn send(&self, event: Event) -> Result<(), Box<Event>> {
         let mut queue = self.lock();
         if queue.closed {
-            return Err(event);
+            return Err(Box::new(event));
         }
         queue.events.push_back(event);
         let tell = !self.signalled.swap(true, Ordering::AcqRel);
@@ -411,7 +411,9 @@ impl Host for Shared {
         drop(queue);
         let asker = request.asker.as_ref().and_then(Weak::upgrade).and_then(|asker| Remote::from_owner(&asker));
         let origin = asker.map(|remote| Origin::of(&remote)).unwrap_or_default();
-        if let Err(Event::Ask { request, .. }) = self.send(Event::Ask { request, origin }) {
+        if let Err(event) = self.send(Event::Ask { request, origin })
+            && let Event::Ask { request, .. } = *event
+        {
             request.answer.answer(Err(Fault::environment_gone()));
         }
     }
