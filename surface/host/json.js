@@ -150,12 +150,16 @@ class JsonReader {
 /**
  * @param {string} text
  * @param {JsonLimits} limits
+ * @returns {any} the value of a small text, a promise of that of a large one
+ */
+const parseJson = (text, limits) => (text.length <= SMALL ? parse(text) : parseInTurns(text, limits));
+
+/**
+ * @param {string} text
+ * @param {JsonLimits} limits
  * @returns {Promise<any>}
  */
-async function parseJson(text, { maxWeight, until, stopped }) {
-  if (text.length <= SMALL) {
-    return parse(text);
-  }
+async function parseInTurns(text, { maxWeight, until, stopped }) {
   const work = new Work({ time: FIXED_TIME, until, stopped });
   const reader = new JsonReader(text, maxWeight);
   /** @type {any[]} the lists and objects that the next value lies in */

@@ -6,7 +6,7 @@ import ivm from '../../../index.mjs';
 import { errorOf } from '../../sandbox/plugin-helper.mjs';
 
 const { createIsolatedVMSandbox, createSandbox, createSubprocessSandbox, IsolatedVMSandbox, IsolatedVmSandbox, SubprocessSandbox } = ivm;
-const COMMON = '`maxOutputSize`, `maxApiCalls`, `maxLogEntries`, `maxLogLength`, `onLog`, `web`, `typescript`, `modules`, `snapshot`';
+const COMMON = '`maxOutputSize`, `maxApiCalls`, `maxLogEntries`, `maxLogLength`, `onLog`, `web`, `wasm`, `typescript`, `modules`, `snapshot`';
 const noTools = async () => {};
 const hasProcesses = process.platform !== 'win32';
 

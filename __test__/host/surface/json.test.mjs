@@ -10,7 +10,7 @@ const require = createRequire(import.meta.url);
 const { parseJson } = require('../../../surface/host/json.js');
 
 const LIMITS = { maxWeight: 2 ** 28, until: Infinity, stopped: () => undefined };
-const read = (text, limits) => parseJson(text, { ...LIMITS, ...limits });
+const read = async (text, limits) => parseJson(text, { ...LIMITS, ...limits });
 /** Longer than what is parsed in one piece. */
 const long = (text) => text + ' '.repeat(10_000);
 

@@ -221,9 +221,12 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
         const until = start + this.#sort.timeout;
         const isGone = () => this.#terminations > terminations;
         let isOver = false;
-        const stopped = () => (isOver || isGone() || signal?.aborted ? disposed() : undefined);
-        /** @param {string} text */
-        const read = (text) => parseJson(text, { maxWeight: this.#sort.memoryLimit * BYTES_PER_MB, until, stopped });
+        const stopped = () => (isOver || isGone() || signal?.aborted || performance.now() >= until ? disposed() : undefined);
+        const parsing = {
+          stopped,
+          /** @param {string} text */
+          parse: (text) => parseJson(text, { maxWeight: this.#sort.memoryLimit * BYTES_PER_MB, until, stopped }),
+        };
         const outcome = await execute({
           sort: this.#current,
           spent: performance.now() - start,
@@ -231,7 +234,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
           modules: reading.modules,
           maxOutputSize: this.#quota.output,
           console: this.#console,
-          tools: names.map((name) => ({ places: placesOf(name), callback: toolCallback(toolExecutor, name, count, read) })),
+          tools: names.map((name) => ({ places: placesOf(name), callback: toolCallback(toolExecutor, name, count, parsing) })),
           signal,
           onStart: (started) => {
             running = started;

@@ -1,6 +1,7 @@
 'use strict';
 // Tools of an agent: where code finds them, and what a call of one does here.
 
+const { types } = require('node:util');
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
@@ -10,6 +11,12 @@ const { plain } = require('./plain.js');
 
 /** @typedef {{ name: string, description: string, inputSchema?: Record<string, unknown> }} Tool */
 /** @typedef {(toolName: string, params: any) => Promise<unknown>} ToolExecutor */
+
+/**
+ * @typedef {object} Parsing
+ * @property {(text: string) => any} parse returns the value, or a promise of it where it is large
+ * @property {() => Error | undefined} stopped an error when the execution is over
+ */
 
 /** @param {string} name */
 const identifier = (name) => name.replaceAll(/[^A-Za-z0-9_$]/g, '_');
@@ -28,14 +35,23 @@ function placeOf(name) {
  * @param {ToolExecutor} toolExecutor
  * @param {string} name
  * @param {() => void} count throws for a call too many
- * @param {(text: string) => Promise<any>} [read] what makes params of a text that comes in
+ * @param {Parsing} [parsing] for parameters that arrive as JSON
  */
-function toolCallback(toolExecutor, name, count, read) {
+function toolCallback(toolExecutor, name, count, parsing) {
   /** @param {any} params */
   const target = async (params) => {
     count();
+    let parsed = parsing === undefined ? params : parsing.parse(params);
+    // What needs no waiting is called at once: other calls, and the end of the execution, have their turns in between.
+    if (parsing !== undefined && types.isPromise(parsed)) {
+      parsed = await parsed;
+      const error = parsing.stopped();
+      if (error !== undefined) {
+        throw error;
+      }
+    }
     /** @type {unknown} */
-    const result = toolExecutor(name, read === undefined ? params : await read(params));
+    const result = toolExecutor(name, parsed);
     return plain(isThenable(result) ? await adopt(result) : result, ORIGIN.TOOL);
   };
   return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
