@@ -1,8 +1,6 @@
 //! A child's memory on macOS, where no limit of the kernel's can be had without root's rights: the parent looks at it again and again, and
 //! ends a child that has too much.
 
-use std::time::Duration;
-
 use isolated_v8_launcher::Report;
 
 use super::time;
@@ -12,9 +10,6 @@ pub const LAYER: &str = "footprint";
 
 /// What a child takes beside its guest's heap and buffers.
 const AROUND: u64 = 256 << 20;
-
-/// How often it is looked at.
-pub const INTERVAL: Option<Duration> = Some(Duration::from_millis(100));
 
 /// What a child may have.
 #[derive(Debug)]

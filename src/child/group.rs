@@ -8,15 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-use isolated_v8_launcher::Report;
 
 /// The name of this layer, which a child reports itself.
 pub const LAYER: &str = "cgroup";
-
-/// How often the parent has to look.
-pub const INTERVAL: Option<Duration> = None;
 
 /// What a child takes beside its guest's heap and buffers.
 const AROUND: u64 = 256 << 20;
@@ -65,15 +59,7 @@ impl Bound {
         let kills = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
         kills.is_some_and(|kills| kills.trim() != "0")
     }
-
-    /// The kernel sees to it that it is not.
-    pub fn is_exceeded(&self, _process: libc::pid_t) -> bool {
-        false
-    }
 }
-
-/// The child has said it.
-pub fn report(_bound: Option<&Bound>, _process: libc::pid_t, _report: &mut Report) {}
 
 impl Drop for Bound {
     fn drop(&mut self) {

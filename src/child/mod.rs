@@ -53,6 +53,8 @@ mod footprint;
 mod group;
 #[cfg(target_os = "linux")]
 mod proof;
+#[cfg(target_os = "linux")]
+mod resident;
 
 #[cfg(target_os = "macos")]
 use footprint as bound;

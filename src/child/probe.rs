@@ -63,7 +63,7 @@ fn attempt(name: &str, argument: &str) -> io::Result<()> {
             }
         }
         #[cfg(target_os = "linux")]
-        "uname" | "map" | "reserve" | "grow" | "threads" | "memfd" | "shmget" | "children" | "raise" => {
+        "oob" | "uname" | "map" | "reserve" | "grow" | "threads" | "memfd" | "shmget" | "children" | "raise" => {
             resources::attempt(name, argument)
         }
         "wait" => loop {

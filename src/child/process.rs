@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a child that waits is silent at the most once it was told what to do. It may be stopped, or busy with what is none of ours.
 const BEGINNING: Duration = Duration::from_secs(1);
 
+/// How often the memory of a child is looked at.
+const INTERVAL: Duration = Duration::from_millis(100);
+
 pub enum State {
     /// Nothing has been asked of it yet.
     Warm,
@@ -57,6 +60,8 @@ pub struct Process {
     /// It has hung up: it will end, or be ended at its deadline.
     silent: bool,
     output: [Output; 2],
+    /// When its memory was last looked at.
+    looked: Instant,
 }
 
 impl Process {
@@ -77,6 +82,7 @@ impl Process {
             stirred: Instant::now(),
             silent: false,
             output: Default::default(),
+            looked: Instant::now(),
         };
         if let Some(snapshot) = &process.sort.snapshot {
             process.out.push_snapshot(snapshot.sealed());
@@ -119,6 +125,21 @@ impl Process {
     pub fn alarm(&self) -> Option<Instant> {
         let end = self.running().map(|running| running.deadline + LAST_WORDS);
         end.into_iter().chain(self.silence()).chain(self.hesitation()).min()
+    }
+
+    /// When its memory is to be looked at. Nobody's code is in one that waits.
+    pub fn look(&self) -> Option<Instant> {
+        self.running().map(|_| self.looked + INTERVAL)
+    }
+
+    /// Ends it where it has taken too much memory.
+    pub fn measure(&mut self, now: Instant) {
+        if self.look().is_some_and(|look| look <= now) {
+            self.looked = now;
+            if self.child.is_too_large() {
+                self.end(Cause::Memory);
+            }
+        }
     }
 
     /// When it has not begun for so long that another child shall.

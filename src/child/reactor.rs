@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{io, mem};
 
-use super::bound;
 use super::cause::Cause;
 use super::execution::{Job, Sort};
 use super::pool::Pool;
@@ -161,9 +160,7 @@ impl Reactor {
                 if process.alarm().is_some_and(|alarm| alarm <= now) {
                     retries.extend(process.expire(now));
                 }
-                if process.running().is_some() && process.child.is_too_large() {
-                    process.end(Cause::Memory);
-                }
+                process.measure(now);
             }
             for retry in retries {
                 pool.retry(retry);
@@ -262,12 +259,7 @@ impl Wait {
                     wait.meanings.push((number, Event::Output(index)));
                 }
             }
-            if let Some(alarm) = process.alarm() {
-                wait.not_after(alarm);
-            }
-            if let (Some(interval), Some(_)) = (bound::INTERVAL, process.running()) {
-                wait.not_after(Instant::now() + interval);
-            }
+            process.alarm().into_iter().chain(process.look()).for_each(|time| wait.not_after(time));
         }
         wait
     }

@@ -14,7 +14,7 @@ use isolated_v8_launcher::{Report, Settings};
 use super::bound::{self, Bound};
 use super::execution::Sort;
 #[cfg(target_os = "linux")]
-use super::proof;
+use super::{proof, resident};
 use super::time;
 use super::waiting::Ended;
 use crate::engine;
@@ -30,6 +30,8 @@ pub struct Child {
     reaped: bool,
     used: Duration,
     bound: Option<Bound>,
+    #[cfg(target_os = "linux")]
+    footprint: Option<resident::Footprint>,
 }
 
 /// How a process has ended.
@@ -97,6 +99,8 @@ impl Sort {
             reaped: false,
             used: Duration::ZERO,
             bound,
+            #[cfg(target_os = "linux")]
+            footprint: settings.wants(resident::LAYER).then(|| resident::Footprint::new(settings.data)),
         };
         child.socket.set_nonblocking(true)?;
         keep_quiet(&child.socket)?;
@@ -137,14 +141,26 @@ impl Child {
 
     /// It has more memory than it may have, as far as that is for us to see.
     pub fn is_too_large(&self) -> bool {
-        !self.reaped && self.bound.as_ref().is_some_and(|bound| bound.is_exceeded(self.pid))
+        #[cfg(target_os = "linux")]
+        let is_exceeded = || self.footprint.is_some_and(|footprint| footprint.is_exceeded(self.pid));
+        #[cfg(not(target_os = "linux"))]
+        let is_exceeded = || self.bound.as_ref().is_some_and(|bound| bound.is_exceeded(self.pid));
+        !self.reaped && is_exceeded()
     }
 
     /// Adds what confines it from outside, of which it knows nothing, and takes away what the kernel does not confirm.
     pub fn add_layers(&self, report: &mut Report) {
+        #[cfg(not(target_os = "linux"))]
         bound::report(self.bound.as_ref(), self.pid, report);
         #[cfg(target_os = "linux")]
-        proof::check(self.pid, self.bound.as_ref().and_then(Bound::folder).as_deref(), report);
+        {
+            report.layers.retain(|layer| layer.name != resident::LAYER);
+            match self.footprint {
+                Some(footprint) => footprint.report(self.pid, report),
+                None => report.add(resident::LAYER, false, "switched off"),
+            }
+            proof::check(self.pid, self.bound.as_ref().and_then(Bound::folder).as_deref(), report);
+        }
     }
 
     /// Processor time that it has had, or had when it ended.

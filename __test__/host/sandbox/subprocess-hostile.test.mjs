@@ -389,3 +389,27 @@ describe('executables that are none', () => {
   });
 });
 
+
+describe('memory that RLIMIT_DATA does not count', { skip: process.platform !== 'linux' && 'the kernel counts there otherwise' }, () => {
+  const { SubprocessSandbox } = hostWith();
+  // Its memory is neither limited nor that of a control group: the host has to see it. More than four times 8 MB, 512 MB and 256 MB.
+  const TAKES = 'mkfifo pipe; head -c 1500000000 /dev/zero >pipe & cat bytes >&0; exec tail -c 1500000000 pipe >/dev/null 2>&1';
+
+  test('costs the process its life', { timeout: 30_000 }, async () => {
+    const { failure, duration } = await executeBy(TAKES, { bytes: ready(), config: { memoryLimit: 8, timeout: 5_000 } });
+    assert.equal(failure.code, 'ERR_ISOLATE_MEMORY', failure.message);
+    assert.ok(duration < 4_900, `${duration} ms`);
+  });
+
+  test('is a layer of its own', async () => {
+    const layer = async (config) => (await new SubprocessSandbox({ poolSize: 0, ...config }).confinement()).find(({ name }) => name === 'footprint');
+    assert.deepEqual([(await layer({})).active, (await layer({ confinement: { footprint: false } })).active], [true, false]);
+  });
+
+  test('honest programs up to their limit are not hurt', async () => {
+    const sandbox = new SubprocessSandbox({ poolSize: 0, memoryLimit: 64, timeout: 20_000 });
+    const { result, confinement } = await sandbox.execute('const all = []; for (let index = 0; index < 50; index += 1) all.push(new Uint8Array(2 ** 20).fill(1)); const end = Date.now() + 400; while (Date.now() < end); return all.length', [], noTools);
+    assert.equal(result, 50);
+    assert.ok(confinement.includes('footprint'));
+  });
+});

@@ -27,6 +27,10 @@ const NO_THREAD: c_int = CLONE_NEWCGROUP
     | CLONE_PTRACE
     | CLONE_VFORK;
 
+/// Flags of what is sent and received. All others are refused, of which `MSG_OOB` is code of the kernel's that sandboxed processes have used
+/// to get into it.
+const PLAIN: c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+
 /// Flags of a mapping that decide whether its memory counts for `RLIMIT_DATA`: it must be private, and no growing stack or huge page.
 const COUNTED: c_int = libc::MAP_TYPE | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
 
@@ -90,10 +94,8 @@ pub fn allowed() -> Result<Rules, BackendError> {
         // What is open already.
         libc::SYS_read,
         libc::SYS_readv,
-        libc::SYS_recvfrom,
         libc::SYS_write,
         libc::SYS_writev,
-        libc::SYS_sendto,
         libc::SYS_shutdown,
         libc::SYS_close,
         libc::SYS_ppoll,
@@ -112,6 +114,8 @@ pub fn allowed() -> Result<Rules, BackendError> {
     #[cfg(target_arch = "x86_64")]
     rules.extend(whatever(&[libc::SYS_time, libc::SYS_poll, libc::SYS_pause, libc::SYS_arch_prctl]));
     rules.extend([
+        (libc::SYS_sendto, vec![masked(3, !PLAIN, 0)?]),
+        (libc::SYS_recvfrom, vec![masked(3, !PLAIN, 0)?]),
         (libc::SYS_mmap, vec![masked(3, COUNTED, libc::MAP_PRIVATE)?]),
         (libc::SYS_getrusage, vec![is(0, libc::RUSAGE_SELF)?, is(0, libc::RUSAGE_THREAD)?]),
         (libc::SYS_clone, vec![masked(0, THREAD | NO_THREAD, THREAD)?]),
@@ -235,6 +239,8 @@ pub fn attacks() -> Result<Rules, BackendError> {
     }
     rules.extend([
         (libc::SYS_openat, writing(2)?),
+        (libc::SYS_sendto, vec![masked(3, libc::MSG_OOB, libc::MSG_OOB)?]),
+        (libc::SYS_recvfrom, vec![masked(3, libc::MSG_OOB, libc::MSG_OOB)?]),
         (libc::SYS_clone, vec![masked(0, CLONE_THREAD, 0)?]),
         (libc::SYS_tgkill, vec![compared(0, SeccompCmpOp::Ne, own)?]),
     ]);
