@@ -15,6 +15,8 @@ const TOLERANCE = 2 ** 20;
 
 /** A BigInt of more bits than this is long: the time that writing it in decimal takes grows with the square of its length. */
 const LONG_BITS = 4096;
+/** Of a BigInt in any engine. */
+const MAX_BITS = 2 ** 30;
 const DECIMAL_PER_BIT = Math.log10(2);
 
 /** Characters of a text that are measured at a time, and characters that count as a step of work. */
@@ -63,12 +65,9 @@ function jsonBytes(text) {
  */
 function bitsOf(value) {
   let rest = value < 0n ? -value : value;
-  let width = LONG_BITS;
-  while (BigInt.asUintN(width, rest) !== rest) {
-    width *= 2;
-  }
   let bits = 1;
-  for (; width >= 1; width = Math.floor(width / 2)) {
+  // From the top: what is copied is half of what is left each time, and nothing where the width is beyond it.
+  for (let width = BigInt.asUintN(LONG_BITS, rest) === rest ? LONG_BITS : MAX_BITS; width >= 1; width /= 2) {
     const high = rest >> BigInt(width);
     if (high !== 0n) {
       bits += width;
