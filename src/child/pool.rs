@@ -9,7 +9,7 @@ use super::cause::Cause;
 use super::execution::{Job, Sort};
 use super::process::{Process, State, list_of};
 use super::running::{Retry, Running};
-use super::spawn::Child;
+use super::spawn::{self, Child};
 use super::spawner::Spawner;
 use super::starting::{Order, Starting};
 use crate::value::{Answer, Code, ErrorClass, Fault};
@@ -23,12 +23,17 @@ const KEEP_WARM: Duration = Duration::from_secs(60);
 /// Children of all sorts that may wait.
 const MOST_WARM: usize = 64;
 
+/// How often it is looked at whether groups have ended.
+const LINGERING: Duration = Duration::from_millis(100);
+
 pub struct Pool {
     pub processes: Vec<Process>,
     /// Children that are being started.
     starting: Vec<Starting>,
     /// Children that were started too late, and killed.
     unwanted: Vec<Child>,
+    /// Groups of children that were reaped, where others have not ended.
+    groups: Vec<libc::pid_t>,
     spawner: Spawner,
     /// Children that are to be started: of which sort, how many are to be ready then, and when at the latest.
     wanted: Vec<(Sort, usize, Instant)>,
@@ -39,7 +44,8 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Pool {
     pub fn new(spawner: Spawner) -> Self {
-        Self { processes: Vec::new(), starting: Vec::new(), unwanted: Vec::new(), spawner, wanted: Vec::new() }
+        let (processes, starting, unwanted) = (Vec::new(), Vec::new(), Vec::new());
+        Self { processes, starting, unwanted, groups: Vec::new(), spawner, wanted: Vec::new() }
     }
 
     /// Children that were killed and are not buried.
@@ -55,7 +61,8 @@ impl Pool {
     pub fn alarm(&self) -> Option<Instant> {
         let ends = self.waiting().map(|process| process.since + KEEP_WARM);
         let starts = self.starting.iter().map(Starting::alarm).chain(self.spawner.tend(Instant::now()));
-        ends.chain(self.wanted.iter().map(|(_, _, time)| *time)).chain(starts).min()
+        let groups = self.groups.first().map(|_| Instant::now() + LINGERING);
+        ends.chain(groups).chain(self.wanted.iter().map(|(_, _, time)| *time)).chain(starts).min()
     }
 
     /// Has a child do the job: one that is ready, or else a new one. What one has died of before it could begin has a new one do it: those
@@ -242,8 +249,17 @@ impl Pool {
 
     /// Forgets the children that are gone.
     pub fn bury(&mut self) {
-        self.unwanted.retain_mut(|child| child.reap().is_none());
-        self.processes.retain_mut(|process| !matches!(process.state, State::Ended) || process.child.reap().is_none());
+        let groups = &mut self.groups;
+        let mut is_there = |child: &mut Child| {
+            let is_there = child.reap().is_none();
+            if !is_there {
+                groups.push(child.group());
+            }
+            is_there
+        };
+        self.unwanted.retain_mut(&mut is_there);
+        self.processes.retain_mut(|process| !matches!(process.state, State::Ended) || is_there(&mut process.child));
+        groups.retain(|group| !spawn::has_ended(*group));
     }
 }
 

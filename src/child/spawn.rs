@@ -13,10 +13,10 @@ use isolated_v8_launcher::{Report, Settings};
 
 use super::bound::{self, Bound};
 use super::execution::Sort;
-#[cfg(target_os = "linux")]
-use super::{proof, resident};
 use super::time;
 use super::waiting::Ended;
+#[cfg(target_os = "linux")]
+use super::{proof, resident};
 use crate::engine;
 
 /// A process that was started and has not been reaped. Dropped, it is killed and reaped.
@@ -163,6 +163,11 @@ impl Child {
         }
     }
 
+    /// The group of a process that was reaped, in which others may be left.
+    pub fn group(&self) -> libc::pid_t {
+        self.group
+    }
+
     /// Processor time that it has had, or had when it ended.
     pub fn processor_time(&self) -> Duration {
         if self.reaped { self.used } else { time::of_process(self.pid).unwrap_or_default() }
@@ -182,7 +187,6 @@ impl Child {
         }
         let (exit, used) = reap(self.pid, libc::WNOHANG)?;
         (self.reaped, self.used) = (true, used);
-        reap_rest(self.group);
         Some(exit)
     }
 }
@@ -260,6 +264,22 @@ fn reap_rest(group: libc::pid_t) {
     }
 }
 
+/// Ends what is left of a group, and reaps what has ended. False where some has not: a process that is traced from outside the group ends
+/// when its tracer lets go of it.
+pub fn has_ended(group: libc::pid_t) -> bool {
+    while is_child(libc::P_PGID, group) {
+        // SAFETY: the group is that of a child that was not reaped, so that no other one has its id.
+        let reaped = unsafe {
+            libc::kill(-group, libc::SIGKILL);
+            libc::waitpid(-group, std::ptr::null_mut(), libc::WNOHANG)
+        };
+        if reaped == 0 {
+            return false;
+        }
+    }
+    true
+}
+
 fn set_nonblocking(file: &File) -> io::Result<()> {
     // SAFETY: changes the flags of a descriptor that is open.
     let done = unsafe {
@@ -304,5 +324,61 @@ fn reap(pid: libc::pid_t, flags: libc::c_int) -> Option<(Exit, Duration)> {
             // Somebody has reaped it, or the kernel was told to.
             _ => return Some((Exit::Unknown, Duration::ZERO)),
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::has_ended;
+
+    /// A process that does this, and then nothing.
+    fn fork(work: impl FnOnce()) -> libc::pid_t {
+        // SAFETY: the new process makes system calls only, and never returns from here.
+        match unsafe { libc::fork() } {
+            0 => {
+                work();
+                loop {
+                    // SAFETY: has no preconditions.
+                    unsafe { libc::pause() };
+                }
+            }
+            process => process,
+        }
+    }
+
+    #[test]
+    fn a_traced_member_of_a_group_is_not_waited_for() {
+        // SAFETY: concern the new process only.
+        let member = fork(|| unsafe {
+            libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
+            libc::setpgid(0, 0);
+        });
+        // SAFETY: one of the two calls comes first. `ptrace` fails until the other process allows it.
+        let tracer = fork(|| unsafe {
+            while libc::ptrace(libc::PTRACE_SEIZE, member, 0, 0) != 0 {
+                libc::sched_yield();
+            }
+        });
+        let is_traced = || {
+            let status = std::fs::read_to_string(format!("/proc/{member}/status")).unwrap();
+            status.contains(&format!("TracerPid:\t{tracer}\n"))
+        };
+        let end = Instant::now() + Duration::from_secs(10);
+        while !is_traced() && Instant::now() < end {
+            std::thread::yield_now();
+        }
+        assert!(is_traced());
+        assert!(!has_ended(member));
+        // SAFETY: a child that was not reaped.
+        unsafe {
+            libc::kill(tracer, libc::SIGKILL);
+            libc::waitpid(tracer, std::ptr::null_mut(), 0);
+        }
+        while !has_ended(member) && Instant::now() < end {
+            std::thread::yield_now();
+        }
+        assert!(has_ended(member));
     }
 }
