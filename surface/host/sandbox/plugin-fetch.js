@@ -24,6 +24,10 @@ const MAX_REDIRECTS = 20;
 const MAX_HEADERS = 100;
 /** Characters of all headers of a request. */
 const MAX_HEADER_LENGTH = 16_384;
+/** Pieces in which a response may come that have fewer bytes than `SMALL_PIECE`, and interim responses before it: each costs more than its bytes. */
+const MAX_SMALL_PIECES = 100_000;
+const SMALL_PIECE = 64;
+const MAX_INTERIM = 100;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const FIELD = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -196,6 +200,47 @@ function readBody(body, limit) {
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
 
+/** @param {string} what */
+const tooMany = (what) => coded(/** @type {ErrorConstructor} */ (RangeError), `Response has too many ${what}`, CODE.LIMIT);
+
+/** The body of a response, in one buffer: as a list, pieces of a byte each would take a hundred times their size. */
+class Body {
+  #bytes = Buffer.alloc(0);
+  #length = 0;
+  #smallPieces = 0;
+  #limit;
+
+  /** @param {number} limit bytes */
+  constructor(limit) {
+    this.#limit = limit;
+  }
+
+  /**
+   * @param {Buffer} piece
+   * @throws {RangeError} when there are too many bytes or pieces
+   */
+  add(piece) {
+    const length = this.#length + piece.length;
+    if (length > this.#limit) {
+      throw coded(/** @type {ErrorConstructor} */ (RangeError), `Response exceeds the maximum body size of ${this.#limit} bytes`, CODE.LIMIT);
+    }
+    if (piece.length < SMALL_PIECE && (this.#smallPieces += 1) > MAX_SMALL_PIECES) {
+      throw tooMany('small chunks');
+    }
+    if (length > this.#bytes.length) {
+      const longer = Buffer.alloc(Math.min(Math.max(2 * this.#bytes.length, length), this.#limit));
+      longer.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes = longer;
+    }
+    this.#bytes.set(piece, this.#length);
+    this.#length = length;
+  }
+
+  get bytes() {
+    return this.#bytes.subarray(0, this.#length);
+  }
+}
+
 /**
  * One exchange with one server.
  * @param {Request} request
@@ -225,6 +270,15 @@ function exchange({ url, method, headers, body }, limits, begun) {
     };
     begun(fail);
     sent.on('error', reject);
+    let interim = 0;
+    const another = () => {
+      interim += 1;
+      if (interim > MAX_INTERIM) {
+        fail(tooMany('interim responses'));
+      }
+    };
+    sent.on('continue', another);
+    sent.on('information', another);
     sent.on('response', (/** @type {import('node:http').IncomingMessage} */ response) => {
       if (!isChecked) {
         fail(denied('This host does not resolve names as it is asked to'));
@@ -237,20 +291,17 @@ function exchange({ url, method, headers, body }, limits, begun) {
         sent.destroy();
         return;
       }
-      /** @type {Buffer[]} */
-      const chunks = [];
-      let length = 0;
-      response.on('data', (/** @type {Buffer} */ chunk) => {
-        length += chunk.length;
-        if (length > limits.body) {
-          fail(coded(/** @type {ErrorConstructor} */ (RangeError), `Response exceeds the maximum body size of ${limits.body} bytes`, CODE.LIMIT));
-        } else {
-          chunks.push(chunk);
+      const received = new Body(limits.body);
+      response.on('data', (/** @type {Buffer} */ piece) => {
+        try {
+          received.add(piece);
+        } catch (error) {
+          fail(/** @type {Error} */ (error));
         }
       });
       response.on('error', reject);
       response.on('aborted', () => reject(new Error('The connection was closed before the response ended')));
-      response.on('end', () => resolve({ ...result, body: Buffer.concat(chunks, length) }));
+      response.on('end', () => resolve({ ...result, body: received.bytes }));
     });
     sent.end(body);
   });
