@@ -222,6 +222,40 @@ describe('createPluginFetch', () => {
     }
   });
 
+  test('makes so many requests at a time, and others in their turn', async () => {
+    let open = 0;
+    let most = 0;
+    const slow = http.createServer((request, response) => {
+      open += 1;
+      most = Math.max(most, open);
+      request.resume();
+      if (request.url === '/never') return;
+      setTimeout(() => {
+        open -= 1;
+        response.end(request.url);
+      }, 5);
+    });
+    await new Promise((resolve) => { slow.listen(0, resolve); });
+    const url = (path) => `http://localhost:${slow.address().port}${path}`;
+    try {
+      const fetch = local();
+      const bodies = await Promise.all(Array.from({ length: 300 }, async (_, index) => (await fetch(url(`/${index}`))).body));
+      assert.deepEqual(bodies, bodies.map((__, index) => `/${index}`));
+      assert.ok(most > 1 && most <= 64, String(most));
+      open = 0;
+      most = 0;
+      const short = local({ timeout: 400, maxBodySize: 10 });
+      const post = () => short(url('/never'), { method: 'POST', body: 'x'.repeat(10) });
+      const failures = await Promise.all(Array.from({ length: 90 }, () => post().catch(({ code }) => code)));
+      assert.deepEqual(failures.filter((code) => code !== 'ERR_ISOLATE_DEADLINE'), Array(10).fill('ERR_ISOLATE_LIMIT'));
+      assert.ok(most <= 64, String(most));
+      assert.equal((await short(url('/x'))).body, '/x');
+    } finally {
+      slow.closeAllConnections?.();
+      slow.close();
+    }
+  });
+
   test('wrong arguments and options', async () => {
     const fetch = local();
     const count = requests.length;

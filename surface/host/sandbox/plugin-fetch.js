@@ -28,6 +28,10 @@ const MAX_HEADER_LENGTH = 16_384;
 const MAX_SMALL_PIECES = 100_000;
 const SMALL_PIECE = 64;
 const MAX_INTERIM = 100;
+/** Requests at a time, those that wait, and bodies of the latter of the largest size: each request takes a descriptor. */
+const MAX_CONCURRENT = 64;
+const MAX_WAITING = 10_000;
+const MAX_WAITING_BODIES = 16;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const FIELD = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -336,12 +340,65 @@ function redirected({ url, method, headers, body }, status, location, limits) {
   return { url: next, method: isGet ? 'GET' : method, headers: Object.fromEntries(kept), body: isGet ? undefined : body };
 }
 
+/** The requests of one function: so many at a time, and others in the order in which they came. */
+class Turns {
+  #free = MAX_CONCURRENT;
+  /** @type {Map<() => void, number>} each with the bytes of its body */ #waiting = new Map();
+  #bytes = 0;
+  #maxBytes;
+
+  /** @param {number} maxBytes of the bodies of requests that wait */
+  constructor(maxBytes) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * @param {number} bytes of its body
+   * @param {(stop: (error: Error) => void) => void} begun
+   * @returns {Promise<void> | undefined} when its turn comes; undefined where that is now
+   */
+  take(bytes, begun) {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return undefined;
+    }
+    if (this.#waiting.size >= MAX_WAITING || this.#bytes + bytes > this.#maxBytes) {
+      throw coded(/** @type {ErrorConstructor} */ (RangeError), 'Too many requests are waiting', CODE.LIMIT);
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(resolve, bytes);
+      this.#bytes += bytes;
+      begun((error) => {
+        this.#forget(resolve);
+        reject(error);
+      });
+    });
+  }
+
+  leave() {
+    const [next] = this.#waiting.keys();
+    if (next === undefined) {
+      this.#free += 1;
+    } else {
+      this.#forget(next);
+      next();
+    }
+  }
+
+  /** @param {() => void} one */
+  #forget(one) {
+    this.#bytes -= this.#waiting.get(one) ?? 0;
+    this.#waiting.delete(one);
+  }
+}
+
 /**
  * Makes a function that plugins can call for resources of the network.
  * @param {any} options
  */
 function createPluginFetch(options) {
   const limits = readLimits(options);
+  const turns = new Turns(MAX_WAITING_BODIES * limits.body);
   /**
    * @param {unknown} url
    * @param {any} [init]
@@ -366,7 +423,10 @@ function createPluginFetch(options) {
       isLate = true;
       stop(late());
     }, limits.timeout);
+    let hasTurn = false;
     try {
+      await turns.take(body?.length ?? 0, (each) => { stop = each; });
+      hasTurn = true;
       for (let redirects = 0; ; redirects += 1) {
         if (isLate) {
           throw late();
@@ -385,6 +445,9 @@ function createPluginFetch(options) {
       }
     } finally {
       timers.clearTimeout(timer);
+      if (hasTurn) {
+        turns.leave();
+      }
     }
   };
 }
