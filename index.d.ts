@@ -1343,7 +1343,7 @@ declare namespace ivm {
     maxRedirects?: number;
     /** Bytes of a request's body and of a response's. Default 10 MB. */
     maxBodySize?: number;
-    /** Milliseconds that a request may take with its redirects. Default 30,000. */
+    /** Milliseconds that a request may take with its redirects, and with waiting: a function makes 64 requests at a time. Default 30,000. */
     timeout?: number;
     /** Certificates of authorities to trust instead of the host's own, as `tls.createSecureContext` takes them. */
     ca?: string | Uint8Array | (string | Uint8Array)[];

@@ -16,11 +16,33 @@ const MAX_STRIDE = 512;
 const LONG_STRIDE = 4;
 const SHORT_STRIDE = 1;
 
+/** `performance` is shared with the host's own code, which may replace its methods. */
+const now = performance.now.bind(performance);
+
 /** When this turn of the event loop began to be used for work: all budgets share its slice. @type {number | undefined} */
 let sliceStart;
 
 function endSlice() {
   sliceStart = undefined;
+}
+
+/** Work that waits for a slice, the one that has waited longest first: none gets two slices before the others have had one. @type {(() => void)[]} */
+const waiting = [];
+let isPostponed = false;
+
+/** Lets the next one begin, unless others have used this turn up: then it has the next turn for certain. */
+function serveNext() {
+  const isOver = sliceStart !== undefined && now() - sliceStart >= SLICE;
+  if (isOver && !isPostponed) {
+    isPostponed = true;
+  } else {
+    isPostponed = false;
+    sliceStart = isOver ? undefined : sliceStart;
+    waiting.shift()?.();
+  }
+  if (waiting.length > 0) {
+    setImmediate(serveNext);
+  }
 }
 
 /** @param {number} time now */
@@ -31,9 +53,6 @@ function startOfSlice(time) {
   }
   return sliceStart;
 }
-
-/** `performance` is shared with the host's own code, which may replace its methods. */
-const now = performance.now.bind(performance);
 
 /** @param {string} limit */
 const exceeded = (limit) => coded(/** @type {ErrorConstructor} */ (RangeError), `Value takes too much work: the limit is ${limit}`, CODE.LIMIT);
@@ -169,13 +188,13 @@ class Work {
   /** Gives the event loop a turn and begins a new slice. Throws as `spend` does. */
   async turn() {
     this.pause();
-    do {
-      await inner(new Promise((resolve) => {
-        setImmediate(resolve);
-      }));
-      // Where others have used this turn up, it goes on in the next one.
-      this.resume();
-    } while (this.#isSliceOver);
+    await inner(new Promise((resolve) => {
+      waiting.push(() => resolve(undefined));
+      if (waiting.length === 1) {
+        setImmediate(serveNext);
+      }
+    }));
+    this.resume();
   }
 }
 

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
+import net from 'node:net';
 import ivm from '../../../index.mjs';
 import { hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
 
@@ -188,6 +189,71 @@ describe('createPluginFetch', () => {
     await assert.rejects(fetch(at('/'), { method: 'POST', body: 'x'.repeat(10_000) }), { code: 'ERR_INVALID_ARG', message: '`body` must be of at most 9999 bytes' });
     for (const path of ['/never', '/announced']) await assert.rejects(fetch(at(path)), { code: 'ERR_ISOLATE_DEADLINE' }, path);
     await assert.rejects(local()(at('/cut')));
+  });
+
+  test('bounds pieces, which cost more than their bytes', async () => {
+    const piece = (text) => `${text.length.toString(16)}\r\n${text}\r\n`;
+    const begin = 'HTTP/1.1 200 OK\r\nconnection: close\r\n';
+    const answers = {
+      '/pieces': [`${begin}transfer-encoding: chunked\r\n\r\n`, piece('a').repeat(10_000), 20],
+      '/few': [`${begin}transfer-encoding: chunked\r\n\r\n`, piece('a').repeat(1_000) + piece('b'.repeat(70)).repeat(1_000), 50, piece('')],
+      '/interim': ['', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(150), 1, `${begin}content-length: 0\r\n\r\n`],
+      '/hint': ['', 'HTTP/1.1 103 Early Hints\r\n\r\n', 5, `${begin}content-length: 2\r\n\r\nok`],
+    };
+    const raw = net.createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', (request) => {
+        const [start, part, times, end = ''] = answers[/ (\S+)/.exec(request.toString())[1]];
+        socket.write(start);
+        for (let time = 0; time < times; time += 1) socket.write(part);
+        socket.end(end);
+      });
+    });
+    await new Promise((resolve) => { raw.listen(0, resolve); });
+    const fetch = local({ timeout: 10_000 });
+    const url = (path) => `http://localhost:${raw.address().port}${path}`;
+    try {
+      await assert.rejects(fetch(url('/pieces')), { code: 'ERR_ISOLATE_LIMIT', message: 'Response has too many small chunks' });
+      assert.equal((await fetch(url('/few'))).body, ('a'.repeat(1_000) + 'b'.repeat(70_000)).repeat(50));
+      await assert.rejects(fetch(url('/interim')), { code: 'ERR_ISOLATE_LIMIT', message: 'Response has too many interim responses' });
+      assert.equal((await fetch(url('/hint'))).body, 'ok');
+    } finally {
+      raw.close();
+    }
+  });
+
+  test('makes so many requests at a time, and others in their turn', async () => {
+    let open = 0;
+    let most = 0;
+    const slow = http.createServer((request, response) => {
+      open += 1;
+      most = Math.max(most, open);
+      request.resume();
+      if (request.url === '/never') return;
+      setTimeout(() => {
+        open -= 1;
+        response.end(request.url);
+      }, 5);
+    });
+    await new Promise((resolve) => { slow.listen(0, resolve); });
+    const url = (path) => `http://localhost:${slow.address().port}${path}`;
+    try {
+      const fetch = local();
+      const bodies = await Promise.all(Array.from({ length: 300 }, async (_, index) => (await fetch(url(`/${index}`))).body));
+      assert.deepEqual(bodies, bodies.map((__, index) => `/${index}`));
+      assert.ok(most > 1 && most <= 64, String(most));
+      open = 0;
+      most = 0;
+      const short = local({ timeout: 400, maxBodySize: 10 });
+      const post = () => short(url('/never'), { method: 'POST', body: 'x'.repeat(10) });
+      const failures = await Promise.all(Array.from({ length: 90 }, () => post().catch(({ code }) => code)));
+      assert.deepEqual(failures.filter((code) => code !== 'ERR_ISOLATE_DEADLINE'), Array(10).fill('ERR_ISOLATE_LIMIT'));
+      assert.ok(most <= 64, String(most));
+      assert.equal((await short(url('/x'))).body, '/x');
+    } finally {
+      slow.closeAllConnections?.();
+      slow.close();
+    }
   });
 
   test('wrong arguments and options', async () => {

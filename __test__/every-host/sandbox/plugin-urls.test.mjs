@@ -276,6 +276,23 @@ describe('what is passed on', () => {
     sandbox.disposeAll();
   });
 
+  test('a list that stands in several places is checked as what it is in each', async () => {
+    const passed = [];
+    const { sandbox, execute } = await taker((args) => passed.push(args));
+    for (const [list, expression] of [
+      ['["evil.test/x"]', '{ x: list, url: list }'], ['["evil.test/x"]', '{ x: list }, list'], ['["evil.test/x"]', '{ x: list, url: [[list]] }'], ['["evil.test:80"]', '{ x: list, proxy: list }'],
+      ['["host", "evil.test"]', '{ x: list, headers: [list] }'], ['["host", "evil.test"]', 'list, { headers: [list] }'], ['["x", "y", "host", "evil.test"]', '{ x: list, headers: list }'],
+      ['["host", "evil.test"]', '{ x: list, headers: new Set([list]) }'], ['[["evil.test/x"]]', '{ x: list, y: list[0], url: list }'], ['[]', '(list.push(list, ["evil.test/x"]), { x: list, url: list })'],
+    ]) await assert.rejects(execute(`{ const list = ${list}; context.take(${expression}) }`), { kind: 'NETWORK' }, `${list} in ${expression}`);
+    assert.deepEqual(passed, []);
+    await execute('{ const list = ["https://example.org", ["x"], "api.example.com/y"]; const all = [list, list]; context.take({ x: list, url: list, headers: list, all }, list, all) }');
+    const [[{ x, url, headers }, list]] = passed;
+    assert.deepEqual([x === url, url === headers, list === x, x], [true, true, true, ['https://example.org/', ['x'], 'api.example.com/y']]);
+    // Each list is looked at once for each position: what unfolds to more than there are atoms ends.
+    await execute('let list = ["x"]; for (let i = 0; i < 200; i++) list = { x: list, url: list, headers: list }; context.take(list)');
+    sandbox.disposeAll();
+  });
+
   test('domains that are addresses', async () => {
     const passed = [];
     const { sandbox, execute } = await taker((args) => passed.push(args), manifest({ permissions: { network: { allowedDomains: ['127.0.0.1', '[::1]', 'localhost'] } } }));

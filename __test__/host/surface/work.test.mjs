@@ -142,6 +142,21 @@ test('budgets of one turn share its slice', async () => {
   assert.ok(gap < 400, `${gap} ms`);
 });
 
+test('work that begins later and is less does not wait for all of what is under way', async () => {
+  const ended = [];
+  const go = async (name, milliseconds) => {
+    const work = new Work();
+    for (let done = 0; done < milliseconds; done += 1) {
+      busy(1);
+      work.check();
+      if (work.isSliceOver) await work.turn();
+    }
+    ended.push(name);
+  };
+  await Promise.all([go('long', 600), go('short', 40), go('other', 60)]);
+  assert.deepEqual(ended, ['short', 'other', 'long']);
+});
+
 test('a replaced clock or constructor of promises changes nothing', async () => {
   const { now } = performance;
   const work = new Work({ time: 20 });

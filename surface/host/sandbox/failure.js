@@ -2,6 +2,8 @@
 // Why an execution failed, for people: the error as the guest saw it, where in the user's own text it arose, and those lines. The stack
 // is what the guest has made of it: nothing here may take longer than its length.
 
+const { Lines } = require('./lines.js');
+
 /** What the guest's code is called in stacks. */
 const FILE = 'sandbox.js';
 /** @param {string} file */
@@ -20,8 +22,7 @@ const NUMBER = /^\d{1,10}$/;
 const AROUND = 2;
 const MOST_COLUMNS = 200;
 
-/** Lines end as V8 counts them. */
-const LINE = /\r\n|[\n\r\u2028\u2029]/;
+/** @typedef {import('./lines.js').TextLines} TextLines */
 
 /**
  * @typedef {object} Failure
@@ -37,20 +38,20 @@ const LINE = /\r\n|[\n\r\u2028\u2029]/;
 
 /**
  * The lines around a position, the one itself marked.
- * @param {string[]} lines
+ * @param {TextLines} lines
  * @param {number} line from 1
  * @param {number} column from 1
  * @returns {string}
  */
 function frameOf(lines, line, column) {
   const first = Math.max(line - AROUND, 1);
-  const last = Math.min(line + AROUND, lines.length);
+  const last = Math.min(line + AROUND, lines.count);
   const width = String(last).length;
   // A line may be a whole program. What is shown of it has the column in its middle.
   const start = column > MOST_COLUMNS ? column - MOST_COLUMNS / 2 : 0;
   const shown = [];
   for (let number = first; number <= last; number += 1) {
-    const text = lines[number - 1].slice(start, start + MOST_COLUMNS).replaceAll('\t', ' ');
+    const text = /** @type {string} */ (lines.line(number)).slice(start, start + MOST_COLUMNS).replaceAll('\t', ' ');
     const here = number === line;
     shown.push(`${here ? '>' : ' '} ${String(number).padStart(width)} | ${text}`.trimEnd());
     if (here) {
@@ -83,21 +84,21 @@ function partsOf(place) {
  * Where a frame is in one of the user's texts.
  * @param {string} place
  * @param {RegExp} position
- * @param {string[]} lines of the code itself
- * @param {ReadonlyMap<string, string> | undefined} modules
- * @returns {{ module: string | undefined, lines: string[], line: number, column: number } | undefined}
+ * @param {TextLines} lines of the code itself
+ * @param {((name: string) => TextLines | undefined) | undefined} linesOf a module
+ * @returns {{ module: string | undefined, lines: TextLines, line: number, column: number } | undefined}
  */
-function positionOf(place, position, lines, modules) {
+function positionOf(place, position, lines, linesOf) {
   const own = position.exec(place);
   if (own !== null) {
     const [line, column] = [Number(own[1]), Number(own[2])];
-    return line >= 1 && line <= lines.length && column >= 1 ? { module: undefined, lines, line, column } : undefined;
+    return line >= 1 && line <= lines.count && column >= 1 ? { module: undefined, lines, line, column } : undefined;
   }
-  const parts = modules && partsOf(place);
+  const parts = linesOf && partsOf(place);
   if (parts === undefined) return undefined;
   const { name, line, column } = parts;
-  const text = modules?.get(name);
-  return text === undefined ? undefined : { module: name, lines: text.split(LINE), line, column };
+  const found = linesOf?.(name);
+  return found === undefined ? undefined : { module: name, lines: found, line, column };
 }
 
 /**
@@ -105,13 +106,30 @@ function positionOf(place, position, lines, modules) {
  * arose where the text begins.
  * @param {string} place
  * @param {RegExp} position
- * @param {string[]} lines of the user's text
+ * @param {TextLines} lines of the user's text
  */
 function atBeginning(place, position, lines) {
   return place.replace(position, (whole, line, column) => {
-    const text = lines[line - 1];
+    const text = lines.line(Number(line));
     return text === undefined || Number(column) >= 1 ? whole : `${whole.slice(0, whole.lastIndexOf(':'))}:${text.search(/\S|$/) + 1}`;
   });
+}
+
+/**
+ * @param {ReadonlyMap<string, string>} modules
+ * @returns {(name: string) => TextLines | undefined}
+ */
+function linesIn(modules) {
+  /** @type {Map<string, TextLines>} */
+  const known = new Map();
+  return (name) => {
+    const text = modules.get(name);
+    const lines = text === undefined ? undefined : known.get(name) ?? new Lines(text);
+    if (lines !== undefined) {
+      known.set(name, lines);
+    }
+    return lines;
+  };
 }
 
 /**
@@ -124,17 +142,18 @@ function atBeginning(place, position, lines) {
  */
 function failureOf({ code, name = 'Error', stack = '' }, source, message, modules, file) {
   const position = file === undefined ? POSITION : positionIn(file);
-  const lines = source.split(LINE);
+  const lines = new Lines(source);
+  const linesOf = modules && linesIn(modules);
   const first = stack.split('\n', MOST_PLACES);
   // The rest stays one text: a stack can be a million lines.
   const rest = stack.slice(first.reduce((length, place) => length + place.length + 1, -1));
   // What was put around the user's text has places of its own.
   const places = first.map((place, index) => (index === 1 && isRead(place) ? atBeginning(place, position, lines) : place))
-    .filter((place) => !isRead(place) || !position.test(place) || positionOf(place, position, lines, modules) !== undefined);
+    .filter((place) => !isRead(place) || !position.test(place) || positionOf(place, position, lines, linesOf) !== undefined);
   /** @type {Failure} */
   const failure = { name, message, stack: `${name}: ${message}${places.join('\n')}${rest}`, ...(code === undefined ? {} : { code }) };
   for (const place of places.filter(isRead)) {
-    const found = positionOf(place, position, lines, modules);
+    const found = positionOf(place, position, lines, linesOf);
     if (found !== undefined) {
       const { module, line, column } = found;
       return { ...failure, ...(module === undefined ? {} : { module }), line, column, frame: frameOf(found.lines, line, column) };
@@ -143,4 +162,4 @@ function failureOf({ code, name = 'Error', stack = '' }, source, message, module
   return failure;
 }
 
-module.exports = { failureOf, FILE, LINE };
+module.exports = { failureOf, FILE };

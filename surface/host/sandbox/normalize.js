@@ -1,7 +1,8 @@
 'use strict';
 // What the text that an AI wrote is meant to be: a function, statements, or one expression.
 
-const { FILE, LINE } = require('./failure.js');
+const { FILE } = require('./failure.js');
+const { endPosition } = require('./lines.js');
 const { wrong } = require('./options.js');
 
 const FENCE = '```';
@@ -11,7 +12,10 @@ const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|
 const DECLARATION = /^(?:interface|type|enum|declare|namespace|abstract)\s+[\p{ID_Start}$_]/u;
 /** An arrow function's parameters, or, captured, the `function` keyword. */
 const FUNCTION_START = /^(?:(?:async\s+)?(function)\b|async\b|\(|[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*=>)/u;
-const LEADING_COMMENTS = /^(?:\s+|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/;
+const VISIBLE = /\S|$/g;
+/** All between these is visible. */
+const SPACE = 0x20;
+const DELETE = 0x7f;
 
 /**
  * Code to run, as the body of a function or as a module.
@@ -71,8 +75,7 @@ function place(whole, part) {
   // What a fence says may be the code as well.
   const trimmed = whole.trimStart();
   const from = whole.length - trimmed.length + (languageOf(trimmed.trimEnd()) === undefined ? 0 : trimmed.indexOf('\n'));
-  const lines = whole.slice(0, Math.max(whole.indexOf(part, from), 0)).split(LINE);
-  return { text: part, line: lines.length - 1, column: /** @type {string} */ (lines.at(-1)).length };
+  return { text: part, ...endPosition(whole.slice(0, Math.max(whole.indexOf(part, from), 0))) };
 }
 
 /**
@@ -82,8 +85,8 @@ function place(whole, part) {
  */
 function endOf(code) {
   const { text, line, column } = place(code, strip(code));
-  const lines = text.split(LINE);
-  return { line: line + lines.length, column: /** @type {string} */ (lines.at(-1)).length + (lines.length === 1 ? column : 0) + 1 };
+  const end = endPosition(text);
+  return { line: line + end.line + 1, column: end.column + (end.line === 0 ? column : 0) + 1 };
 }
 
 /**
@@ -96,6 +99,28 @@ function withoutSemicolons(code) {
     end -= 1;
   }
   return code.slice(0, end);
+}
+
+/**
+ * The code from its first token on. One expression for all comments would need a stack as deep as there are comments.
+ * @param {string} code
+ * @returns {string}
+ */
+function withoutComments(code) {
+  let from = 0;
+  for (;;) {
+    const first = code.charCodeAt(from);
+    if (!(first > SPACE && first < DELETE)) {
+      VISIBLE.lastIndex = from;
+      from = /** @type {RegExpExecArray} */ (VISIBLE.exec(code)).index;
+    }
+    const isLine = code.startsWith('//', from);
+    const end = isLine ? code.indexOf('\n', from) : code.startsWith('/*', from) ? code.indexOf('*/', from + 2) : -1;
+    if (end < 0) {
+      return isLine ? '' : code.slice(from);
+    }
+    from = isLine ? end + 1 : end + 2;
+  }
 }
 
 /**
@@ -171,7 +196,7 @@ const AFTER = '\n))()';
  */
 function functionForm(code) {
   const piece = place(code, withoutSemicolons(strip(code)));
-  const start = FUNCTION_START.exec(piece.text.replace(LEADING_COMMENTS, ''));
+  const start = FUNCTION_START.exec(withoutComments(piece.text));
   return start === null ? undefined : form(piece, start[1] !== undefined);
 }
 

@@ -24,6 +24,14 @@ const MAX_REDIRECTS = 20;
 const MAX_HEADERS = 100;
 /** Characters of all headers of a request. */
 const MAX_HEADER_LENGTH = 16_384;
+/** Pieces in which a response may come that have fewer bytes than `SMALL_PIECE`, and interim responses before it: each costs more than its bytes. */
+const MAX_SMALL_PIECES = 100_000;
+const SMALL_PIECE = 64;
+const MAX_INTERIM = 100;
+/** Requests at a time, those that wait, and bodies of the latter of the largest size: each request takes a descriptor. */
+const MAX_CONCURRENT = 64;
+const MAX_WAITING = 10_000;
+const MAX_WAITING_BODIES = 16;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const FIELD = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -196,6 +204,47 @@ function readBody(body, limit) {
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
 
+/** @param {string} what */
+const tooMany = (what) => coded(/** @type {ErrorConstructor} */ (RangeError), `Response has too many ${what}`, CODE.LIMIT);
+
+/** The body of a response, in one buffer: as a list, pieces of a byte each would take a hundred times their size. */
+class Body {
+  #bytes = Buffer.alloc(0);
+  #length = 0;
+  #smallPieces = 0;
+  #limit;
+
+  /** @param {number} limit bytes */
+  constructor(limit) {
+    this.#limit = limit;
+  }
+
+  /**
+   * @param {Buffer} piece
+   * @throws {RangeError} when there are too many bytes or pieces
+   */
+  add(piece) {
+    const length = this.#length + piece.length;
+    if (length > this.#limit) {
+      throw coded(/** @type {ErrorConstructor} */ (RangeError), `Response exceeds the maximum body size of ${this.#limit} bytes`, CODE.LIMIT);
+    }
+    if (piece.length < SMALL_PIECE && (this.#smallPieces += 1) > MAX_SMALL_PIECES) {
+      throw tooMany('small chunks');
+    }
+    if (length > this.#bytes.length) {
+      const longer = Buffer.alloc(Math.min(Math.max(2 * this.#bytes.length, length), this.#limit));
+      longer.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes = longer;
+    }
+    this.#bytes.set(piece, this.#length);
+    this.#length = length;
+  }
+
+  get bytes() {
+    return this.#bytes.subarray(0, this.#length);
+  }
+}
+
 /**
  * One exchange with one server.
  * @param {Request} request
@@ -225,6 +274,15 @@ function exchange({ url, method, headers, body }, limits, begun) {
     };
     begun(fail);
     sent.on('error', reject);
+    let interim = 0;
+    const another = () => {
+      interim += 1;
+      if (interim > MAX_INTERIM) {
+        fail(tooMany('interim responses'));
+      }
+    };
+    sent.on('continue', another);
+    sent.on('information', another);
     sent.on('response', (/** @type {import('node:http').IncomingMessage} */ response) => {
       if (!isChecked) {
         fail(denied('This host does not resolve names as it is asked to'));
@@ -237,20 +295,17 @@ function exchange({ url, method, headers, body }, limits, begun) {
         sent.destroy();
         return;
       }
-      /** @type {Buffer[]} */
-      const chunks = [];
-      let length = 0;
-      response.on('data', (/** @type {Buffer} */ chunk) => {
-        length += chunk.length;
-        if (length > limits.body) {
-          fail(coded(/** @type {ErrorConstructor} */ (RangeError), `Response exceeds the maximum body size of ${limits.body} bytes`, CODE.LIMIT));
-        } else {
-          chunks.push(chunk);
+      const received = new Body(limits.body);
+      response.on('data', (/** @type {Buffer} */ piece) => {
+        try {
+          received.add(piece);
+        } catch (error) {
+          fail(/** @type {Error} */ (error));
         }
       });
       response.on('error', reject);
       response.on('aborted', () => reject(new Error('The connection was closed before the response ended')));
-      response.on('end', () => resolve({ ...result, body: Buffer.concat(chunks, length) }));
+      response.on('end', () => resolve({ ...result, body: received.bytes }));
     });
     sent.end(body);
   });
@@ -285,12 +340,65 @@ function redirected({ url, method, headers, body }, status, location, limits) {
   return { url: next, method: isGet ? 'GET' : method, headers: Object.fromEntries(kept), body: isGet ? undefined : body };
 }
 
+/** The requests of one function: so many at a time, and others in the order in which they came. */
+class Turns {
+  #free = MAX_CONCURRENT;
+  /** @type {Map<() => void, number>} each with the bytes of its body */ #waiting = new Map();
+  #bytes = 0;
+  #maxBytes;
+
+  /** @param {number} maxBytes of the bodies of requests that wait */
+  constructor(maxBytes) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * @param {number} bytes of its body
+   * @param {(stop: (error: Error) => void) => void} begun
+   * @returns {Promise<void> | undefined} when its turn comes; undefined where that is now
+   */
+  take(bytes, begun) {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return undefined;
+    }
+    if (this.#waiting.size >= MAX_WAITING || this.#bytes + bytes > this.#maxBytes) {
+      throw coded(/** @type {ErrorConstructor} */ (RangeError), 'Too many requests are waiting', CODE.LIMIT);
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(resolve, bytes);
+      this.#bytes += bytes;
+      begun((error) => {
+        this.#forget(resolve);
+        reject(error);
+      });
+    });
+  }
+
+  leave() {
+    const [next] = this.#waiting.keys();
+    if (next === undefined) {
+      this.#free += 1;
+    } else {
+      this.#forget(next);
+      next();
+    }
+  }
+
+  /** @param {() => void} one */
+  #forget(one) {
+    this.#bytes -= this.#waiting.get(one) ?? 0;
+    this.#waiting.delete(one);
+  }
+}
+
 /**
  * Makes a function that plugins can call for resources of the network.
  * @param {any} options
  */
 function createPluginFetch(options) {
   const limits = readLimits(options);
+  const turns = new Turns(MAX_WAITING_BODIES * limits.body);
   /**
    * @param {unknown} url
    * @param {any} [init]
@@ -315,7 +423,10 @@ function createPluginFetch(options) {
       isLate = true;
       stop(late());
     }, limits.timeout);
+    let hasTurn = false;
     try {
+      await turns.take(body?.length ?? 0, (each) => { stop = each; });
+      hasTurn = true;
       for (let redirects = 0; ; redirects += 1) {
         if (isLate) {
           throw late();
@@ -334,6 +445,9 @@ function createPluginFetch(options) {
       }
     } finally {
       timers.clearTimeout(timer);
+      if (hasTurn) {
+        turns.leave();
+      }
     }
   };
 }

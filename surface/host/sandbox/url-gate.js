@@ -65,6 +65,15 @@ class Forbidden extends Error {
  * @property {boolean} isList
  */
 
+/** @type {Outer} */
+const ARGUMENTS = Object.freeze({ isPlace: true, isEntry: false, isHeaders: false, isList: false });
+
+/**
+ * What the position of a container makes of its parts, as bits.
+ * @param {Outer} outer
+ */
+const bitsOf = ({ isPlace, isEntry, isHeaders }) => (isPlace ? 1 : 0) | (isEntry ? 2 : 0) | (isHeaders ? 4 : 0);
+
 /** The check of one call's arguments. */
 class Check {
   /** @type {Outer[]} */ #outer = [];
@@ -72,6 +81,10 @@ class Check {
   #isPlaced = false;
   /** A list stands in several lists. */
   #isShared = false;
+  /** For which positions the parts of each list have been checked. @type {Map<object, number>} */
+  #checked = new Map();
+  /** Lists that stand elsewhere, too, in a position where more is checked. @type {{ list: object, outer: Outer }[]} */
+  #elsewhere = [];
   #work = new Work({ steps: MAX_STEPS });
   #visitor;
   #args;
@@ -88,6 +101,18 @@ class Check {
   }
 
   run() {
+    this.#visit(ARGUMENTS);
+    for (let next = this.#elsewhere.pop(); next !== undefined; next = this.#elsewhere.pop()) {
+      this.#visitor = new Visitor(next.list, this.#work, { isOnce: true });
+      this.#visit(next.outer);
+    }
+    if (this.#isShared) {
+      this.#unfold();
+    }
+  }
+
+  /** @param {Outer} root what the visitor's root is */
+  #visit(root) {
     for (let event = this.#visitor.next(); event !== EVENT.END; event = this.#visitor.next()) {
       if (event === EVENT.LEAVE) {
         this.#outer.pop();
@@ -101,11 +126,8 @@ class Check {
       if (event === EVENT.LEAF) {
         this.#leaf(name, value);
       } else {
-        this.#container(name, value, event === EVENT.ENTER);
+        this.#container(name, value, event === EVENT.ENTER, root);
       }
-    }
-    if (this.#isShared) {
-      this.#unfold();
     }
   }
 
@@ -133,8 +155,9 @@ class Check {
    * @param {string} name
    * @param {any} value
    * @param {boolean} isNew
+   * @param {Outer} root
    */
-  #container(name, value, isNew) {
+  #container(name, value, isNew, root) {
     if (HOSTS.has(name) || SOCKETS.has(name)) {
       throw new Forbidden(`(${name})`);
     }
@@ -142,19 +165,30 @@ class Check {
     const { role } = this.#visitor;
     const outer = this.#outer.at(-1);
     const isList = isArray(value);
+    const here = role === ROLE.ROOT ? root : {
+      isPlace: isList && (PLACE.test(name) || SERVER.test(name) || (role === ROLE.ELEMENT && outer?.isPlace === true)),
+      isEntry: isList && ((role === ROLE.ELEMENT && outer?.isList === true) || role === ROLE.MEMBER),
+      isHeaders: isList && HEADERS.has(name),
+      isList,
+    };
+    const checked = this.#checked.get(value);
+    const bits = bitsOf(here);
+    const isChecked = checked !== undefined && (checked & bits) === bits;
     if (!isNew) {
       this.#isShared ||= isList && outer?.isList === true;
+      if (!isChecked) {
+        this.#elsewhere.push({ list: value, outer: here });
+      }
       return;
     }
+    if (isChecked && role !== ROLE.ROOT) {
+      this.#visitor.skip();
+      return;
+    }
+    this.#checked.set(value, bits | (checked ?? 0));
     // Its text has as many commas.
     this.#work.spend(isList ? value.length / LISTED_PER_STEP : 0);
-    const isArgument = role === ROLE.ELEMENT && this.#outer.length === 1;
-    this.#outer.push({
-      isPlace: role === ROLE.ROOT || (isList && (PLACE.test(name) || SERVER.test(name) || (role === ROLE.ELEMENT && outer?.isPlace === true))),
-      isEntry: isList && !isArgument && ((role === ROLE.ELEMENT && outer?.isList === true) || role === ROLE.MEMBER),
-      isHeaders: isList && HEADERS.has(name),
-      isList: isList && role !== ROLE.ROOT,
-    });
+    this.#outer.push(here);
   }
 
   /**

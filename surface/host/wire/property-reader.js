@@ -4,7 +4,7 @@
 
 const { define, ownKeys } = require('../../primordials.js');
 const { ObjectPrototype } = require('./brand.js');
-const { LeafReader } = require('./leaf-reader.js');
+const { LeafReader, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
 const { malformed } = require('./refusal.js');
 const { TAG } = require('./tags.js');
@@ -17,6 +17,9 @@ const inherited = new Set(inheritedKeys);
 const SHORTEST_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
 /** With fewer objects than this, looking every key up is cheaper than comparing Object.prototype with what it was. */
 const FEW = 8;
+/** Indices of an object behind a gap, from this one on, do not get room for the gap. */
+const MAX_HOLES = 16;
+const LARGE_INDEX = 4_294_967_294;
 
 class PropertyReader extends LeafReader {
   /**
@@ -64,9 +67,23 @@ class PropertyReader extends LeafReader {
    * @param {unknown} value
    */
   property(object, key, value) {
+    if (typeof key === 'number' && key > MAX_HOLES && !isOwn(object, key - 1)) this.makeSparse(object);
     // Assigning is faster, and the same unless the prototype has the key, too.
     if (this.inherits(key)) define(object, key, value, true, true);
     else object[key] = value;
+  }
+
+  /**
+   * Engines make room for all indices below one that is not much larger than they are: up to thousands of bytes for each such object.
+   * An object that had a very large index has a table instead.
+   * @param {any} object
+   */
+  makeSparse(object) {
+    this.weight += WEIGHT.SPARSE;
+    if (!isOwn(object, LARGE_INDEX)) {
+      define(object, LARGE_INDEX, undefined, true, true);
+      delete object[LARGE_INDEX];
+    }
   }
 
   /** @param {any} key */

@@ -255,7 +255,9 @@ class Reader extends PropertyReader {
       case TAG.TWO_BYTE_STRING: return this.twoByteString();
       case TAG.UTF8_STRING: return this.utf8String();
       case TAG.UINT32: return this.varint();
-      case TAG.BIGINT: return this.bigint();
+      case TAG.BIGINT:
+        this.weight += WEIGHT.BIGINT;
+        return this.bigint();
       case TAG.DATE: return this.date();
       case TAG.BEGIN_MAP:
         this.weight += WEIGHT.MAP_TABLE;
