@@ -4,6 +4,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
+use super::code::Parts;
 use super::reader::Reader;
 
 /// Bytes that V8 takes for a type for the life of the process: entries of four tables, and one of each isolate that uses it.
@@ -35,8 +36,7 @@ pub struct Types {
     pub groups: Vec<Group>,
     /// What V8 can take for the part of the section that was not understood.
     pub unknown: usize,
-    /// Most parameters and results that one of them has.
-    pub arity: usize,
+    pub parts: Parts,
     /// Equal for types that V8 takes for the same, by their indices.
     keys: Vec<u128>,
 }
@@ -70,6 +70,8 @@ impl Types {
             if self.groups.len() > MAX_GROUPS || self.read_group(&mut reader, most).is_none() || total > most {
                 // V8 may understand more than this reader: the group itself counts. Two bytes are the least for a type.
                 self.unknown += (left / 2 + 1).saturating_mul(TYPE_BYTES);
+                self.parts.most = MAX_PARTS;
+                self.parts.arity = MAX_PARTS;
                 return;
             }
             total += self.groups.last().map_or(0, |group| group.bytes);
@@ -88,12 +90,16 @@ impl Types {
         }
         let mut group =
             GroupReader { first: self.keys.len(), size, keys: &self.keys, text: Vec::new(), parts: 0, arity: 0 };
+        let of_types = &mut self.parts.of_types;
         let read = (0..size).try_for_each(|_| {
+            let before = group.parts;
             group.definition(reader)?;
+            of_types.push(group.parts - before);
             (group.parts.saturating_mul(PART_BYTES) <= most).then_some(())
         });
         let GroupReader { text, parts, arity, .. } = group;
-        self.arity = self.arity.max(arity);
+        self.parts.arity = self.parts.arity.max(arity);
+        self.parts.most = of_types.iter().skip(self.keys.len()).copied().max().unwrap_or(0).max(self.parts.most);
         read?;
         let key = key(&text);
         self.keys.extend((0..size as u128).map(|index| key.wrapping_add(index)));
@@ -264,7 +270,10 @@ mod tests {
     #[test]
     fn reads_long_forms_of_numbers() {
         // (rec (struct) (sub (struct))), with two bytes for the number of supertypes
-        assert_eq!(keys(&[1, 0x4e, 2, 0x5f, 0, 0x50, 0x80, 0, 0x5f, 0]), keys(&[1, 0x4e, 2, 0x5f, 0, 0x50, 0, 0x5f, 0]));
+        assert_eq!(
+            keys(&[1, 0x4e, 2, 0x5f, 0, 0x50, 0x80, 0, 0x5f, 0]),
+            keys(&[1, 0x4e, 2, 0x5f, 0, 0x50, 0, 0x5f, 0])
+        );
     }
 
     #[test]
