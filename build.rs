@@ -26,7 +26,7 @@ fn main() {
     }
     if target.contains("linux") {
         // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap.rs`, those of the stub
-        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, those of the platform in `engine/worker.rs`, those that
+        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those that
         // hand texts to ICU in `engine/icu/texts.rs`, those of the allocator and of locks in `native`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = ["_ZN2v88internal4Heap29NotifyDeserializationCompleteEv"];
@@ -41,6 +41,8 @@ fn main() {
             "_ZN2v88internal4wasm10WasmEngine12SyncValidateEPNS0_7IsolateENS1_19WasmEnabledFeaturesENS1_18CompileTimeImportsENS_4base6VectorIKhEE",
             "_ZN2v88internal4wasm17TypeCanonicalizer17AddRecursiveGroupEPKNS0_9SignatureINS1_9ValueTypeEEE",
         ];
+        let maglev =
+            ["_ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE"];
         let platform = [
             "_ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
             "_ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
@@ -65,7 +67,8 @@ fn main() {
             "_ZN2v88internal12JSListFormat10FormatListEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE",
             "_ZN2v88internal12JSListFormat17FormatListToPartsEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE",
         ];
-        let of_v8 = endings.into_iter().chain(heap).chain(stub_cache).chain(wasm).chain(platform).chain(texts);
+        let of_v8 =
+            endings.into_iter().chain(heap).chain(stub_cache).chain(wasm).chain(maglev).chain(platform).chain(texts);
         for function in of_v8.chain(allocator).chain(locks) {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
         }

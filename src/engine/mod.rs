@@ -9,6 +9,8 @@ mod heap;
 mod icu;
 #[cfg(target_os = "macos")]
 mod macos;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod maglev;
 mod pages;
 mod platform;
 mod pool;

@@ -108,6 +108,19 @@ describe('types, which V8 keeps for the life of the process', () => {
     refused(await guest('outcomes(wasm(types(1_000, 0, 1_000)))'), TYPES);
     refused(await guest('outcomes(new Uint8Array(wasm(types(30_000)).buffer.slice(0, 100_000)))'), TYPES);`);
 
+  wasmTest('a large group of which the last type has a number in a long form', `
+    // (rec (struct) ... (sub (struct (field ...)))), where the number of supertypes takes two bytes.
+    for (const last of [[0x50, 0x80, 0, 0x5f, 1, 0x7f, 0], [0x50, 0x80, 0x80, 0x80, 0, 0x5f, 0], [0x4f, 0x81, 0, 0, 0x5f, 0], [0x5f, 0x80, 0]]) {
+      refused(await guest('outcomes(wasm(section(1, [1, 0x4e], leb(60_001), repeat([0x5f, 0], 60_000), ' + JSON.stringify(last) + ')))', 128), TYPES);
+    }`);
+
+  wasmTest('many empty groups', `
+    for (const count of [1_000_000, 8_000_000]) {
+      const got = await guest('try { new WebAssembly.Module(wasm(section(1, leb(' + count + '), repeat([0x4e, 0], ' + count + ')))); "fine" } catch (error) { error.name }', 64);
+      assert.match(String(got), /^(fine|CompileError)$/);
+    }
+    assert.ok(grown() < 300, grown() + ' MB more');`);
+
   wasmTest('types with many parameters, by executions that succeed', `
     let done = 0;
     for (let i = 0; i < 36; i += 1) {
@@ -153,6 +166,23 @@ describe('functions that take much memory to optimize', () => {
       refused(await guest('outcomes(${code})'), MEMORY);
       assert.ok(grown() < 250, grown() + ' MB more');`);
   }
+
+  // The first function does it for many values by instructions of a few bytes.
+  const signature = (count) => `join([[0x60], leb(${count}), repeat([0x7f], ${count}), leb(${count}), repeat([0x7f], ${count})])`;
+  const wide = {
+    'structures with many fields': "wasm(section(1, [2, 0x60, 0, 0, 0x5f], leb(10_000), repeat([0x7f, 1], 10_000)), section(3, [1, 0]), section(6, [1, 0x63, 1, 1, 0xd0, 1, 0x0b]), section(7, [1, 1, 0x66, 0, 0]), section(10, [1], leb(5_002), [0], repeat([0xfb, 1, 1, 0x24, 0], 1_000), [0x0b]))",
+    'calls with many parameters': `wasm(section(1, [2, 0x60, 0, 0], ${signature(1_000)}), section(2, [1, 1, 0x6d, 1, 0x66, 0, 1]), section(3, [1, 0]), section(10, [1], leb(6_002), [0], repeat([0x41, 0], 1_000), repeat([0x10, 0], 1_500), repeat([0x1a], 1_000), [0x0b]))`,
+    'calls by a table with many parameters': `wasm(section(1, [2, 0x60, 0, 0], ${signature(1_000)}), section(3, [1, 0]), section(4, [1, 0x70, 0, 1]), section(10, [1], leb(10_502), [0], repeat([0x41, 0], 1_000), repeat([0x41, 0, 0x11, 1, 0], 1_500), repeat([0x1a], 1_000), [0x0b]))`,
+  };
+  for (const [name, code] of Object.entries(wide)) {
+    wasmTest(name, `
+      refused(await guest('outcomes(${code})', 64), MEMORY);
+      assert.ok(grown() < 250, grown() + ' MB more');`);
+  }
+
+  wasmTest('a function with many locals and branches, as compilers make them without optimizing', `
+    const code = '(async () => { const { instance } = await WebAssembly.instantiate(functions(join([locals(8_000), repeat([0x02, 0x40, 0x41, 0, 0x0d, 0, 0x0b], 750), [0x0b]]))); instance.exports.f(); return 42; })()';
+    assert.equal(await guest(code, 128), 42);`);
 
   wasmTest('as much as the limit allows, while it runs and afterwards', `
     const code = "(async () => { const bytes = functions(join([locals(1_000), [0x02, 0x40], repeat([0x41, 0, 0x0d, 0], 4_000), [0x0b, 0x0b]])); const { instance } = await WebAssembly.instantiate(bytes); const until = Date.now() + 1_500; while (Date.now() < until) for (let i = 0; i < 100; i += 1) instance.exports.f(); return 42; })()";

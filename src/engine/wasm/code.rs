@@ -3,29 +3,96 @@
 
 use super::reader::Reader;
 
-/// Bytes for one value at one edge: 8 to 28 were measured, most where there are loops.
-const VALUE_BYTES: usize = 16;
+/// Bytes for one value at one edge: 6 to 11 were measured.
+const VALUE_BYTES: usize = 12;
 
 /// Bytes for what else there is for a byte of code.
 const CODE_BYTES: usize = 64;
+
+/// Bytes for each value beyond a few that one instruction reads or makes: up to 650 were measured.
+const PART_BYTES: usize = 640;
+const FEW_PARTS: usize = 4;
 
 /// V8 has functions of at most so many bytes compiled as parts of others, as often as that makes no more than this.
 const INLINED: usize = 500;
 const INLINED_TOGETHER: usize = 5_000;
 
-/// Bytes V8 may take to optimize the function with this body, where no type has more than `arity` parameters and results. Exact only
-/// where that is more than `most`.
-pub fn cost(body: &[u8], arity: usize, most: usize) -> usize {
+/// How many values belong to what instructions name by an index.
+#[derive(Default)]
+pub struct Parts {
+    /// Parameters and results, or fields.
+    pub of_types: Vec<usize>,
+    /// The same for functions, imported ones first. Not all of them where the module is not understood.
+    pub of_functions: Vec<usize>,
+    /// Most that a type has.
+    pub most: usize,
+    /// Most parameters and results that a function's type has.
+    pub arity: usize,
+}
+
+impl Parts {
+    fn of_type(&self, index: usize) -> usize {
+        self.of_types.get(index).copied().unwrap_or(self.most)
+    }
+
+    fn of_function(&self, index: usize) -> usize {
+        self.of_functions.get(index).copied().unwrap_or(self.arity)
+    }
+}
+
+/// Bytes V8 may take to optimize the function with this body. Exact only where that is more than `most`.
+pub fn cost(body: &[u8], parts: &Parts, most: usize) -> usize {
     let length = body.len();
     let mut reader = Reader::new(body);
     let locals = locals(&mut reader).unwrap_or(0);
     let copies = if length <= INLINED { INLINED_TOGETHER / length.max(1) } else { 1 };
-    let width = locals.saturating_add(arity).saturating_mul(VALUE_BYTES).saturating_mul(copies);
+    let width = locals.saturating_add(parts.arity).saturating_mul(VALUE_BYTES).saturating_mul(copies);
     let rest = length.saturating_mul(CODE_BYTES);
-    let total = |edges: usize| edges.saturating_mul(width).saturating_add(rest);
-    // No instruction has more edges than bytes.
-    let bound = total(length);
-    if bound <= most { bound } else { total(edges(&mut reader)) }
+    let total = |Flow { edges, values }: Flow| {
+        let values = values.saturating_mul(PART_BYTES).saturating_mul(copies);
+        edges.saturating_mul(width).saturating_add(values).saturating_add(rest)
+    };
+    let bound = total(Flow::bound(length, parts));
+    if bound <= most { bound } else { total(Flow::of(&mut reader, parts)) }
+}
+
+/// What there is of the data and control flow.
+#[derive(Clone, Copy, Default)]
+struct Flow {
+    edges: usize,
+    /// Values beyond a few that single instructions read or make.
+    values: usize,
+}
+
+impl Flow {
+    /// The most that code of this length has: no instruction has more edges than bytes, and one that names a type has two bytes. What
+    /// others read takes code of its own.
+    fn bound(length: usize, parts: &Parts) -> Self {
+        let many = parts.most.saturating_sub(FEW_PARTS);
+        Self { edges: length, values: (length / 2).saturating_mul(many).saturating_add(length) }
+    }
+
+    /// Of what is not understood the most is taken.
+    fn of(reader: &mut Reader<'_>, parts: &Parts) -> Self {
+        let mut flow = Self::default();
+        let mut catches = false;
+        while reader.left() > 0 {
+            let before = reader.left();
+            match instruction(reader, parts, &mut catches) {
+                Some((edges, values)) => {
+                    flow.edges += edges;
+                    flow.values = flow.values.saturating_add(values.saturating_sub(FEW_PARTS));
+                }
+                None => {
+                    let rest = Self::bound(before, parts);
+                    flow.edges += rest.edges;
+                    flow.values = flow.values.saturating_add(rest.values);
+                    break;
+                }
+            }
+        }
+        flow
+    }
 }
 
 fn locals(reader: &mut Reader<'_>) -> Option<usize> {
@@ -37,26 +104,17 @@ fn locals(reader: &mut Reader<'_>) -> Option<usize> {
     Some(locals)
 }
 
-/// Edges of the control flow. Of what is not understood each byte counts.
-fn edges(reader: &mut Reader<'_>) -> usize {
-    let mut edges = 0_usize;
-    let mut catches = false;
-    while reader.left() > 0 {
-        let before = reader.left();
-        match instruction(reader, &mut catches) {
-            Some(more) => edges += more,
-            None => return edges + before,
-        }
-    }
-    edges
-}
-
-/// Skips an instruction; how many edges it has.
-fn instruction(reader: &mut Reader<'_>, catches: &mut bool) -> Option<usize> {
+/// Skips an instruction; how many edges it has, and how many values it reads and makes where its code does not bound that.
+fn instruction(reader: &mut Reader<'_>, parts: &Parts, catches: &mut bool) -> Option<(usize, usize)> {
     let code = reader.byte()?;
-    Some(match code {
-        // Blocks, loops and conditions: one edge in, and one behind their end.
-        0x02..=0x04 => {
+    let mut values = 0;
+    let edges = match code {
+        // The edge behind the end of a block. Loops have one in as well, conditions one where they do not hold.
+        0x02 => {
+            skip_block_type(reader)?;
+            1
+        }
+        0x03 | 0x04 => {
             skip_block_type(reader)?;
             2
         }
@@ -93,24 +151,30 @@ fn instruction(reader: &mut Reader<'_>, catches: &mut bool) -> Option<usize> {
         }
         0x0a => usize::from(*catches),
         0x0f => 1,
-        0x10 | 0x12 | 0x14 | 0x15 => {
-            reader.skip_number()?;
+        0x10 | 0x12 => {
+            values = parts.of_function(reader.size()?);
+            usize::from(*catches)
+        }
+        0x14 | 0x15 => {
+            values = parts.of_type(reader.size()?);
             usize::from(*catches)
         }
         0x11 | 0x13 => {
-            reader.skip_numbers(2)?;
+            values = parts.of_type(reader.size()?);
+            reader.skip_number()?;
             usize::from(*catches)
         }
         0xfb => {
+            values = reference(reader, parts)?;
             // Some are branches.
-            skip_reference(reader)?;
             1
         }
         _ => {
             operator(reader, code)?;
             0
         }
-    })
+    };
+    Some((edges, values))
 }
 
 /// Skips an expression without blocks, its end included.
@@ -118,7 +182,7 @@ pub fn skip_expression(reader: &mut Reader<'_>) -> Option<()> {
     const END: u8 = 0x0b;
 
     while reader.peek()? != END {
-        instruction(reader, &mut false)?;
+        instruction(reader, &Parts::default(), &mut false)?;
     }
     reader.byte().map(drop)
 }
@@ -161,21 +225,28 @@ fn operator(reader: &mut Reader<'_>, code: u8) -> Option<()> {
     }
 }
 
-/// Instructions about structures and arrays.
-fn skip_reference(reader: &mut Reader<'_>) -> Option<()> {
+/// Skips what follows the first byte of an instruction about structures and arrays; how many values one has that it makes.
+fn reference(reader: &mut Reader<'_>, parts: &Parts) -> Option<usize> {
     match reader.number()? {
-        0 | 1 | 6 | 7 | 11..=14 | 16 => reader.skip_number(),
-        2..=5 | 8..=10 | 17..=19 => reader.skip_numbers(2),
-        15 | 26..=30 => Some(()),
-        20..=23 => skip_heap_type(reader),
+        // Structures, and arrays of so many values.
+        0 | 1 => return Some(parts.of_type(reader.size()?)),
+        8 => {
+            reader.skip_number()?;
+            return reader.size();
+        }
+        6 | 7 | 11..=14 | 16 => reader.skip_number()?,
+        2..=5 | 9 | 10 | 17..=19 => reader.skip_numbers(2)?,
+        15 | 26..=30 => {}
+        20..=23 => skip_heap_type(reader)?,
         24 | 25 => {
             reader.byte()?;
             reader.skip_number()?;
             skip_heap_type(reader)?;
-            skip_heap_type(reader)
+            skip_heap_type(reader)?;
         }
-        _ => None,
+        _ => return None,
     }
+    Some(0)
 }
 
 fn skip_memory(reader: &mut Reader<'_>) -> Option<()> {
@@ -207,7 +278,11 @@ fn skip_heap_type(reader: &mut Reader<'_>) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CODE_BYTES, VALUE_BYTES, cost};
+    use super::{CODE_BYTES, PART_BYTES, Parts, VALUE_BYTES};
+
+    fn cost(body: &[u8], arity: usize, most: usize) -> usize {
+        super::cost(body, &Parts { arity, ..Parts::default() }, most)
+    }
 
     /// A body with 1,000 locals of type i32 and this code.
     fn body(code: &[u8]) -> Vec<u8> {
@@ -225,7 +300,7 @@ mod tests {
     fn counts_edges() {
         assert_eq!(edges(&[0x41, 2, 0x1a, 0x0b]), 0);
         // block, local.get 2, br_if 0, end, end
-        assert_eq!(edges(&[0x02, 0x40, 0x20, 2, 0x0d, 0, 0x0b, 0x0b]), 3);
+        assert_eq!(edges(&[0x02, 0x40, 0x20, 2, 0x0d, 0, 0x0b, 0x0b]), 2);
         // br_table 0 0 0
         assert_eq!(edges(&[0x0e, 2, 0, 0, 0]), 3);
         // i32.load offset=2, f64.const, i32x4.splat, memory.fill
@@ -236,6 +311,21 @@ mod tests {
         assert_eq!(edges(&[0xfb, 24, 3, 0, 0x6e, 0x6b]), 1);
         // Not an instruction.
         assert_eq!(edges(&[0xff, 2, 3]), 3);
+    }
+
+    #[test]
+    fn counts_values_of_one_instruction() {
+        let parts = Parts { of_types: vec![3, 1_004, 504], of_functions: vec![3, 1_004], most: 1_004, arity: 0 };
+        let values = |code: &[u8]| {
+            let body = [&[0], code, &[1; 5_000]].concat();
+            (super::cost(&body, &parts, 0) - body.len() * CODE_BYTES) / PART_BYTES
+        };
+        // call, call_indirect, return_call_ref
+        assert_eq!([&[0x10, 0][..], &[0x10, 1], &[0x11, 1, 0], &[0x15, 2]].map(values), [0, 1_000, 1_000, 500]);
+        // struct.new, struct.new_default, array.new_fixed
+        assert_eq!([&[0xfb, 0, 0][..], &[0xfb, 1, 1], &[0xfb, 8, 0, 104]].map(values), [0, 1_000, 100]);
+        // A function and a type that are not known.
+        assert_eq!([&[0x10, 2][..], &[0x14, 3]].map(values), [0, 1_000]);
     }
 
     #[test]

@@ -8,13 +8,16 @@ use crate::native::{TypeBudget, blocks};
 
 /// Types of all modules together, which V8 keeps for ever: 262,144 without parameters. V8 ends the process at two million, and an isolate
 /// has an array with a place for each of them.
-pub const MAX_TYPES: usize = 262_144 * TYPE_BYTES;
+const MAX_TYPES: usize = 262_144 * TYPE_BYTES;
 
 /// Functions of modules that are alive: half of what V8's table of code pointers has room for.
 const MAX_FUNCTIONS: usize = 8 << 20;
 
 /// One module may take so much of what is left for all.
 const SHARE: usize = 4;
+
+/// Types that a module can have at most.
+pub const MAX_MODULE_TYPES: usize = MAX_TYPES / SHARE;
 
 #[derive(Default)]
 struct Ledger {

@@ -15,7 +15,7 @@ mod wrapped;
 
 use std::borrow::Cow;
 
-use ledger::{MAX_TYPES, Refusal};
+use ledger::{MAX_MODULE_TYPES, Refusal};
 use module::Module;
 use types::Group;
 
@@ -31,7 +31,7 @@ const MAX_CODE: usize = 512 << 20;
 fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     let guest = native::current();
     let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit().saturating_add(MARGIN));
-    let module = Module::read(bytes, MAX_TYPES, most);
+    let module = Module::read(bytes, MAX_MODULE_TYPES, most);
     let (cost, function) = module.largest;
     if cost > most {
         let message = format!("Compiling function body {function} takes more memory than the isolate may have");

@@ -1,12 +1,13 @@
 //! What a module asks of V8, read from its sections before V8 sees it.
 
-use super::code;
+use super::code::{self, Parts};
 use super::reader::Reader;
 use super::types::Types;
 
 const HEADER: [u8; 8] = *b"\0asm\x01\0\0\0";
 
 const TYPES: u8 = 1;
+const IMPORTS: u8 = 2;
 const FUNCTIONS: u8 = 3;
 const TABLES: u8 = 4;
 const CODE: u8 = 10;
@@ -53,7 +54,21 @@ impl Module {
             self.entries = self.entries.saturating_add(count.saturating_mul(*bytes));
         }
         match number {
-            FUNCTIONS => self.functions = self.functions.saturating_add(count),
+            IMPORTS => {
+                let parts = &mut self.types.parts;
+                // Functions behind what is not understood would have wrong numbers: then none is known.
+                if read_imports(&mut section, count, parts).is_none() {
+                    parts.of_types.clear();
+                    parts.of_functions.clear();
+                    parts.arity = parts.arity.max(parts.most);
+                }
+            }
+            FUNCTIONS => {
+                self.functions = self.functions.saturating_add(count);
+                let Parts { of_types, of_functions, .. } = &mut self.types.parts;
+                let types = (0..count).map_while(|_| section.size());
+                of_functions.extend(types.map_while(|index| of_types.get(index)));
+            }
             TABLES => {
                 // After one that is not understood V8 reads no more.
                 let sizes = (0..count).map_while(|_| table_size(&mut section));
@@ -69,12 +84,54 @@ impl Module {
     fn read_code(&mut self, section: &mut Reader<'_>, count: usize, most: usize) {
         for index in 0..count {
             let Some(size) = section.size() else { return };
-            let cost = code::cost(section.take_most(size), self.types.arity, most);
+            let cost = code::cost(section.take_most(size), &self.types.parts, most);
             if cost > self.largest.0 {
                 self.largest = (cost, index);
             }
         }
     }
+}
+
+/// Adds what the imported functions have.
+fn read_imports(section: &mut Reader<'_>, count: usize, parts: &mut Parts) -> Option<()> {
+    for _ in 0..count {
+        for _ in 0..2 {
+            let length = section.size()?;
+            section.take(length)?;
+        }
+        match section.byte()? {
+            0 => parts.of_functions.push(*parts.of_types.get(section.size()?)?),
+            1 => {
+                code::skip_value_type(section)?;
+                skip_limits(section)?;
+            }
+            2 => {
+                skip_limits(section)?;
+            }
+            3 => {
+                code::skip_value_type(section)?;
+                section.byte()?;
+            }
+            4 => section.skip_numbers(2)?,
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// Skips the limits of a table or memory; the lower one.
+fn skip_limits(section: &mut Reader<'_>) -> Option<usize> {
+    const WITH_MAXIMUM: u8 = 1;
+    const WITH_PAGE_SIZE: u8 = 8;
+
+    let flags = section.byte()?;
+    let size = section.size()?;
+    for flag in [WITH_MAXIMUM, WITH_PAGE_SIZE] {
+        if flags & flag != 0 {
+            section.skip_number()?;
+        }
+    }
+    Some(size)
 }
 
 /// Elements that a table starts with.
@@ -86,11 +143,7 @@ fn table_size(section: &mut Reader<'_>) -> Option<usize> {
         section.take(2)?;
     }
     code::skip_value_type(section)?;
-    let flags = section.byte()?;
-    let size = section.size()?;
-    if flags & 1 != 0 {
-        section.skip_number()?;
-    }
+    let size = skip_limits(section)?;
     if has_value {
         code::skip_expression(section)?;
     }

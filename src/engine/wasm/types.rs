@@ -4,6 +4,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
+use super::code::Parts;
 use super::reader::Reader;
 
 /// Bytes that V8 takes for a type for the life of the process: entries of four tables, and one of each isolate that uses it.
@@ -11,6 +12,10 @@ pub const TYPE_BYTES: usize = 256;
 
 /// For each parameter, result or field.
 const PART_BYTES: usize = 8;
+
+/// V8 accepts no more groups in a module, and no more fields of a structure.
+const MAX_GROUPS: usize = 1_000_000;
+const MAX_PARTS: usize = 10_000;
 
 /// Types that refer to each other, which V8 adds together.
 pub struct Group {
@@ -31,8 +36,7 @@ pub struct Types {
     pub groups: Vec<Group>,
     /// What V8 can take for the part of the section that was not understood.
     pub unknown: usize,
-    /// Most parameters and results that one of them has.
-    pub arity: usize,
+    pub parts: Parts,
     /// Equal for types that V8 takes for the same, by their indices.
     keys: Vec<u128>,
 }
@@ -62,9 +66,12 @@ impl Types {
         let mut total = 0;
         let count = reader.number().unwrap_or(0);
         for _ in 0..count {
-            if self.read_group(&mut reader, most).is_none() || total > most {
-                // V8 does not get much further, either. Two bytes are the least for a type.
-                self.unknown += (reader.left() / 2 + 1).saturating_mul(TYPE_BYTES);
+            let left = reader.left();
+            if self.groups.len() > MAX_GROUPS || self.read_group(&mut reader, most).is_none() || total > most {
+                // V8 may understand more than this reader: the group itself counts. Two bytes are the least for a type.
+                self.unknown += (left / 2 + 1).saturating_mul(TYPE_BYTES);
+                self.parts.most = MAX_PARTS;
+                self.parts.arity = MAX_PARTS;
                 return;
             }
             total += self.groups.last().map_or(0, |group| group.bytes);
@@ -83,12 +90,18 @@ impl Types {
         }
         let mut group =
             GroupReader { first: self.keys.len(), size, keys: &self.keys, text: Vec::new(), parts: 0, arity: 0 };
-        let read = (0..size).try_for_each(|_| group.definition(reader));
+        let of_types = &mut self.parts.of_types;
+        let read = (0..size).try_for_each(|_| {
+            let before = group.parts;
+            group.definition(reader)?;
+            of_types.push(group.parts - before);
+            (group.parts.saturating_mul(PART_BYTES) <= most).then_some(())
+        });
         let GroupReader { text, parts, arity, .. } = group;
-        self.arity = self.arity.max(arity);
-        let key = key(&text);
-        // What is incomplete is not added by V8.
+        self.parts.arity = self.parts.arity.max(arity);
+        self.parts.most = of_types.iter().skip(self.keys.len()).copied().max().unwrap_or(0).max(self.parts.most);
         read?;
+        let key = key(&text);
         self.keys.extend((0..size as u128).map(|index| key.wrapping_add(index)));
         self.groups.push(Group { key, bytes: size * TYPE_BYTES + parts * PART_BYTES });
         Some(())
@@ -111,8 +124,8 @@ impl GroupReader<'_> {
         if let Some(prefix) = reader.peek().filter(|byte| SUBTYPES.contains(byte)) {
             reader.byte();
             self.text.push(prefix);
-            let count = reader.byte().filter(|count| *count <= 1)?;
-            self.text.push(count);
+            let count = reader.size().filter(|count| *count <= 1)?;
+            self.text.push(u8::from(count == 1));
             if count == 1 {
                 self.index(reader)?;
             }
@@ -145,7 +158,7 @@ impl GroupReader<'_> {
     }
 
     fn count(&mut self, reader: &mut Reader<'_>) -> Option<usize> {
-        let count = reader.size()?;
+        let count = reader.size().filter(|count| *count <= MAX_PARTS)?;
         self.text.extend_from_slice(&count.to_le_bytes());
         self.parts = self.parts.saturating_add(count.min(reader.left()));
         Some(count)
@@ -243,9 +256,39 @@ mod tests {
 
     #[test]
     fn counts_what_it_does_not_understand() {
-        assert_eq!(read(&[2, 0x60, 0, 0, 0x11, 0, 0, 0]).unknown, 2 * TYPE_BYTES);
+        assert_eq!(read(&[2, 0x60, 0, 0, 0x11, 0, 0, 0]).unknown, 3 * TYPE_BYTES);
         assert_eq!(read(&[1, 0x60, 1, 0x64, 5, 0]).groups.len(), 0);
         // A group that is too large for its section.
         assert!(read(&[1, 0x4e, 0xff, 0xff, 3, 0x60, 0, 0]).unknown > 0);
+        // All of a group counts of which only the last type is not understood.
+        let mut group = vec![1, 0x4e, 101];
+        group.extend([0x5f, 0].repeat(100));
+        group.push(0x11);
+        assert!(read(&group).unknown > 100 * TYPE_BYTES);
+    }
+
+    #[test]
+    fn reads_long_forms_of_numbers() {
+        // (rec (struct) (sub (struct))), with two bytes for the number of supertypes
+        assert_eq!(
+            keys(&[1, 0x4e, 2, 0x5f, 0, 0x50, 0x80, 0, 0x5f, 0]),
+            keys(&[1, 0x4e, 2, 0x5f, 0, 0x50, 0, 0x5f, 0])
+        );
+    }
+
+    #[test]
+    fn bounds_what_it_keeps() {
+        // Empty groups.
+        let mut section = vec![0x80, 0xda, 0xc4, 9];
+        section.extend([0x4e, 0].repeat(2_000_000));
+        assert!(read(&section).groups.len() <= 1_000_001);
+        // A group with many parameters stops where there are too many.
+        let mut group = vec![1, 0x4e, 100];
+        group.extend([&[0x60, 0xe8, 7][..], &[0x64, 0].repeat(1_000), &[0]].concat().repeat(100));
+        let types = read(&group);
+        assert_eq!((types.groups.len(), types.unknown), (1, 0));
+        let mut types = Types::default();
+        types.read(&group, 100_000);
+        assert!(types.groups.is_empty() && types.unknown > 100_000 * 8);
     }
 }

@@ -1,0 +1,29 @@
+// Functions that V8's optimizing compilers would take too much memory for run without them, and their isolates live.
+
+import { test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+/** Sources of functions, called with 3 thousands of times, and what they return. */
+const FUNCTIONS = `
+  const numbers = Array.from({ length: 4_000 }, (_, i) => i);
+  const names = (count) => numbers.slice(0, count).map((i) => 'v' + i);
+  const variables = (count) => 'let ' + names(count).map((name) => name + ' = q').join(', ') + ';';
+  const sources = {
+    parameters: ['function (' + names(2_048) + ') { return ' + names(2_048).join(' + ') + '; }', NaN],
+    'more parameters': ['function (' + names(4_000) + ') { ' + names(4_000).slice(1).map((name) => name + ' === undefined || g(' + name + ');').join(' ') + ' return v0; }', 3],
+    'branches with many variables': ['function (q) { ' + variables(1_000) + names(1_000).map((name, i) => 'if (q > ' + (i + 5) + ') ' + name + ' = g(q);').join(' ') + ' return ' + names(1_000).join(' + ') + '; }', 3_000],
+    'handlers with many variables': ['function (q) { ' + variables(800) + names(800).map((name) => 'try { ' + name + ' = g(' + name + '); } catch {}').join(' ') + ' return ' + names(800).join(' + ') + '; }', 2_400],
+    'loops with many variables': ['function (q) { ' + variables(800) + names(800).map((name) => 'for (let k = 0; k < 2; k++) ' + name + ' += q;').join(' ') + ' return ' + names(800).join(' + ') + '; }', 7_200],
+  };`.replaceAll(/\n\s*/g, '\n');
+
+test('functions with many parameters or variables, called often', () => passes(`
+  const { readFileSync } = await import('node:fs');
+  ${FUNCTIONS}
+  for (const [name, [source, result]] of Object.entries(sources)) {
+    const guest = new ivm.Isolate({ memoryLimit: 128 });
+    const code = 'globalThis.g = (x) => x; globalThis.f = ' + source + '; let last; const until = Date.now() + 1_500; do { for (let i = 0; i < 50; i += 1) last = f(3); } while (Date.now() < until); last';
+    let got;
+    try { got = guest.createContextSync().evalSync(code, { timeout: 30_000 }); } catch (error) { got = error.code; }
+    assert.deepEqual([name, got], [name, result]);
+    guest.dispose();
+  }`, { timeout: 90_000 }));
