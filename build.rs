@@ -58,6 +58,9 @@ fn main() {
             "_ZN6icu_7820umtx_initImplPreInitERNS_9UInitOnceE",
             "_ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE",
             "_ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode",
+            "_ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE",
+            "__cxa_guard_acquire",
+            "__cxa_guard_release",
         ];
         let texts = [
             "_ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE",

@@ -6,6 +6,7 @@
 //! instruction and either never returns or lets the thread go on. The one exception is said at [`Seat::suspend`]. That is so on Linux;
 //! elsewhere a thread that is lost runs on, when nobody else wants to.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,8 @@ pub struct Seat {
     occupant: Mutex<Occupant>,
     code: OnceLock<Code>,
     heap: OnceLock<Heap>,
+    /// Bytes of the heap that the system has got back.
+    returned: AtomicUsize,
     /// Somebody sits here. Held for a moment only, unlike `occupant`, under which its thread changes it: no thread is ever suspended
     /// with it.
     here: Mutex<bool>,
@@ -35,7 +38,8 @@ pub struct Seat {
 impl Default for Seat {
     fn default() -> Self {
         let occupant = Mutex::new(Occupant::Nobody);
-        Self { occupant, code: OnceLock::new(), heap: OnceLock::new(), here: Mutex::new(false) }
+        let returned = AtomicUsize::new(0);
+        Self { occupant, code: OnceLock::new(), heap: OnceLock::new(), returned, here: Mutex::new(false) }
     }
 }
 
@@ -70,6 +74,11 @@ impl Seat {
         *occupant = Occupant::Working(system::current_thread());
         *self.is_here() = true;
         Sitting(self)
+    }
+
+    /// The system has got so many bytes of the heap of a thread that does not come back.
+    pub fn has_returned(&self, bytes: usize) {
+        self.returned.store(bytes, Ordering::Relaxed);
     }
 
     /// This thread does not come back.
@@ -113,7 +122,7 @@ impl Seat {
         let heap = self.heap.get()?;
         let is_here = self.is_here();
         // SAFETY: `learn_heap`'s caller keeps the isolate for who sits here, and nobody leaves meanwhile.
-        is_here.then(|| unsafe { heap.committed() })
+        is_here.then(|| unsafe { heap.committed() }.saturating_sub(self.returned.load(Ordering::Relaxed)))
     }
 
     /// The thread runs when nobody else wants to.

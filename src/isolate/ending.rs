@@ -262,6 +262,11 @@ impl Remote {
         has_memory && matches!(self.seat.occupant(), Occupant::Working(_))
     }
 
+    /// The thread has stopped for good, and what is large in its heap is returned to the system.
+    pub(super) fn return_heap(&self) {
+        self.seat.has_returned(engine::abandon_large(&self.budget));
+    }
+
     fn suspend_after(&self, delay: Duration, before: Duration) {
         let remote = self.me.clone();
         clock::after(delay, move || {
@@ -273,6 +278,10 @@ impl Remote {
                 let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
                 let occupant = remote.seat.suspend(anywhere);
                 if occupant == Occupant::Suspended {
+                    // Elsewhere it may hold the lock that this takes.
+                    if !anywhere {
+                        remote.return_heap();
+                    }
                     remote.account.freeze();
                 }
                 // What grows while the thread runs leaves its former self behind.

@@ -206,6 +206,7 @@ pub fn park(refused: bool) {
         author::refuse();
     }
     remote.seat.park();
+    remote.return_heap();
     engine::abandon_texts();
     if std::thread::panicking() {
         // Rust does not let a panic through V8. It is a bug of ours, and the guest's memory is not at its end.

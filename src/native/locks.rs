@@ -2,8 +2,8 @@
 //! once for the process. A thread that ends there stops every isolate that needs the same. So nothing is refused to it meanwhile: what
 //! it takes counts all the same, and the guest ends later.
 //!
-//! On Linux the linker sends the functions here by which V8 (`absl::Mutex`) and ICU (`std::mutex`) lock (`build.rs`), and the three
-//! functions of ICU that run what others wait for without a lock.
+//! On Linux the linker sends the functions here by which V8 (`absl::Mutex`) and ICU (`std::mutex`) lock (`build.rs`), and those that run
+//! what others wait for without a lock: three of ICU, V8's `CallOnce`, and what C++ makes static variables of functions by.
 
 use std::cell::Cell;
 
@@ -52,6 +52,12 @@ mod wrapped {
         fn end_once(once: *mut c_void);
         #[link_name = "__real__ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode"]
         fn get(cache: *const c_void, key: *const c_void, value: *mut c_void, context: *const c_void, status: *mut i32);
+        #[link_name = "__real__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE"]
+        fn call_once(once: *mut c_void, function: *mut c_void);
+        #[link_name = "__real___cxa_guard_acquire"]
+        fn begin_static(guard: *mut c_void) -> i32;
+        #[link_name = "__real___cxa_guard_release"]
+        fn end_static(guard: *mut c_void);
     }
 
     core::arch::global_asm!(
@@ -63,7 +69,10 @@ mod wrapped {
         ".hidden __wrap__ZNSt4__Cr5mutex6unlockEv",
         ".hidden __wrap__ZN6icu_7820umtx_initImplPreInitERNS_9UInitOnceE",
         ".hidden __wrap__ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE",
-        ".hidden __wrap__ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode"
+        ".hidden __wrap__ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode",
+        ".hidden __wrap__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE",
+        ".hidden __wrap___cxa_guard_acquire",
+        ".hidden __wrap___cxa_guard_release"
     );
 
     fn begin() {
@@ -152,6 +161,36 @@ mod wrapped {
         begin();
         // SAFETY: passed on.
         unsafe { get(cache, key, value, context, status) };
+        end();
+    }
+
+    /// Who needs the same waits. C++ passes the address of the function to call.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE(
+        once: *mut c_void,
+        function: *mut c_void,
+    ) {
+        begin();
+        // SAFETY: passed on.
+        unsafe { call_once(once, function) };
+        end();
+    }
+
+    /// 1 for the thread that is to make a static variable. V8 is built without exceptions, so that it does.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap___cxa_guard_acquire(guard: *mut c_void) -> i32 {
+        // SAFETY: passed on.
+        let makes = unsafe { begin_static(guard) };
+        if makes != 0 {
+            begin();
+        }
+        makes
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap___cxa_guard_release(guard: *mut c_void) {
+        // SAFETY: passed on.
+        unsafe { end_static(guard) };
         end();
     }
 }

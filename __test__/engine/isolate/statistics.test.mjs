@@ -167,3 +167,23 @@ test('the end of a worker', () => counts(`
   await new Promise((resolve) => { worker.on('exit', resolve); });
   await become({ made: 3, alive: 1, environmentGone: 2 });
   assert.equal(context.evalSync('1'), 1);`));
+
+/** Each costs its thread while V8 has a string of hundreds of megabytes. */
+const LARGE = {
+  'a string that is parsed': "JSON.parse('['.repeat(2 ** 29 - 30))",
+  'a string of wide characters that is parsed': String.raw`JSON.parse('["\u1234",'.repeat(2 ** 25))`,
+  'a string that is split': "'a'.repeat(2 ** 28).split('')",
+  'a string that is written': "JSON.stringify({ a: 'x'.repeat(2 ** 28) })",
+};
+
+for (const [name, code] of Object.entries(LARGE)) {
+  test(`${name} does not stay with a lost thread`, { skip: process.platform !== 'linux' && 'stays there' }, () => counts(`
+    const before = process.memoryUsage().rss;
+    const error = syncError(() => context.evalSync(${JSON.stringify(code)}));
+    assert.equal(error.code, 'ERR_ISOLATE_MEMORY');
+    const until = ms() + 20_000;
+    const figures = () => [stats().lostThreads, stats().lostRunning, stats().lostBytes < 220e6, process.memoryUsage().rss - before < 270e6];
+    while (ms() < until && String(figures()) !== '1,0,true,true') await sleep(10);
+    assert.deepEqual(figures(), [1, 0, true, true], stats().lostBytes + ' bytes');
+    assert.equal(new ivm.Isolate().createContextSync().evalSync('JSON.parse("[1]")[0]'), 1);`, { options: '{ memoryLimit: 8 }' }));
+}

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::{Change, Use};
+use super::{Change, Use, large};
 
 /// `v8::PageAllocator::Permission`.
 const NO_ACCESS: c_int = 0;
@@ -33,6 +33,8 @@ unsafe extern "C" {
     fn allocate(this: Allocator, address: *mut c_void, size: usize, alignment: usize, access: c_int) -> *mut c_void;
     #[link_name = "_ZN2v84base13PageAllocator9FreePagesEPvm"]
     fn free(this: Allocator, address: *mut c_void, size: usize) -> bool;
+    #[link_name = "_ZN2v84base13PageAllocator12ReleasePagesEPvmm"]
+    fn release(this: Allocator, address: *mut c_void, size: usize, new_size: usize) -> bool;
     #[link_name = "_ZN2v84base13PageAllocator14SetPermissionsEPvmNS_13PageAllocator10PermissionE"]
     fn set_permissions(this: Allocator, address: *mut c_void, size: usize, access: c_int) -> bool;
     #[link_name = "_ZN2v84base13PageAllocator13RecommitPagesEPvmNS_13PageAllocator10PermissionE"]
@@ -52,6 +54,7 @@ const PREFIX: usize = 2;
 const ALLOCATE: usize = PREFIX + 6;
 const ALLOCATE_WITH_HINT: usize = ALLOCATE + 1;
 const FREE: usize = PREFIX + 9;
+const RELEASE: usize = PREFIX + 10;
 const SET_PERMISSIONS: usize = PREFIX + 11;
 const RECOMMIT: usize = PREFIX + 12;
 const DECOMMIT: usize = PREFIX + 14;
@@ -68,6 +71,7 @@ pub fn replace() {
     let known = [
         (ALLOCATE, allocate as *const () as usize),
         (FREE, free as *const () as usize),
+        (RELEASE, release as *const () as usize),
         (SET_PERMISSIONS, set_permissions as *const () as usize),
         (RECOMMIT, recommit as *const () as usize),
         (DECOMMIT, decommit as *const () as usize),
@@ -79,6 +83,7 @@ pub fn replace() {
     table[ALLOCATE] = on_allocate as *const () as usize;
     table[ALLOCATE_WITH_HINT] = on_allocate_with_hint as *const () as usize;
     table[FREE] = on_free as *const () as usize;
+    table[RELEASE] = on_release as *const () as usize;
     table[SET_PERMISSIONS] = on_set_permissions as *const () as usize;
     table[RECOMMIT] = on_recommit as *const () as usize;
     table[DECOMMIT] = on_decommit as *const () as usize;
@@ -117,6 +122,11 @@ unsafe extern "C" fn on_allocate_with_hint(
     match access {
         NO_ACCESS if alignment <= MOST_ALIGNED && hint.address.is_null() => super::reserve(Use::Buffer, size, allocate),
         CODE_LATER if alignment <= MOST_ALIGNED => super::reserve(Use::Code, size, allocate),
+        READ_WRITE => {
+            let start = allocate();
+            large::note(start as usize, size, alignment);
+            start
+        }
         _ => allocate(),
     }
 }
@@ -124,8 +134,16 @@ unsafe extern "C" fn on_allocate_with_hint(
 unsafe extern "C" fn on_free(this: Allocator, address: *mut c_void, size: usize) -> bool {
     // Before: once it is free it may be reserved anew.
     super::forget(address as usize);
+    large::shrink(address as usize, 0);
     // SAFETY: passed on from V8.
     unsafe { free(this, address, size) }
+}
+
+/// Called where V8 needs less of a part of its heap.
+unsafe extern "C" fn on_release(this: Allocator, address: *mut c_void, size: usize, new_size: usize) -> bool {
+    large::shrink(address as usize, new_size);
+    // SAFETY: passed on from V8.
+    unsafe { release(this, address, size, new_size) }
 }
 
 unsafe extern "C" fn on_set_permissions(this: Allocator, address: *mut c_void, size: usize, access: c_int) -> bool {
