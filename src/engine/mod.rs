@@ -46,6 +46,7 @@ pub use seal::{Digest, open, seal};
 pub use seat::{Occupant, Seat};
 pub use snapshot::{BOOTSTRAP, Recipe};
 pub use space::for_isolate as address_space;
+pub use wasm::began_compiling;
 
 /// Flags set before V8 starts. Each is here for a reason that a test proves.
 const FLAGS: &str = concat!(

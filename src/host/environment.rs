@@ -60,6 +60,8 @@ pub struct Local {
     pub(super) adopted: Adopted,
     pub(super) abortable: Abortable,
     pub(super) shelf: Shelf,
+    /// The deepest place on the stack where there was room to serve a request.
+    roomy: Cell<usize>,
     /// An async call was made in this turn.
     called: Cell<bool>,
     /// Isolates that were called since then, and sleep.
@@ -108,6 +110,7 @@ impl Local {
             untold: RefCell::default(),
             abortable: Abortable::default(),
             shelf: Shelf::default(),
+            roomy: Cell::new(usize::MAX),
         }));
         signal::attach(js, local)?;
         Ok(local)
@@ -353,6 +356,27 @@ impl Local {
         matches!(js.scoped(ping), Ok(Ok(_))) || js.clear_exception()
     }
 
+    /// Whether the stack has room for a function of the host, and for the surface to handle the promise that it returns. A promise that
+    /// rejects where there is no room stays unhandled, and guests choose how deep calls are nested. An exception is pending if not.
+    pub(super) fn has_room(&self, js: Js<'_>) -> bool {
+        let marker = 0_u8;
+        let here = (&raw const marker).addr();
+        if here >= self.roomy.get() {
+            return true;
+        }
+        // Arguments lie on the stack of the callee.
+        let ping = || {
+            let mut args = vec![js.undefined()?; ROOM / size_of::<JsValue>()];
+            args[0] = js.number(0.0)?;
+            js.call(js.dereference(self.settle)?, &args)
+        };
+        let is_roomy = matches!(js.scoped(ping), Ok(Ok(_)));
+        if is_roomy {
+            self.roomy.set(here);
+        }
+        is_roomy
+    }
+
     /// The number under which the surface knows this memory; 0 if it is not the surface's.
     pub fn shared_key(&self, memory: &SharedMemory) -> u32 {
         match memory.origin {
@@ -361,6 +385,9 @@ impl Local {
         }
     }
 }
+
+/// Bytes of the stack that must be left where a host function is called.
+const ROOM: usize = 64 * 1024;
 
 /// Few calls have limits, and events are many.
 fn boxed(limits: Limits) -> Option<Box<Limits>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::carrier;
 use super::environment::Local;
-use super::js::{Js, JsResult};
+use super::js::{Js, JsResult, Refused};
 use super::share::Share;
 use super::shared::Event;
 use super::streams::{Next, Origin, Reading, Subject};
@@ -186,7 +186,11 @@ impl Local {
         let caller = (!waits).then(|| chain.request());
         let outer = self.chain.replace(waits.then_some(chain));
         let limits = self.limits.get();
-        let carried = self.call_serve(js, caller, number, op, slot.index(), args);
+        let carried = if waits && !self.has_room(js) {
+            Err(Refused)
+        } else {
+            self.call_serve(js, caller, number, op, slot.index(), args)
+        };
         // Calls that were made meanwhile have limits of their own.
         self.limits.set(limits);
         *self.chain.borrow_mut() = outer;

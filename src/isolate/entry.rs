@@ -364,6 +364,10 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     if let Some(since) = time {
         remote.meter.worked(since);
     }
+    if outermost {
+        // Before the answer: whoever gets it looks whether more is to come.
+        remote.note_compiling(scope);
+    }
     let stopped = outermost && remote.is_stopping();
     let aborted = stopped && remote.entries.was_aborted(serial);
     answer.answer(remote.leave(serial, outcome));

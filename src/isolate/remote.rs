@@ -140,8 +140,9 @@ pub struct Remote {
     /// Those and what they make, as far as it is known what they are to get.
     pub(super) family: OnceLock<Arc<Family>>,
     pub(super) membership: Mutex<Membership>,
-    /// Loose jobs that are queued or running.
+    /// Loose jobs that are queued or running, and one more while V8 compiles a module on other threads.
     loose: AtomicU32,
+    compiles: AtomicBool,
     /// Hear when there are none.
     digested: Mutex<Vec<Arc<dyn Answer>>>,
     /// Memory of a host has come in.
@@ -242,6 +243,7 @@ impl Remote {
             family: OnceLock::new(),
             membership: Mutex::default(),
             loose: AtomicU32::new(0),
+            compiles: AtomicBool::new(false),
             digested: Mutex::default(),
             shares_memory: AtomicBool::new(false),
             borrowed: Arc::default(),
@@ -291,6 +293,21 @@ impl Remote {
     pub(super) fn finish_loose(&self) {
         if self.loose.fetch_sub(1, Ordering::AcqRel) == 1 && !self.is_disposed() {
             self.announce_digested();
+        }
+    }
+
+    /// Notes whether V8 compiles a module asynchronously, which is work of the guest's own.
+    pub(super) fn note_compiling(&self, isolate: &v8::Isolate) {
+        let before = self.compiles.load(Ordering::Relaxed);
+        if !engine::began_compiling() && !before {
+            return;
+        }
+        let compiles = isolate.has_pending_background_tasks();
+        self.compiles.store(compiles, Ordering::Relaxed);
+        if compiles && !before {
+            self.loose.fetch_add(1, Ordering::AcqRel);
+        } else if before && !compiles {
+            self.finish_loose();
         }
     }
 

@@ -10,7 +10,10 @@ const { types } = require('node:util');
 const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
 const { hasOwn } = Object;
 const { isArray } = Array;
+const { isView } = ArrayBuffer;
 const { isMap, isPromise, isProxy, isSet } = types;
+const { entries: mapEntries } = Map.prototype;
+const { values: setValues } = Set.prototype;
 const ThePromise = Promise;
 const PromisePrototype = Promise.prototype;
 const promiseThen = Promise.prototype.then;
@@ -37,8 +40,13 @@ const ORIGIN = Object.freeze({
 /** Characters of an error that a warning shows. */
 const MAX_MESSAGE = 1_000;
 const MAX_STACK = 4_000;
-/** Values that are searched for promises. */
-const MAX_VALUES = 1_000;
+/**
+ * Parts of one value that are searched for promises. A guest may choose how many a function returns, and each that is missed can end
+ * the process.
+ */
+const MAX_PARTS = 1_000_000;
+/** Elements of an array whose keys are listed. */
+const MAX_KEYED = 1_000;
 /** Thenables that resolve to thenables, one in the other. */
 const MAX_DEPTH = 100;
 
@@ -129,7 +137,7 @@ function discard(origin, value) {
   if (typeof value !== 'object' || value === null) {
     return;
   }
-  if (isPromise(value) || isArray(value) || isPlain(value)) {
+  if (isPromise(value) || isArray(value) || isMap(value) || isSet(value) || isPlain(value)) {
     discardWithin(origin, value);
   }
 }
@@ -150,71 +158,86 @@ function isPlain(object) {
  * @param {unknown} value
  */
 function discardWithin(origin, value) {
-  try {
-    discardParts(origin, value);
-  } catch {
-    // An object whose properties cannot be looked at, such as the namespace of a module that has not been evaluated.
-  }
+  const search = new Search(origin);
+  search.add(value);
+  search.run();
 }
 
-/**
- * @param {string} origin
- * @param {unknown} value
- */
-function discardParts(origin, value) {
-  /** @type {Set<unknown>} */
-  const found = new Set([value]);
-  for (const each of found) {
-    if (isPromise(each)) {
-      if (discarded.has(each)) {
-        continue;
+/** Of promises, inside of one value. */
+class Search {
+  /** @type {Set<object>} what is searched, promises excepted */
+  #found = new Set();
+  /** Parts of objects that are still looked at. */
+  #left = MAX_PARTS;
+  #origin;
+
+  /** @param {string} origin */
+  constructor(origin) {
+    this.#origin = origin;
+  }
+
+  /** @param {unknown} value */
+  add(value) {
+    if (typeof value !== 'object' || value === null) {
+      return;
+    }
+    if (isPromise(value)) {
+      this.#discard(value);
+    } else if (!isProxy(value) && !isView(value)) {
+      this.#found.add(value);
+    }
+  }
+
+  run() {
+    for (const object of this.#found) {
+      if (this.#left <= 0) {
+        return;
       }
-      discarded.add(each);
-      watch(each, (inner) => discard(origin, inner), (error) => report(origin, error));
-    } else if (typeof each === 'object' && each !== null && !isProxy(each)) {
-      addParts(found, each);
-    }
-    if (found.size > MAX_VALUES) {
-      return;
+      try {
+        this.#addParts(object);
+      } catch {
+        // An object whose properties cannot be looked at, such as the namespace of a module that has not been evaluated.
+      }
     }
   }
-}
 
-/**
- * @param {Set<unknown>} found
- * @param {any} object
- */
-function addParts(found, object) {
-  if (isMap(object) || isSet(object)) {
-    for (const part of isMap(object) ? [...object.keys(), ...object.values()] : object) {
-      found.add(part);
+  /** @param {Promise<unknown>} promise */
+  #discard(promise) {
+    if (!discarded.has(promise)) {
+      discarded.add(promise);
+      watch(promise, (inner) => discard(this.#origin, inner), (error) => report(this.#origin, error));
     }
   }
-  if (ArrayBuffer.isView(object)) {
-    return;
-  }
-  // The elements of an array may be many, and are looked at first.
-  const elements = isArray(object) ? Math.min(object.length, MAX_VALUES) : 0;
-  for (let index = 0; index < elements; index += 1) {
-    addPart(found, object, index);
-  }
-  for (const key of elements === MAX_VALUES ? [] : ownKeys(object)) {
-    addPart(found, object, key);
-    if (found.size > MAX_VALUES) {
-      return;
-    }
-  }
-}
 
-/**
- * @param {Set<unknown>} found
- * @param {object} object
- * @param {PropertyKey} key
- */
-function addPart(found, object, key) {
-  const part = getOwnPropertyDescriptor(object, key)?.value;
-  if (typeof part === 'object' && part !== null) {
-    found.add(part);
+  /** @param {object} object */
+  #addParts(object) {
+    if (isMap(object)) {
+      for (const [key, part] of apply(mapEntries, object, [])) {
+        if (!this.#look()) return;
+        this.add(key);
+        this.add(part);
+      }
+    } else if (isSet(object)) {
+      for (const part of apply(setValues, object, [])) {
+        if (!this.#look()) return;
+        this.add(part);
+      }
+    }
+    // The elements of an array may be too many to list their keys.
+    const elements = isArray(object) && object.length > MAX_KEYED ? object.length : 0;
+    for (let index = 0; index < elements; index += 1) {
+      if (!this.#look()) return;
+      if (hasOwn(object, index)) this.add(getOwnPropertyDescriptor(object, index)?.value);
+    }
+    for (const key of elements > 0 ? [] : ownKeys(object)) {
+      if (!this.#look()) return;
+      this.add(getOwnPropertyDescriptor(object, key)?.value);
+    }
+  }
+
+  #look() {
+    this.#left -= 1;
+    return this.#left >= 0;
   }
 }
 

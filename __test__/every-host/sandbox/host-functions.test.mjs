@@ -146,3 +146,60 @@ describe('reports', () => {
     assert.match(stderr, /A host function \(logger\) failed.*BigInt/);
   });
 });
+
+describe('what guests choose', () => {
+  test('how many promises a function returns', async () => {
+    await passes(`
+      const { subscribe } = await import('node:diagnostics_channel');
+      let reports = 0;
+      subscribe('isolated-v8:unhandled-host-error', () => { reports += 1; });
+      const fail = async () => { throw new Error('no'); };
+      const shapes = {
+        array: (count) => Array.from({ length: count }, fail),
+        objects: (count) => Array.from({ length: count }, (_, id) => ({ id, body: fail() })),
+        record: (count) => Object.fromEntries(Array.from({ length: count }, (_, id) => ['k' + id, fail()])),
+        map: (count) => new Map(Array.from({ length: count }, (_, id) => [id, fail()])),
+        set: (count) => new Set(Array.from({ length: count }, fail)),
+        mixed: (count) => [...Array.from({ length: count }, () => ({})), fail()],
+      };
+      const isolate = new ivm.Isolate();
+      const context = isolate.createContextSync();
+      for (const [name, shape] of Object.entries(shapes)) {
+        context.global.setSync('callback', new ivm.Callback(shape));
+        context.global.setSync('ignored', new ivm.Callback(shape, { ignored: true }));
+        context.global.setSync('reference', new ivm.Reference(shape));
+        reports = 0;
+        await context.eval('try { callback(1500); } catch {} ignored(1500); reference.applyIgnored(undefined, [1500]);'
+          + 'try { reference.applySync(undefined, [1500], { result: { copy: true } }); } catch {}');
+        await ivm.createSandbox({ f: shape }).execute('return await f(1500)');
+        await new Promise((resolve) => { setTimeout(resolve, 20); });
+        if (reports < (name === 'mixed' ? 5 : 7500)) throw new Error(name + ' ' + reports);
+      }`);
+  });
+
+  test('how deep calls are nested', async () => {
+    await passes(`
+      const isolate = new ivm.Isolate();
+      const context = isolate.createContextSync();
+      const fail = async () => { throw new Error('no'); };
+      const pad = (count, run) => (count === 0 ? run() : pad(count - 1, run));
+      const again = isolate.compileScriptSync('dive()');
+      let offset = 0;
+      context.global.setSync('more', () => {
+        pad(offset, () => again.runSync(context));
+      });
+      context.global.setSync('fail', new ivm.Reference(fail));
+      context.global.setSync('list', new ivm.Callback(() => [fail()]));
+      context.evalSync(\`function dive() {
+        try { more(); } catch {}
+        try { fail.applySync(undefined, []); } catch {}
+        try { list(); } catch {}
+        try { fail.applySync(undefined, [], { result: { promise: true } }).catch(() => {}); } catch {}
+      }\`);
+      for (; offset < 40; offset += 1) {
+        context.evalSync('dive()');
+        await new Promise((resolve) => { setTimeout(resolve, 1); });
+      }
+      await new Promise((resolve) => { setTimeout(resolve, 50); });`);
+  });
+});

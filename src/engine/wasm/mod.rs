@@ -14,6 +14,7 @@ mod types;
 mod wrapped;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use ledger::{MAX_MODULE_TYPES, Refusal};
 use module::Module;
@@ -26,6 +27,17 @@ const MARGIN: usize = 64 << 20;
 
 /// What V8 may take to optimize a function where the isolate has no limit of its own.
 const MAX_CODE: usize = 512 << 20;
+
+thread_local! {
+    /// V8 has begun to compile a module on other threads, for the isolate of this one.
+    static COMPILES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a guest has begun to compile a module asynchronously on this thread since this was asked last. Where that is not known, it
+/// may have.
+pub fn began_compiling() -> bool {
+    COMPILES.take() || cfg!(any(not(target_os = "linux"), test, fuzzing))
+}
 
 /// Whether V8 is to get a module; if not, why not.
 fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {

@@ -180,6 +180,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal4wasm10WasmEngine12AsyncCompileEPNS0_
 ) {
     // SAFETY: V8 passes a copy of the module that is its own.
     let Err(message) = (unsafe { (*bytes).admit() }) else {
+        super::COMPILES.set(true);
         // SAFETY: passed on.
         return unsafe { compile_async(engine, isolate, features, imports, resolver, bytes, name) };
     };

@@ -1,0 +1,35 @@
+// Asynchronous compilation of WebAssembly is work that a host waits for: without it the process would end with a promise pending.
+
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { run } from '../../harness.mjs';
+
+describe('the event loop stays alive while V8 compiles', () => {
+  const ways = {
+    eval: `context.eval('WebAssembly.compile(bytes).then(() => "compiled")', { promise: true })`,
+    evalSync: `context.evalSync('WebAssembly.compile(bytes).then(() => "compiled")', { promise: true })`,
+    'one after the other': `context.eval('WebAssembly.instantiate(bytes).then(() => WebAssembly.compile(bytes)).then(() => "compiled")', { promise: true })`,
+    apply: `context.eval('() => WebAssembly.compile(bytes).then(() => "compiled")', { reference: true }).then((it) => it.apply(undefined, [], { result: { promise: true } }))`,
+    'a callback': `new Promise((resolve) => {
+      context.global.setSync('done', new ivm.Callback(resolve, { ignored: true }));
+      context.eval('WebAssembly.compile(bytes).then(() => done("compiled")); 1');
+    })`,
+  };
+  for (const [name, way] of Object.entries(ways)) {
+    test(name, async () => {
+      const { code, stdout, stderr } = await run(`
+        const leb = (value) => (value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)]);
+        const section = (id, content) => [id, ...leb(content.length), ...content];
+        const COUNT = 1_000;
+        const body = [0, ...Array.from({ length: 300 }, () => [0x20, 0, 0x20, 0, 0x6a, 0x21, 0]).flat(), 0x20, 0, 0x0b];
+        const functions = Array.from({ length: COUNT }, () => [...leb(body.length), ...body]).flat();
+        const bytes = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, ...section(1, [1, 0x60, 1, 0x7f, 1, 0x7f]),
+          ...section(3, [...leb(COUNT), ...Array.from({ length: COUNT }, () => 0)])].concat(section(10, [...leb(COUNT), ...functions])));
+        const isolate = new ivm.Isolate({ memoryLimit: 256 });
+        const context = isolate.createContextSync();
+        context.global.setSync('bytes', new ivm.ExternalCopy(bytes).copyInto());
+        console.log(await ${way});`);
+      assert.deepEqual([code, stdout.trim()], [0, 'compiled'], stderr);
+    });
+  }
+});
