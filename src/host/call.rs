@@ -96,10 +96,13 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
         mode::SYNC => {
             let origin = prepared.remote();
             // A call that is made while another one waits has no wider limits.
-            let outer = if local.chain.borrow().is_some() { local.limits.get() } else { Limits::default() };
+            let outer = if local.chain.borrow().is_some() { local.waiting.get() } else { Limits::default() };
             let limits = prepared.limits().within(outer);
             local.limits.set(limits);
+            // Calls that are made meanwhile leave their own in `limits`.
+            let before = local.waiting.replace(limits);
             let outcome = wait(js, local, prepared);
+            local.waiting.set(before);
             local.limits.set(limits);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
             let carrier = local.write_result(js, outcome);

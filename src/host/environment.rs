@@ -46,6 +46,8 @@ pub struct Local {
     pub(super) current: Cell<Current>,
     /// Limits of the call whose outcome the surface was handed last, or that waits while the surface serves a request.
     pub(super) limits: Cell<Limits>,
+    /// Limits of the sync call that waits, which apply to all calls that are made meanwhile.
+    pub(super) waiting: Cell<Limits>,
     /// The surface reads in turns what was just handed to it, under this number.
     pub(super) pausing: Cell<Option<u64>>,
     /// What was just handed to the surface names this by numbers.
@@ -99,6 +101,7 @@ impl Local {
             held: Cell::new(false),
             current: Cell::default(),
             limits: Cell::default(),
+            waiting: Cell::default(),
             pausing: Cell::new(None),
             kept: RefCell::default(),
             owing: RefCell::default(),
