@@ -54,11 +54,8 @@ const PATIENCE: usize = 128 << 20;
 
 impl Ration {
     pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
-        // There nothing is refused, and what is taken to compile is soon given back: it ends the isolate later.
-        let background = Self {
-            crowd: AtomicUsize::new(usize::MAX),
-            ..Self::alone(limit.saturating_add(PATIENCE), Arc::clone(&types), Arc::clone(&watch))
-        };
+        // There nothing is refused: it ends the isolate later.
+        let background = Self::alone(limit.saturating_add(PATIENCE), Arc::clone(&types), Arc::clone(&watch));
         Arc::new(Self { background: Some(Arc::new(background)), ..Self::alone(limit, types, watch) })
     }
 
@@ -111,6 +108,9 @@ impl Ration {
     pub fn collected(&self) {
         let used = self.used_in_foreground();
         self.crowd.store(used + self.limit.saturating_sub(used) / 2, Ordering::Relaxed);
+        if let Some(background) = &self.background {
+            background.collected();
+        }
     }
 
     /// Whether there is room for `bytes` even with patience.
@@ -308,7 +308,7 @@ mod tests {
         {
             let _background = draw_on_in_background(&ration.in_background());
             let held = hold(PATIENCE);
-            assert_eq!((ration.used(), counts()), (121 + PATIENCE, [2, 1]));
+            assert_eq!((ration.used(), counts()), (121 + PATIENCE, [3, 1]));
             drop(held);
             assert!(Share::of_current(PATIENCE).is_some_and(|share| share.is_bearable()));
         }
