@@ -140,9 +140,10 @@ pub struct Remote {
     /// Those and what they make, as far as it is known what they are to get.
     pub(super) family: OnceLock<Arc<Family>>,
     pub(super) membership: Mutex<Membership>,
-    /// Loose jobs that are queued or running, and one more while V8 compiles a module on other threads.
+    /// Loose jobs that are queued or running, and one more while a promise is awaited and V8 compiles a module.
     loose: AtomicU32,
     compiles: AtomicBool,
+    compiling_counts: AtomicBool,
     /// Hear when there are none.
     digested: Mutex<Vec<Arc<dyn Answer>>>,
     /// Memory of a host has come in.
@@ -244,6 +245,7 @@ impl Remote {
             membership: Mutex::default(),
             loose: AtomicU32::new(0),
             compiles: AtomicBool::new(false),
+            compiling_counts: AtomicBool::new(false),
             digested: Mutex::default(),
             shares_memory: AtomicBool::new(false),
             borrowed: Arc::default(),
@@ -296,17 +298,19 @@ impl Remote {
         }
     }
 
-    /// Notes whether V8 compiles a module asynchronously, which is work of the guest's own.
+    /// Notes whether V8 compiles a module asynchronously. That is work of the guest's own while somebody waits for a promise of the
+    /// guest's: one that only compiles on and on does not keep a host alive.
     pub(super) fn note_compiling(&self, isolate: &v8::Isolate) {
-        let before = self.compiles.load(Ordering::Relaxed);
-        if !engine::began_compiling() && !before {
+        if !engine::began_compiling() && !self.compiles.load(Ordering::Relaxed) {
             return;
         }
         let compiles = isolate.has_pending_background_tasks();
         self.compiles.store(compiles, Ordering::Relaxed);
-        if compiles && !before {
+        let counts = compiles && !self.awaited.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let counted = self.compiling_counts.swap(counts, Ordering::Relaxed);
+        if counts && !counted {
             self.loose.fetch_add(1, Ordering::AcqRel);
-        } else if before && !compiles {
+        } else if counted && !counts {
             self.finish_loose();
         }
     }
