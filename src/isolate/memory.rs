@@ -215,6 +215,8 @@ pub fn park(refused: bool) {
         remote.stop(Stop::Memory);
         remote.give_up("Catastrophic out-of-memory error");
     }
+    // Where the isolate was given up before, its thread counts as running.
+    remote.account.freeze();
     // V8's heap is in the middle of an operation; returning would let it abort the process.
     loop {
         std::thread::park();

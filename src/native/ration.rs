@@ -157,6 +157,8 @@ thread_local! {
 pub struct Portion {
     before: *const Ration,
     held: u32,
+    /// The isolate that the thread has worked for was refused memory.
+    refused: bool,
     _current: Option<Arc<Ration>>,
 }
 
@@ -164,6 +166,7 @@ impl Drop for Portion {
     fn drop(&mut self) {
         CURRENT.set(self.before);
         locks::set(self.held);
+        refusal::set(self.refused);
     }
 }
 
@@ -183,11 +186,11 @@ pub fn draw_on_in_background(ration: &Arc<Ration>) -> Portion {
 }
 
 fn draw(ration: Option<&Arc<Ration>>, held: u32) -> Portion {
-    refusal::forget();
+    let refused = refusal::set(false);
     let held = locks::set(held);
     let current = ration.cloned();
     let before = CURRENT.replace(current.as_ref().map_or(ptr::null(), Arc::as_ptr));
-    Portion { before, held, _current: current }
+    Portion { before, held, refused, _current: current }
 }
 
 /// The ration that this thread draws on.

@@ -33,7 +33,12 @@ pub fn note() {
 }
 
 pub fn forget() {
-    let _ = REFUSED.try_with(|refused| refused.set(false));
+    set(false);
+}
+
+/// Returns what was noted before.
+pub(super) fn set(refused: bool) -> bool {
+    REFUSED.try_with(|noted| noted.replace(refused)).unwrap_or(false)
 }
 
 /// It was, since it works for whom it works for.
@@ -50,7 +55,10 @@ mod tests {
         super::note();
         assert!(super::is_noted());
         assert!(!std::thread::spawn(super::is_noted).join().unwrap_or(true));
-        let _portion = draw_on(None);
-        assert!(!super::is_noted());
+        {
+            let _portion = draw_on(None);
+            assert!(!super::is_noted());
+        }
+        assert!(super::is_noted());
     }
 }
