@@ -744,7 +744,7 @@ declare namespace ivm {
     maxLogEntries?: number;
     /** Characters that are kept of each, then `...`. Default 1,000. */
     maxLogLength?: number;
-    /** Hears of each console call that is kept, as it happens. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). A guest that writes faster has to wait. */
+    /** Called for each console call that is kept, as it happens. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). A guest that writes faster has to wait. */
     onLog?: (entry: SandboxLogEntry) => void;
     /**
      * Gives the code `setTimeout`, `setInterval`, `setImmediate`, what clears them, and `queueMicrotask`. At most 1,000 may be
@@ -950,7 +950,7 @@ declare namespace ivm {
     maxLogEntries?: number;
     /** Characters that are kept of each, then `...`. Default 10,000. */
     maxLogLength?: number;
-    /** Hears of each console call that is kept, as it happens, without its mark. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
+    /** Called for each console call that is kept, as it happens, without its mark. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
     onLog?: (entry: SandboxLogEntry) => void;
     /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
     web?: boolean | readonly WebName[];
@@ -1083,7 +1083,7 @@ declare namespace ivm {
     maxLogEntries?: number;
     /** Characters that are kept of each, then `...`. Default 10,000. */
     maxLogLength?: number;
-    /** Hears of each console call that is kept, as it happens, without its mark. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
+    /** Called for each console call that is kept, as it happens, without its mark. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
     onLog?: (entry: SandboxLogEntry) => void;
     /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
     web?: boolean | readonly WebName[];
@@ -1255,7 +1255,7 @@ declare namespace ivm {
     get(key: string): any;
     /**
      * Keeps a value, as far as the manifest's `maxSize` allows.
-     * @param ttl seconds, or an object of numbers, which counts as for ever; other members of the object do not reach the cache.
+     * @param ttl seconds, or an object of numbers, which counts as no limit; other members of the object do not reach the cache.
      *   Bytes of what has expired are given back where there is need of them and the cache says (`exists`, `has` or `get`) that it is gone
      */
     set(key: string, value: any, ttl?: number | { ttl?: number; EX?: number; PX?: number; EXAT?: number; PXAT?: number; maxAge?: number }): any;
@@ -1465,7 +1465,7 @@ declare namespace ivm {
     /** Characters of a text that are passed on, then `...`, and bytes of any other value, instead of which its size is told. Default 10,000. */
     maxLogLength?: number;
     /**
-     * Hears of each console call that is passed on, as it happens, as one text, beside the logger, which gets the values. What it throws or
+     * Called for each console call that is passed on, as it happens, as one text, beside the logger, which gets the values. What it throws or
      * rejects with is reported (`isolated-v8:unhandled-host-error`). A plugin that writes faster has to wait.
      */
     onLog?: (entry: PluginLogEntry) => void;

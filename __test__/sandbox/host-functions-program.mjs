@@ -69,7 +69,7 @@ async function patience(promise, time) {
   }
 }
 
-/** What a Reference stands for is still there for whoever holds it: promises inside of it are not looked for. */
+/** What a Reference stands for remains reachable by its holders: promises inside of it are not looked for. */
 const BEHIND = ['nested', 'array'];
 
 /** What is to be run, some at once. */

@@ -6,6 +6,8 @@
 const { channel } = require('node:diagnostics_channel');
 const { emitWarning } = require('node:process');
 const { types } = require('node:util');
+const { TRANSFER } = require('../protocol.js');
+const { culpritOf } = require('./wire/refusal.js');
 
 const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
 const { hasOwn } = Object;
@@ -302,4 +304,29 @@ function adopt(thenable, depth = 0) {
   });
 }
 
-module.exports = { adopt, discard, discardWithin, isThenable, notify, ORIGIN, report };
+/**
+ * Passes on what a host function has returned, or its promise resolved to. A promise is discarded unless the bits say that the receiver
+ * can wait for it, and so are promises inside of what cannot be passed on.
+ * @template T
+ * @param {(value: unknown, bits: number) => T} pass
+ * @param {unknown} value
+ * @param {number} bits of TRANSFER
+ * @param {string} origin one of ORIGIN
+ * @returns {T} what `pass` returns
+ */
+function passOn(pass, value, bits, origin) {
+  let passed;
+  try {
+    passed = pass(value, bits);
+  } catch (error) {
+    discardWithin(origin, value);
+    discardWithin(origin, culpritOf(error));
+    throw error;
+  }
+  if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && isPromise(value)) {
+    discard(origin, value);
+  }
+  return passed;
+}
+
+module.exports = { adopt, discard, discardWithin, isThenable, notify, ORIGIN, passOn, report };

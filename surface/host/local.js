@@ -8,13 +8,12 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { invalid, refused, released } = require('../error.js');
-const { adopt, discard, discardWithin, notify, ORIGIN } = require('./host-calls.js');
+const { adopt, notify, ORIGIN, passOn } = require('./host-calls.js');
 const { checkArgument, isPrimitive } = require('./pack.js');
 const { read, remove, write } = require('./reflect.js');
 const { checkShareable } = require('./shared.js');
 const { delegate } = require('./unpack.js');
 const { deserialize, serialize } = require('./wire/index.js');
-const { culpritOf } = require('./wire/refusal.js');
 
 /**
  * @param {object} host
@@ -69,18 +68,7 @@ function createLocal({ native, surface, unpack }) {
    * @param {string} origin
    */
   function crossResult(value, bits, origin) {
-    let crossed;
-    try {
-      crossed = cross(value, bits);
-    } catch (error) {
-      discardWithin(origin, value);
-      discardWithin(origin, culpritOf(error));
-      throw error;
-    }
-    if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && types.isPromise(value)) {
-      discard(origin, value);
-    }
-    return crossed;
+    return passOn(cross, value, bits, origin);
   }
 
   /**

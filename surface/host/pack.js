@@ -7,11 +7,10 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
-const { adopt, discard, discardWithin, ORIGIN } = require('./host-calls.js');
+const { adopt, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
-const { culpritOf } = require('./wire/refusal.js');
 const { isDetached } = require('./wire/views.js');
 
 const NOT_AN_ERROR = faultOf({}, false);
@@ -287,18 +286,7 @@ function createPack(owned, reply, leaveLater) {
    * @param {string} origin of the function
    */
   function packResult(value, bits, origin) {
-    let carrier;
-    try {
-      carrier = pack(value, bits);
-    } catch (error) {
-      discardWithin(origin, value);
-      discardWithin(origin, culpritOf(error));
-      throw error;
-    }
-    if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && types.isPromise(value)) {
-      discard(origin, value);
-    }
-    return carrier;
+    return passOn(pack, value, bits, origin);
   }
 
   /**

@@ -1,5 +1,5 @@
 // What a compilation cache belongs to. V8 compares no more than the length of the text and runs what is in the cache, so a cache must not
-// be accepted for any code but its own, whoever has chosen the two.
+// be accepted for any code but its own, even where an attacker has chosen both.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

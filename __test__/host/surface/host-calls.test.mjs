@@ -25,7 +25,7 @@ async function reported(run) {
   return messages;
 }
 
-/** Subclasses that get in the way of whoever wants to handle them. */
+/** Subclasses that interfere with handlers. */
 const ODD = {
   'that has no species': () => {
     class Odd extends Promise {
