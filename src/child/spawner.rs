@@ -159,9 +159,19 @@ mod tests {
         }
     }
 
+    impl Stalled {
+        /// Closing the file is not enough: the processes that wait for it have inherited it.
+        fn release(&mut self) {
+            if let Some(file) = self.1.take() {
+                // SAFETY: changes the state of a descriptor that is open.
+                unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+            }
+        }
+    }
+
     impl Drop for Stalled {
         fn drop(&mut self) {
-            self.1 = None;
+            self.release();
             let _ = fs::remove_file(&self.0);
         }
     }
@@ -201,7 +211,7 @@ mod tests {
         spawner.start(5, sort("/bin/true".into()));
         assert_eq!(wait(20), Some((5, true)));
         assert!(spawner.0.lock().threads <= MAX_THREADS);
-        stalled.1 = None;
+        stalled.release();
         let mut rest: Vec<_> = std::iter::from_fn(|| wait(60)).take(3).collect();
         rest.sort_unstable();
         rest.retain(|(number, _)| *number < 100);
