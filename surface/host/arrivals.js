@@ -250,14 +250,14 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
       message.drop();
     } else if (message.read(until, allowanceOf(message))) {
       messages.splice(index, 1);
-      deliver(message);
+      deliverMessage(message);
     } else if (index === 0 && allowanceOf(message) <= message.weight) {
       makeRoom();
     }
   }
 
   /** @param {Message} message */
-  function deliver(message) {
+  function deliverMessage(message) {
     served = message.id;
     isHeld = false;
     try {

@@ -477,7 +477,14 @@ function prober(cache) {
  * @param {(task: T) => R} next
  * @returns {R | Promise<R>}
  */
-const whenDone = (task, next) => (types.isPromise(task) ? task.then(next) : next(task));
+const whenDone = (task, next) => (types.isPromise(task) ? afterTask(task, next) : next(task));
+
+/**
+ * @template T, R
+ * @param {Promise<T>} task
+ * @param {(task: T) => R} next
+ */
+const afterTask = async (task, next) => next(await task);
 
 /** @param {string} name */
 const isHidden = (name) => RESERVED.has(name) || name.startsWith('_');

@@ -25,20 +25,20 @@ function createInTurns({ hold }) {
    *   answer
    */
   return function inTurns(limits, begin) {
-    /** @type {import('../arrivals.js').Hold | undefined} */
-    let held;
-    const stopped = () => (held === undefined || held.isWanted ? undefined : UNWANTED);
+    /** @type {{ held: import('../arrivals.js').Hold | undefined }} */
+    const call = { held: undefined };
+    const stopped = () => (call.held === undefined || call.held.isWanted ? undefined : UNWANTED);
     const work = new Work({ ...limits, stopped });
     const task = begin(work);
     if (task.run(true)) {
       return task;
     }
-    held = hold?.();
-    if (held === undefined) {
+    call.held = hold?.();
+    if (call.held === undefined) {
       task.run(false);
       return task;
     }
-    return finish(task, work, held);
+    return finish(task, work, call.held);
   };
 }
 
