@@ -123,6 +123,32 @@ describe('time grows with the distinct parts', () => {
   });
 });
 
+describe('BigInts', () => {
+  const sizeOf = (value, max) => done(measurementOf(value, max, new Work())).size;
+
+  test('are as many bytes as they have digits', () => {
+    for (const bits of [0, 1, 63, 64, 4_095, 4_096, 4_097, 4_099, 5_000, 10_000, 65_536, 99_999]) {
+      for (const value of [1n << BigInt(bits), (1n << BigInt(bits)) - 1n, -(1n << BigInt(bits)), 1n - (1n << BigInt(bits)), (1n << BigInt(bits)) / 3n]) {
+        const digits = value.toString().length;
+        const size = sizeOf(value, Infinity) - 2;
+        assert.ok(Math.abs(size - digits) <= (bits < 4_095 ? 0 : 2), `${bits} bits: ${size} and ${digits} digits`);
+        assert.ok(Math.abs(sizeOf([value], 50_000) - 4 - digits) <= 2, `${bits} bits`);
+        if (digits > 5_000) assert.equal(sizeOf(value, 1_000), Infinity);
+      }
+    }
+  });
+
+  test('take little time, however long they are', () => {
+    const long = (1n << BigInt(8 * 2 ** 24 - 8)) - 1n;
+    const zeros = -1n << BigInt(8 * 2 ** 24 - 9);
+    assert.ok(fastest(() => bearable(range(100, (index) => (index % 2 === 0 ? long : zeros)))) < 250);
+    assert.ok(fastest(() => range(5, () => [sizeOf(long, 1e9), sizeOf(zeros, 1e9)])) < 1_000);
+    const many = range(2_000, (index) => 1n << BigInt(5_000 + index));
+    assert.ok(fastest(() => sizeOf(many, 1e9)) < 1_000);
+    assert.ok(Math.abs(sizeOf(long, 1e9) - 40_403_562) < 5);
+  });
+});
+
 describe('storage', () => {
   test('records beyond the first thousand count what the host keeps of them', () => {
     const account = new Account('p');
