@@ -53,7 +53,11 @@ function eachValue(values, size, makeCall) {
       const { call, end = () => {} } = await makeCall();
       try {
         const once = await measured(() => call(make(size)));
-        const twice = await measured(() => call(make(2 * size)));
+        let twice = await measured(() => call(make(2 * size)));
+        if (twice.piece >= MAX_PIECE) {
+          // The host's own collection of garbage may have taken it.
+          twice = await measured(() => call(make(2 * size)));
+        }
         assert.ok(twice.piece < MAX_PIECE, `${twice.piece} ms in one piece`);
         assert.ok(twice.took < 2 * once.took * 3 + 1_500, `${once.took} ms, twice as much ${twice.took} ms`);
       } finally {
@@ -167,30 +171,40 @@ describe('what is measured in pieces stays in order', () => {
   });
 
   test('nothing is written once nobody waits: a deadline, a signal, the end of the isolate', async () => {
-    const written = [];
-    const { isolate, made, sandbox, run, end } = await largePlugin({ cache: { set: (key) => { written.push(key); }, has: () => written.length } });
-    const code = `context.cache.set('late', ${MORE_VALUES['one object again and again'](1)}.map((_, index) => ({ index })).concat(Array(3e6).fill(1))); 1`;
-    const start = performance.now();
-    const took = await measured(() => run(code));
-    assert.deepEqual(written.splice(0).length, 1);
-    const gone = [];
-    for (const part of [0.5, 0.7, 0.9]) {
-      const deadline = Math.ceil(took.took * part);
-      await sandbox.executeInSandbox(isolate, code, made, { deadline }).catch((error) => gone.push(error.kind));
-      assert.equal(await run('context.cache.has("x")'), written.length, 'what was stopped does not come later');
-    }
-    const controller = new AbortController();
-    const aborted = errorOf(sandbox.executeInSandbox(isolate, code, made, { signal: controller.signal }));
-    setTimeout(() => controller.abort(new Error('enough')), took.took * 0.8);
-    assert.equal((await aborted).message, 'enough');
-    const before = written.length;
-    const ended = errorOf(run(code));
-    setTimeout(end, took.took * 0.8);
-    await ended;
-    await new Promise((resolve) => { setTimeout(resolve, 200); });
-    assert.equal(written.length, before);
-    assert.ok(gone.every((kind) => kind === 'CPU'));
-    assert.ok(performance.now() - start < 60_000);
+    let written = 0;
+    let start = 0;
+    let took = Infinity;
+    let begun = () => {};
+    const cache = { has: () => { start = performance.now(); begun(); return true; }, set: () => { written += 1; took = Math.min(took, performance.now() - start); }, get: () => written };
+    const { isolate, made, sandbox, run, end } = await largePlugin({ cache });
+    await run(`globalThis.large = Array.from({ length: 400_000 }, (_, index) => ({ index })); 1`);
+    const code = 'context.cache.has("x"); context.cache.set("late", large); 1';
+    await run(code);
+    await run(code);
+    assert.equal(written, 2);
+    /** Stops the code while its value is read and measured: earlier, where it was faster than before. */
+    const stopped = async (stop) => {
+      for (const part of [0.7, 0.5, 0.3, 0.1]) {
+        const controller = new AbortController();
+        let timer;
+        begun = () => { timer = setTimeout(() => stop(controller), took * part); };
+        const error = await sandbox.executeInSandbox(isolate, code, made, { signal: controller.signal, deadline: 60_000 }).then(() => undefined, (reason) => reason);
+        clearTimeout(timer);
+        begun = () => {};
+        if (error !== undefined) return error;
+        assert.equal(written, 3);
+        written = 2;
+      }
+      throw new Error('it was never stopped');
+    };
+    assert.equal((await stopped((controller) => controller.abort(new Error('enough')))).message, 'enough');
+    assert.equal(await run('context.cache.get("x")'), 2, 'nothing comes later, and before the next call');
+    // The value alone takes longer to be read and measured.
+    assert.equal((await errorOf(sandbox.executeInSandbox(isolate, code, made, { deadline: Math.max(1, Math.floor(took / 4)) }))).kind, 'CPU');
+    assert.equal(await run('context.cache.get("x")'), 2);
+    await stopped(end);
+    await new Promise((resolve) => { setTimeout(resolve, 100); });
+    assert.equal(written, 2);
   });
 
   test('a small value is set at once', async () => {
