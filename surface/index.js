@@ -42,6 +42,8 @@ const createSession = require('./session.js');
  * @property {(request: number) => void} [begun] hears of every asynchronous call that begins
  * @property {(request: number, limits: { until: number, stopped: () => Error | undefined }) => () => void} [limitReading] bounds the reading of
  *   a call's outcome, until the returned function is called; only hosts have it
+ * @property {() => { readonly isWanted: boolean, release(): void } | undefined} [hold] the request that is being served takes more time; only hosts
+ *   have it
  * @property {Signals} [signals] where calls can be aborted
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind the function in the async context of now
  * @property {(value: any) => any} settled what a function of this realm returned, to be awaited: odd thenables become promises

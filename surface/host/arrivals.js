@@ -20,6 +20,16 @@ const TURN = 16;
 /** and those after which something turns out to be large. */
 const GLANCE = 4;
 
+/** Stands for a request that the native side has no number for yet. */
+const DIRECTLY = 0;
+
+/**
+ * A request that is still being served, although the function that serves it has returned. What comes after it from the same isolate waits.
+ * @typedef {object} Hold
+ * @property {boolean} isWanted false once the call has been stopped, or its isolate: then nothing may be answered any more
+ * @property {() => void} release
+ */
+
 /** @param {any} carrier */
 const isList = (carrier) => typeof carrier === 'object' && carrier !== null && (carrier[0] === TAG.LIST || carrier[0] === TAG.THROWN);
 
@@ -179,6 +189,11 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
     },
   });
 
+  /** What is being served: `DIRECTLY`, or by which the native side knows it. @type {number | undefined} */
+  let served;
+  /** Whether it goes on after it has been delivered. */
+  let isHeld = false;
+
   /** Limits of executions in sandboxes. @type {Map<number, ReadLimits>} by request */
   const limited = new Map();
 
@@ -235,13 +250,35 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
       message.drop();
     } else if (message.read(until, allowanceOf(message))) {
       messages.splice(index, 1);
-      try {
-        message.deliver();
-      } finally {
-        native.resume(message.id);
-      }
+      deliverMessage(message);
     } else if (index === 0 && allowanceOf(message) <= message.weight) {
       makeRoom();
+    }
+  }
+
+  /** @param {Message} message */
+  function deliverMessage(message) {
+    served = message.id;
+    isHeld = false;
+    try {
+      message.deliver();
+    } finally {
+      served = undefined;
+      if (!isHeld) native.resume(message.id);
+    }
+  }
+
+  /**
+   * @param {number} caller
+   * @param {[number, number, number, ...any[]]} args
+   */
+  function serveDirectly(caller, args) {
+    const outer = served;
+    served = DIRECTLY;
+    try {
+      return serveFor(caller, args);
+    } finally {
+      served = outer;
     }
   }
 
@@ -287,6 +324,29 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
       return () => limited.delete(request);
     },
     /**
+     * The request that is being served takes more time.
+     * @returns {Hold | undefined} undefined where none is served by the event loop
+     */
+    hold() {
+      if (served === undefined) return undefined;
+      isHeld ||= served !== DIRECTLY;
+      const id = served === DIRECTLY ? native.pause() : served;
+      let isOver = false;
+      return {
+        get isWanted() {
+          // The native side has ended it itself where it is not.
+          isOver ||= !native.wanted(id);
+          return !isOver;
+        },
+        release() {
+          if (isOver) return;
+          isOver = true;
+          native.resume(id);
+          later();
+        },
+      };
+    },
+    /**
      * @param {number} caller
      * @param {[number, number, number, ...any[]]} args
      * @returns {any} the answer's carrier; undefined when `reply` is called with it
@@ -302,7 +362,7 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
         }
         if (carrier !== undefined) native.reply(args[0], carrier);
       };
-      return weightOf(args) <= SMALL || isRead(args, answerLater, () => {}) ? serveFor(caller, args) : undefined;
+      return weightOf(args) <= SMALL || isRead(args, answerLater, () => {}) ? serveDirectly(caller, args) : undefined;
     },
   };
 }

@@ -75,6 +75,7 @@ function createHostBinding(native) {
       release: bound.release,
       begun: (request) => callers.begun(request),
       limitReading: arrivals.limit,
+      hold: arrivals.hold,
       signals: createSignals(bound),
       bind,
       settled: (value) => (isThenable(value) ? adopt(value) : value),

@@ -13,13 +13,20 @@ const { prototype: ArrayPrototype } = Array;
 const { prototype: ObjectPrototype } = Object;
 const charCodeAt = uncurryThis(String.prototype.charCodeAt);
 const indexOf = uncurryThis(String.prototype.indexOf);
+const lastIndexOf = uncurryThis(String.prototype.lastIndexOf);
 const slice = uncurryThis(String.prototype.slice);
 
 /** Characters that are parsed in one piece: too few to nest too deeply, or to hold many keys that collide. */
 const SMALL = 8192;
 /** Slices of texts up to this length are copies; a longer one keeps the whole text in memory. */
 const MAX_COPIED = 12;
+/** Characters that are looked at in one step, at most, and characters that count as a step of work. */
+const PIECE = 16_384;
+const CHARACTERS_PER_STEP = 64;
+/** Characters of the longest escape, such as `\\u0000`. */
+const MAX_ESCAPE = 6;
 
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
@@ -29,19 +36,94 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
+/** What is expected next. */
+const STATE = Object.freeze({ VALUE: 0, FIRST_ELEMENT: 1, FIRST_KEY: 2, KEY: 3, COLON: 4, AFTER_VALUE: 5, STRING: 6, END: 7 });
+
 /** @param {number} code */
-const isBlank = (code) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const isBlank = (code) => code === SPACE || code === 0x0a || code === 0x0d || code === 0x09;
 
 /** @param {number} code of a character that ends a number or a word */
 const isEnd = (code) => code === COMMA || code === CLOSE_LIST || code === CLOSE_OBJECT || isBlank(code);
 
+/**
+ * How many backslashes stand before a position.
+ * @param {string} text
+ * @param {number} position
+ */
+function backslashesBefore(text, position) {
+  let first = position;
+  while (first > 0 && charCodeAt(text, first - 1) === BACKSLASH) {
+    first -= 1;
+  }
+  return position - first;
+}
+
+/**
+ * Where the next quote that is not escaped stands.
+ * @param {string} text that begins in a string, and not within an escape
+ * @returns {number} -1 where there is none
+ */
+function closingQuote(text) {
+  let quote = indexOf(text, '"', 0);
+  while (quote !== -1 && backslashesBefore(text, quote) % 2 === 1) {
+    quote = indexOf(text, '"', quote + 1);
+  }
+  return quote;
+}
+
+/**
+ * The beginning of a part of a string, without the escape at its end, which may go on behind it.
+ * @param {string} text
+ */
+function withoutLastEscape(text) {
+  const last = lastIndexOf(text, '\\');
+  const isEscape = last >= text.length - MAX_ESCAPE && last !== -1 && backslashesBefore(text, last) % 2 === 0;
+  return isEscape ? slice(text, 0, last) : text;
+}
+
+/** @param {string} text of a few characters */
+function isPlain(text) {
+  for (let index = 0; index < text.length; index += 1) {
+    const code = charCodeAt(text, index);
+    if (code < SPACE || code === BACKSLASH) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/**
+ * @param {string} text
+ * @returns {any}
+ */
+function parsed(text) {
+  try {
+    return parse(text);
+  } catch {
+    throw malformed('invalid JSON');
+  }
+}
+
+/** Reads a text token by token. No step looks at more than a piece of it. */
 class JsonReader {
   #text;
   #position = 0;
-  /** Of the next backslash, or one that is behind. */
-  #backslash = -1;
   #maxWeight;
-  weight = 0;
+  #weight = 0;
+  /** @type {number} one of STATE */
+  #state = STATE.VALUE;
+  /** Of a string, what has been read, and where it starts. */
+  #string = '';
+  #stringStart = 0;
+  #isKey = false;
+  /** @type {any[]} the lists and objects that the next value lies in */
+  #path = [];
+  /** The last of them. @type {any} */
+  #holder;
+  #isList = false;
+  #key = '';
+  /** @type {any} */
+  value;
 
   /**
    * @param {string} text
@@ -52,90 +134,212 @@ class JsonReader {
     this.#maxWeight = maxWeight;
   }
 
-  get position() {
-    return this.#position;
+  /** Bytes that have been read, and those that were made of them. */
+  get bytes() {
+    return this.#position + this.#weight;
   }
 
-  /** The code of the next character that is not blank, NaN at the end. */
-  peek() {
-    let code = charCodeAt(this.#text, this.#position);
-    while (isBlank(code)) {
-      this.#position += 1;
-      code = charCodeAt(this.#text, this.#position);
+  /**
+   * Reads the next token, or a piece of a long one.
+   * @returns {number} characters that were looked at; -1 at the end, when `value` is there
+   */
+  step() {
+    const start = this.#position;
+    if (this.#state === STATE.STRING) {
+      this.#goOnWithString();
+    } else {
+      this.#skipBlanks(start + PIECE);
+      if (this.#position >= this.#text.length) {
+        if (this.#state !== STATE.END) {
+          throw malformed('invalid JSON');
+        }
+        return -1;
+      }
+      if (this.#position < start + PIECE) {
+        this.#token(charCodeAt(this.#text, this.#position));
+      }
     }
-    return code;
+    return this.#position - start;
   }
 
-  /** @param {number} code of the character that must come next */
-  expect(code) {
-    if (this.peek() !== code) {
+  /** @param {number} end */
+  #skipBlanks(end) {
+    const text = this.#text;
+    let position = this.#position;
+    while (position < end && isBlank(charCodeAt(text, position))) {
+      position += 1;
+    }
+    this.#position = position;
+  }
+
+  /** @param {number} code of the next character */
+  #token(code) {
+    if (this.#closes(code)) {
+      this.#close();
+      return;
+    }
+    switch (this.#state) {
+      case STATE.FIRST_ELEMENT:
+      case STATE.VALUE:
+        this.#beginValue(code);
+        break;
+      case STATE.FIRST_KEY:
+      case STATE.KEY:
+        this.#beginString(code, true);
+        break;
+      case STATE.COLON:
+        this.#expect(code, COLON);
+        this.#state = STATE.VALUE;
+        break;
+      case STATE.AFTER_VALUE:
+        this.#expect(code, COMMA);
+        this.#state = this.#isList ? STATE.VALUE : STATE.KEY;
+        break;
+      default:
+        throw malformed('invalid JSON');
+    }
+  }
+
+  /** @param {number} code */
+  #closes(code) {
+    return code === (this.#isList ? CLOSE_LIST : CLOSE_OBJECT) && (this.#state === STATE.FIRST_ELEMENT || this.#state === STATE.FIRST_KEY || this.#state === STATE.AFTER_VALUE);
+  }
+
+  /**
+   * @param {number} code
+   * @param {number} expected
+   */
+  #expect(code, expected) {
+    if (code !== expected) {
       throw malformed('invalid JSON');
     }
     this.#position += 1;
   }
 
   /** @param {number} bytes */
-  weigh(bytes) {
-    if ((this.weight += bytes) > this.#maxWeight) {
+  #weigh(bytes) {
+    if ((this.#weight += bytes) > this.#maxWeight) {
       throw tooHeavy(this.#maxWeight);
     }
   }
 
-  /** @returns {string} */
-  string() {
-    this.expect(QUOTE);
-    const start = this.#position;
-    let end = indexOf(this.#text, '"', start);
-    if (this.#backslash < start) {
-      const found = indexOf(this.#text, '\\', start);
-      this.#backslash = found === -1 ? Infinity : found;
+  /** @param {number} code */
+  #beginValue(code) {
+    if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      this.#open(code === OPEN_LIST);
+    } else if (code === QUOTE) {
+      this.#beginString(code, false);
+    } else {
+      this.#add(this.#word());
     }
-    const isPlain = this.#backslash > end;
-    if (!isPlain) {
-      while (end !== -1 && this.#isEscaped(start, end)) {
-        end = indexOf(this.#text, '"', end + 1);
-      }
+  }
+
+  /** @param {boolean} isList */
+  #open(isList) {
+    this.#position += 1;
+    this.#weigh(WEIGHT.OBJECT);
+    const value = isList ? [] : {};
+    this.#add(value);
+    if (this.#path.length >= DEFAULT_MAX_DEPTH) {
+      throw tooDeep(DEFAULT_MAX_DEPTH);
     }
-    if (end === -1) {
-      throw malformed('invalid JSON');
-    }
-    this.#position = end + 1;
-    this.weigh(WEIGHT.STRING + end - start);
-    return isPlain && end - start <= MAX_COPIED ? slice(this.#text, start, end) : this.#parsed(start - 1, end + 1);
+    this.#path[this.#path.length] = value;
+    this.#holder = value;
+    this.#isList = isList;
+    this.#state = isList ? STATE.FIRST_ELEMENT : STATE.FIRST_KEY;
+  }
+
+  /** The list or object that the next value would lie in ends. */
+  #close() {
+    this.#position += 1;
+    const { length } = this.#path;
+    this.#path.length = length - 1;
+    this.#holder = this.#path[length - 2];
+    this.#isList = isArray(this.#holder);
+    this.#state = this.#holder === undefined ? STATE.END : STATE.AFTER_VALUE;
   }
 
   /**
-   * Whether an odd number of backslashes stands before a character.
-   * @param {number} start
-   * @param {number} end
+   * Puts a value where it belongs.
+   * @param {unknown} value
    */
-  #isEscaped(start, end) {
-    let first = end;
-    while (first > start && charCodeAt(this.#text, first - 1) === BACKSLASH) {
-      first -= 1;
+  #add(value) {
+    const holder = this.#holder;
+    if (holder === undefined) {
+      this.value = value;
+      this.#state = STATE.END;
+      return;
     }
-    return (end - first) % 2 === 1;
+    if (this.#isList) {
+      this.#weigh(WEIGHT.ELEMENT);
+      put(holder, holder.length, value, ArrayPrototype);
+    } else {
+      this.#weigh(WEIGHT.PROPERTY);
+      put(holder, this.#key, value, ObjectPrototype);
+    }
+    this.#state = STATE.AFTER_VALUE;
   }
 
   /** A number, `true`, `false` or `null`. */
-  word() {
+  #word() {
+    const text = this.#text;
     const start = this.#position;
-    while (this.#position < this.#text.length && !isEnd(charCodeAt(this.#text, this.#position))) {
-      this.#position += 1;
+    const most = start + PIECE;
+    let end = start;
+    while (end < text.length && end <= most && !isEnd(charCodeAt(text, end))) {
+      end += 1;
     }
-    return this.#parsed(start, this.#position);
+    if (end > most) {
+      throw malformed('a number that is too long');
+    }
+    this.#position = end;
+    return parsed(slice(text, start, end));
   }
 
   /**
-   * @param {number} start
-   * @param {number} end
-   * @returns {any}
+   * @param {number} code
+   * @param {boolean} isKey
    */
-  #parsed(start, end) {
-    try {
-      return parse(slice(this.#text, start, end));
-    } catch {
+  #beginString(code, isKey) {
+    this.#expect(code, QUOTE);
+    this.#isKey = isKey;
+    this.#stringStart = this.#position;
+    this.#state = STATE.STRING;
+    this.#weigh(WEIGHT.STRING);
+    this.#goOnWithString();
+  }
+
+  #goOnWithString() {
+    const start = this.#position;
+    const piece = slice(this.#text, start, start + PIECE);
+    const quote = closingQuote(piece);
+    if (quote === -1 && start + piece.length >= this.#text.length) {
       throw malformed('invalid JSON');
+    }
+    const part = quote === -1 ? withoutLastEscape(piece) : slice(piece, 0, quote);
+    if (part.length <= MAX_COPIED && isPlain(part)) {
+      this.#string += part;
+    } else if (start === this.#stringStart && quote !== -1) {
+      this.#string = parsed(slice(this.#text, start - 1, start + quote + 1));
+    } else {
+      this.#string += parsed(`"${part}"`);
+    }
+    this.#weigh(part.length);
+    this.#position = start + part.length;
+    if (quote !== -1) {
+      this.#position += 1;
+      this.#endString();
+    }
+  }
+
+  #endString() {
+    const string = this.#string;
+    this.#string = '';
+    if (this.#isKey) {
+      this.#key = string;
+      this.#state = STATE.COLON;
+    } else {
+      this.#add(string);
     }
   }
 }
@@ -162,75 +366,19 @@ const parseJson = (text, limits) => (text.length <= SMALL ? parse(text) : parseI
 async function parseInTurns(text, { maxWeight, until, stopped }) {
   const work = new Work({ time: FIXED_TIME, until, stopped });
   const reader = new JsonReader(text, maxWeight);
-  /** @type {any[]} the lists and objects that the next value lies in */
-  const path = [];
-  /** The last of them. @type {any} */
-  let holder;
-  let isList = false;
   let allowed = 0;
-  let key = '';
   for (;;) {
-    const bytes = reader.position + reader.weight;
-    work.extend((bytes - allowed) * TIME_PER_BYTE);
-    allowed = bytes;
-    work.spend();
+    work.extend((reader.bytes - allowed) * TIME_PER_BYTE);
+    allowed = reader.bytes;
     if (work.isSliceOver) {
       await work.turn();
     }
-    /** @type {any} */
-    let value;
-    const code = reader.peek();
-    if (code === OPEN_LIST || code === OPEN_OBJECT) {
-      reader.expect(code);
-      reader.weigh(WEIGHT.OBJECT);
-      value = code === OPEN_LIST ? [] : {};
-    } else {
-      value = code === QUOTE ? reader.string() : reader.word();
+    const characters = reader.step();
+    if (characters < 0) {
+      return reader.value;
     }
-    if (holder !== undefined) {
-      reader.weigh(isList ? WEIGHT.ELEMENT : WEIGHT.PROPERTY);
-      if (isList) {
-        put(holder, holder.length, value, ArrayPrototype);
-      } else {
-        put(holder, key, value, ObjectPrototype);
-      }
-    }
-    if (code === OPEN_LIST || code === OPEN_OBJECT) {
-      if (path.length >= DEFAULT_MAX_DEPTH) {
-        throw tooDeep(DEFAULT_MAX_DEPTH);
-      }
-      path[path.length] = value;
-      holder = value;
-      isList = code === OPEN_LIST;
-      if (reader.peek() !== (isList ? CLOSE_LIST : CLOSE_OBJECT)) {
-        key = isList ? '' : keyOf(reader);
-        continue;
-      }
-    }
-    // What ends with this value.
-    while (holder !== undefined && reader.peek() === (isList ? CLOSE_LIST : CLOSE_OBJECT)) {
-      reader.expect(isList ? CLOSE_LIST : CLOSE_OBJECT);
-      value = holder;
-      path.length -= 1;
-      holder = path[path.length - 1];
-      isList = isArray(holder);
-    }
-    if (holder === undefined) {
-      if (!Number.isNaN(reader.peek())) {
-        throw malformed('invalid JSON');
-      }
-      return value;
-    }
-    reader.expect(COMMA);
-    key = isList ? '' : keyOf(reader);
+    work.spend(1 + Math.floor(characters / CHARACTERS_PER_STEP));
   }
-}
-
-/** @param {JsonReader} reader */
-function keyOf(reader) {
-  const key = reader.string();
-  reader.expect(COLON);
-  return key;
 }
 
 /**

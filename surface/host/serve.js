@@ -119,7 +119,8 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
     for (let index = 0; index < args.length; index += 1) {
       args[index] = receive(args[index]);
     }
-    if (discarded || mode === CALLBACK.IGNORED) {
+    const isIgnored = discarded || mode === CALLBACK.IGNORED;
+    if (isIgnored && !answeringLater.has(target)) {
       notify(ORIGIN.CALLBACK, target, undefined, args);
       return undefined;
     }
@@ -128,7 +129,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       answerWith(result, TRANSFER.OR_COPY | shows, request, ORIGIN.CALLBACK, errorFor);
       return LATER;
     }
-    return packResult(result, TRANSFER.OR_COPY | shows, ORIGIN.CALLBACK);
+    return isIgnored ? undefined : packResult(result, TRANSFER.OR_COPY | shows, ORIGIN.CALLBACK);
   }
 
   /**
@@ -186,8 +187,8 @@ function errorFor(thrown) {
 const answeringLater = new WeakSet();
 
 /**
- * From now on what calls this function gets what its promise settles to. It is for callbacks that are `async`, whose callers
- * do not wait.
+ * From now on what calls this function gets what its promise settles to, where it returns one. It is for functions of this library; one that is
+ * ignored throws nothing.
  * @param {Function} target
  */
 const answerLater = (target) => {

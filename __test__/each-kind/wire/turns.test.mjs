@@ -82,3 +82,56 @@ test('a property twice among many', () => {
   }
   assert.strictEqual(Object.keys(read(encoding('o', properties(2_000, 'other'), varint))).length, 2_001);
 });
+
+/** A BigInt of so many bytes, with other digits in each part. */
+const bigintOf = (bytes) => BigInt(`0x${Array.from({ length: Math.ceil(bytes / 1024) }, (_, index) => (index + 1).toString(16).padStart(2048, 'f5a')).join('').slice(0, bytes * 2)}`);
+const MEGABYTE = 2 ** 20;
+
+test('long BigInts', () => {
+  for (const bytes of [MEGABYTE - 8, MEGABYTE, MEGABYTE + 8, 2 * MEGABYTE, 3.5 * MEGABYTE + 16]) {
+    for (const long of [bigintOf(bytes), -bigintOf(bytes)]) {
+      const { bytes: encoded } = write(long);
+      const { value, bits } = inBits(encoded);
+      assert.ok(value === long, `${bytes} bytes`);
+      assert.strictEqual(bits > 1, bytes > MEGABYTE, `${bytes} bytes in ${bits} bits`);
+      assert.ok(read(encoded) === long);
+    }
+  }
+});
+
+test('long BigInts wherever they stand', () => {
+  const long = bigintOf(MEGABYTE + 8);
+  const boxed = Object(-long);
+  const value = { boxed, again: [boxed], map: new Map([[long, boxed], ['value', long]]), set: new Set([long, 1]), sparse: Object.assign([], { 9: long, name: long }), error: new Error('e', { cause: long }) };
+  const { bytes, table } = write(value);
+  const { value: found, bits } = inBits(bytes, arrived(table));
+  assert.ok(bits > 20, `${bits} bits`);
+  for (const each of [found, read(bytes, arrived(table))]) {
+    assert.ok(each.boxed.valueOf() === -long && each.again[0] === each.boxed && each.map.get(long) === each.boxed && each.map.get('value') === long);
+    assert.ok(each.set.has(long) && each.set.size === 2 && each.sparse[9] === long && each.sparse.name === long && each.error.cause === long);
+  }
+  assert.ok(inBits(write(long).bytes).value === long && inBits(write(boxed).bytes).value.valueOf() === -long);
+});
+
+test('a long BigInt is read in short pieces', () => {
+  const { bytes } = write(bigintOf(8 * MEGABYTE));
+  const reader = new Reader(bytes, [], readHooks);
+  let worst = 0;
+  let pieces = 0;
+  for (let isRead = false; !isRead; pieces += 1) {
+    const start = process.cpuUsage();
+    isRead = reader.readUntil(-Infinity);
+    const { user, system } = process.cpuUsage(start);
+    worst = Math.max(worst, (user + system) / 1_000);
+  }
+  // Eight parts, and seven times two of them are joined.
+  assert.ok(pieces >= 15, `${pieces}`);
+  assert.ok(worst < 300, `${worst} ms`);
+});
+
+test('a long BigInt that is cut off, or too long', () => {
+  const { bytes } = write(bigintOf(2 * MEGABYTE));
+  assert.throws(() => read(bytes.slice(0, -1)), /unexpected end/);
+  assert.throws(() => inBits(new Uint8Array([...bytes.subarray(0, bytes.length), 0])), /bytes after the value/);
+  assert.throws(() => read(write([1n << BigInt(8 * 17 * MEGABYTE)]).bytes), /a BigInt that is too large/);
+});

@@ -60,7 +60,13 @@ function makeExpression(pick) {
   const members = () => Array.from({ length: 1 + pick(4) }, () => [KEYS[pick(KEYS.length)], pick(12) === 0 ? String(pick(70_000)) : pick(12) === 0 ? `[${text()}]` : text()]);
   const object = () => `{ ${members().map(([key, value]) => `[${JSON.stringify(key)}]: ${value}`).join(', ')} }`;
   const pairs = () => `[${members().map(([key, value]) => `[${JSON.stringify(key)}, ${value}]`).join(', ')}]`;
-  switch (pick(13)) {
+  switch (pick(14)) {
+    case 12: {
+      const name = JSON.stringify(['host', 'Host', 'HOST', 'hostname', 'Hostname'][pick(5)]);
+      const [host, path] = [pick(2) === 0 ? '"api.example.com"' : text(), pick(2) === 0 ? '"/x"' : text()];
+      const key = pick(3) === 0 ? `new String(${name})` : name;
+      return [`[[${key}, ${host}], ["path", ${path}]]`, `new Map([["path", ${path}], [${key}, ${host}]])`, `{ headers: { [${name}]: ${host} }, path: ${path} }`, `{ path: ${path}, headers: [[${key}, ${host}]] }`][pick(4)];
+    }
     case 0: case 1: case 2: return text();
     case 3: case 4: return object();
     case 5: return `Object.assign([], ${object()})`;
@@ -100,6 +106,15 @@ const programs = {
     return [new URL((origin ?? `${protocol}//${name}${port === undefined ? '' : `:${port}`}`) + (path ?? pathname + search)).hostname];
   },
   'base and URL': ([first]) => (typeof first.baseURL === 'string' ? [new URL(first.url, first.baseURL).hostname] : []),
+  'the host of headers': ([first]) => {
+    const { headers, path = '' } = first;
+    const { host } = Object.fromEntries(Object.entries(typeof headers?.[Symbol.iterator] === 'function' ? Object.fromEntries(headers) : headers).map(([name, value]) => [name.toLowerCase(), value]));
+    return host === undefined ? [] : [new URL(`https://${host}${path}`).hostname];
+  },
+  'entries that are joined': ([first]) => {
+    const { hostname, host, path = '' } = Object.fromEntries(Object.entries(Object.fromEntries(first)).map(([name, value]) => [name.toLowerCase(), value]));
+    return (hostname ?? host) === undefined ? [] : [new URL(`https://${hostname ?? host}${path}`).hostname];
+  },
   'an object\'s entries': ([first]) => {
     const { url, href, host, hostname } = Object.fromEntries(first);
     return [url, href].filter((each) => each !== undefined).map((each) => new URL(each).hostname).concat([host, hostname].filter((each) => each !== undefined).map((each) => new URL(`http://${each}/`).hostname));
@@ -215,6 +230,20 @@ describe('where a host may hide', () => {
       '{ hostname: "api.example.com", port: -1 }', 'new Map([["hostname", "api.example.com"], ["port", "@evil.test"]])', '{ port: 2375, path: "/containers/json" }', '{ port: "2375", method: "POST" }', 'Object.assign([], { port: 80, headers: {} })',
       '{ host: "api.example.com", path: "//evil.test/" }', '{ hostname: "api.example.com", path: "http://evil.test/" }',
     ],
+    'members that join to another host, in any spelling': [
+      '{ Host: "api.example.com", path: "@evil.test/" }', '{ HOSTNAME: "api.example.com", "path-name": ".evil.test/" }', '{ Host: "api.example.com", port: ["80@evil.test"] }', '{ Origin: "https://api.example.com", Protocol: "x@evil.test/" }', '{ Hostname: "", path: "/evil.test/" }',
+      '{ ":authority": "api.example.com", ":path": "@evil.test/" }', '{ ":authority": "api.example.com", ":path": "/", ":scheme": "x@evil.test/" }',
+    ],
+    'entries of maps and lists that join to another host': [
+      '[["hostname", "api.example.com"], ["path", "@evil.test/"]]', '[["path", ".evil.test/"], ["host", "api.example.com"]]', '[["host", "api.example.com"], ["port", ["80@evil.test"]]]', '[["hostname", ""], ["path", "/evil.test/"]]', '[["port", 2375], ["path", "/x"]]', 'new Set([["host", "api.example.com"], ["path", "@evil.test/"]])',
+      'new Map([[new String("hostname"), "api.example.com"], ["path", "@evil.test/"]])', 'new Map([["hostname", "api.example.com"], [new String("path"), "@evil.test/"]])', 'new Map([[new String("host"), "evil.test"]])', '[[new String("hostname"), "api.example.com"], [new String("path"), "@evil.test/"]]',
+      'new Map([["Host", "api.example.com"], ["Path", new String("@evil.test/")]])', 'Object.assign([["host", "api.example.com"]], { path: "@evil.test/" })', '(() => { const entry = ["path", "@evil.test/"]; return [[entry], [["host", "api.example.com"], entry]]; })()',
+    ],
+    'keys that become a name': ['[[["host"], "evil.test"]]', 'new Map([[["host"], "evil.test"]])', 'new Map([[[new String("hostname")], "evil.test"]])', '[[[["HOST"]], "evil.test"]]', '{ headers: [["x", 1], [["Host"], "evil.test"]] }', 'new Map([[Array(1).fill("socketPath"), "/x"]])'],
+    'a host in headers beside a path': [
+      '{ headers: { Host: "api.example.com" }, path: "@evil.test/" }', '{ path: ".evil.test/", headers: { host: "api.example.com" } }', '{ headers: [["Host", "api.example.com"]], path: "@evil.test/" }', '{ headers: ["accept", "x", "Host", "api.example.com"], pathname: "@evil.test/" }', '{ headers: new Map([[new String("HOST"), "api.example.com"]]), path: ["@evil.test/"] }',
+      'new Map([["headers", { host: "api.example.com" }], ["path", "@evil.test/"]])', '[["headers", [["host", "api.example.com"]]], ["path", "@evil.test/"]]', '{ rawHeaders: ["Host", "api.example.com"], path: "@evil.test/" }', '{ headers: { host: "api.example.com" }, port: 2375, path: "/x" }', '{ headers: ["Host", "api.example.com", "referer", "https://example.org/"], method: "POST", port: 2375 }',
+    ],
   };
   for (const [name, expressions] of Object.entries(refused)) {
     test(name, async () => {
@@ -237,6 +266,7 @@ describe('what is passed on', () => {
     '"redis: connection lost"', '"\\n\\n  indented text"', '" ".repeat(20_000)', '"x".repeat(1_000_000)', '"日本語: テスト/文"', '"你好。世界/测试"', '"はい。そうです。?"', '"a long text without blanks. ".replaceAll(" ", "-").repeat(100) + "/x"', '"长。".repeat(3_000) + "/x"', '"50% of the texts, ".repeat(50) + "and/or others"', '"api.example.com/x"', '"api.example.com:8080/x"', '""', '5', 'null', 'undefined', '10n ** 100n',
     '{ body: { text: "evil.test/x", when: "10:30" } }', '{ method: "POST", headers: { accept: "text/html", "content-type": "application/json; charset=utf-8" }, body: "a: b" }', '{ path: "/x" }', '{ port: 3000 }', '{ port: "/dev/ttyUSB0" }', '{ path: "x/y" }', '{ proxy: false }', '{ socketPath: undefined }',
     '{ protocol: "https:", hostname: "api.example.com", port: 443, path: "/x", method: "GET", headers: { host: "api.example.com" } }', '{ hostname: "api.example.com", port: "8443", pathname: "" }', '{ protocol: "https", host: "api.example.com:8443", path: "?q" }',
+    '{ headers: { Host: "api.example.com" }, path: "/x" }', '[["host", "api.example.com"], ["path", "/x"], ["port", 8443]]', 'new Map([[new String("host"), "api.example.com"], ["path", "?q"]])', '[["path", "x/y"], ["name", "x"]]', '{ ":authority": "api.example.com", ":path": "/x", ":scheme": "https" }', '{ host: "api.example.com", port: 8443, headers: { host: "example.org" }, path: "/x" }', '[[["a"], "b"], 1]',
     '"https://api.example.com/", { port: 8443, path: "/x", method: "GET" }', '{ url: "/users", baseURL: "https://api.example.com/v1/" }', '{ url: "users", params: { a: 1 } }', '{ origin: "Berlin" }', '["host", "port", "path"]', '{ columns: ["host", "name"] }', '[["a", "b"], ["c", "d"]]', '{ "https://api.example.com/": 1 }',
     'new Map([["https://api.example.com", "x"]])', 'new Set(["https://api.example.com/x", 1])', 'Array.from({ length: 60_000 }, (_, i) => i)', 'new Uint8Array(3)', '/a\\/b/', 'new Error("x")', 'Array.from({ length: 1000 }, (_, i) => ({ id: i, name: "n: " + i }))',
     '"https://api.example.com/a/b?c=d#e"', '"https://u:p@api.example.com:8443/"', '"//api.example.com:443/x"', '"postgres://u:p@api.example.com:5432/db?sslmode=require"', '"https://api.example.com/ is down\\nsince 10:30"',

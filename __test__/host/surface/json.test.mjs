@@ -96,3 +96,77 @@ for (const [what, make] of Object.entries(TEXTS)) {
     assert.ok(four.gap < 1_000, `${four.gap} ms`);
   });
 }
+
+const PIECE = 16_384;
+
+test('strings are put together from pieces, wherever escapes and surrogates lie', async () => {
+  for (const unit of ['\\n', '\\\\', '\\"', '\\u00e9', '\\ud83d\\ude00', '🙂', '\\\\\\"', '\\\\n', '"'.replace('"', '\\u0022'), 'ab\\\\\\\\\\u005c']) {
+    for (let shift = 0; shift < 14; shift += 1) {
+      const body = 'x'.repeat(shift) + unit.repeat(Math.ceil((PIECE * 2.2) / unit.length));
+      for (const text of [`"${body}"`, `["${body}","${body}"]`, `{"${body}":"${unit}"}`]) {
+        assert.deepEqual(await read(text), JSON.parse(text), `${unit} ${shift}`);
+      }
+    }
+  }
+  for (const length of [PIECE - 2, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE]) {
+    for (const end of ['"', '', '\\"', '\\', '\\u12', '\\u12"', '\n"', '\\x"', '"1', '" ,']) {
+      const text = `"${'y'.repeat(length)}${end}`;
+      let expected;
+      try {
+        expected = JSON.parse(text);
+      } catch {
+        await assert.rejects(read(text), { code: 'ERR_ISOLATE_TRANSFER' }, `${length} ${end}`);
+        continue;
+      }
+      assert.equal(await read(text), expected);
+    }
+  }
+});
+
+test('control characters are refused in short strings, too', async () => {
+  for (const text of ['"\n"', '["a\tb"]', '{"\u0001":1}', '{"a":"\u001f"}']) {
+    assert.throws(() => JSON.parse(long(text)), SyntaxError);
+    await assert.rejects(read(long(text)), { code: 'ERR_ISOLATE_TRANSFER' });
+  }
+});
+
+test('a long number is refused', async () => {
+  assert.equal(await read(`[${'1'.repeat(10_000)}]`).then(([number]) => number), Infinity);
+  for (const text of ['1'.repeat(1_000_000), `[0.${'3'.repeat(1_000_000)}]`, `{"a":${'t'.repeat(100_000)}}`, `[1e${'0'.repeat(100_000)}1]`]) {
+    await assert.rejects(read(text), { code: 'ERR_ISOLATE_TRANSFER' });
+  }
+});
+
+const LONG_TOKENS = {
+  'a string': (size) => `"${'x'.repeat(size)}"`,
+  'a string of escapes': (size) => `["${'\\n'.repeat(size / 2)}"]`,
+  'a string of quotes': (size) => `["${'\\"'.repeat(size / 2)}"]`,
+  'a string of backslashes': (size) => `["${'\\\\'.repeat(size / 2)}"]`,
+  'a string of two bytes': (size) => `["${'\u2200'.repeat(size)}"]`,
+  'a key': (size) => `{"${'\\u0041'.repeat(size / 6)}":1}`,
+  'blanks before a value': (size) => ' '.repeat(size) + '1',
+  'blanks in a list': (size) => `[1${'\n'.repeat(size)},2]`,
+  'blanks in an object': (size) => `{"a"${'\t'.repeat(size)}:1}`,
+  'blanks at the end': (size) => `[]${'\r'.repeat(size)}`,
+};
+
+for (const [what, make] of Object.entries(LONG_TOKENS)) {
+  test(`the event loop has turns during ${what}`, async () => {
+    const text = make(12_000_000);
+    let turns = 0;
+    let isOver = false;
+    const turn = () => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const start = process.cpuUsage();
+    await read(text);
+    const { user, system } = process.cpuUsage(start);
+    isOver = true;
+    const took = (user + system) / 1_000;
+    assert.ok(turns >= Math.floor(took / 100), `${turns} turns in ${took} ms`);
+    // The budget counts each piece, so limits hold inside of one.
+    await assert.rejects(read(text, { stopped: () => new Error('stopped') }), { message: 'stopped' });
+  });
+}

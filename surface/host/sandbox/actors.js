@@ -61,7 +61,7 @@ class Actors {
    * Runs something of the host's for an actor.
    * @template R
    * @param {unknown} number
-   * @param {(count: () => void) => R} run
+   * @param {(caller: Caller) => R} run
    * @returns {R}
    */
   calls(number, run) {
@@ -69,15 +69,34 @@ class Actors {
     if (actor === undefined && this.#limit !== Number.MAX_SAFE_INTEGER) {
       throw released('An execution that has ended long ago cannot call its host any more');
     }
+    /** @type {Caller} */
+    const caller = { count: () => actor?.count(), during: (more) => this.#during(actor, more) };
+    return caller.during(() => run(caller));
+  }
+
+  /**
+   * @template R
+   * @param {Actor | undefined} actor
+   * @param {() => R} run
+   * @returns {R}
+   */
+  #during(actor, run) {
     const outer = this.#calling;
     this.#calling = actor;
     try {
-      return run(() => actor?.count());
+      return run();
     } finally {
       this.#calling = outer;
     }
   }
 }
+
+/**
+ * The actor of one call.
+ * @typedef {object} Caller
+ * @property {() => void} count throws for a call too many
+ * @property {<R>(run: () => R) => R} during runs more for it, also later
+ */
 
 /** @typedef {Actor} PluginActor */
 

@@ -5,13 +5,13 @@
 
 const { types } = require('node:util');
 const { normalizeUrls } = require('./url-gate.js');
-const { METHODS: CACHE_METHODS, readArguments } = require('./storage.js');
+const { METHODS: CACHE_METHODS, readArguments, valueSize } = require('./storage.js');
 const { SandboxViolationError } = require('./plugin-errors.js');
 const { invalid } = require('../../error.js');
 const { adopt, discard, discardWithin, isThenable, ORIGIN } = require('../host-calls.js');
 const { member } = require('./options.js');
 const { ANSWER } = require('./guest-context.js');
-const { bearable } = require('./plugin-log.js');
+const { entryLimits, Shown } = require('./plugin-log.js');
 
 const LOGGER_METHODS = Object.freeze(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
 const BUS_METHODS = Object.freeze(['on', 'once', 'off', 'emit', 'emitAsync', 'listenerCount', 'eventNames', 'removeAllListeners']);
@@ -33,9 +33,16 @@ const MOST_METHODS = 1_000_000;
 /** Promises that a plugin has been told of and has not asked for yet. */
 const MOST_PROMISED = 10_000;
 
-/** @typedef {(args: any[]) => unknown} Run */
+/** @typedef {(args: any) => unknown} Run */
 /** @typedef {(args: unknown[], path: string[]) => unknown} Check throws for what is not permitted */
-/** @typedef {{ path: string[], run: Run, receiver: unknown, check?: Check }} Method */
+/**
+ * @typedef {object} Method
+ * @property {string[]} path
+ * @property {(args: any[]) => any} [prepare] looks through the arguments: returns what `run` gets instead, or a promise of it where that takes long
+ * @property {Run} run
+ * @property {unknown} receiver
+ * @property {Check} [check]
+ */
 
 /** What all contexts of a plugin share. */
 class Permissions {
@@ -140,6 +147,7 @@ class Gate {
   #permissions;
   #budget;
   #listeners;
+  #inTurns;
 
   /**
    * @param {any} context the host's
@@ -147,9 +155,11 @@ class Gate {
    * @param {import('./storage.js').StorageAccount} storage
    * @param {import('./listeners.js').PluginListeners} listeners
    * @param {import('./budget.js').PluginBudget} budget
+   * @param {import('./turns.js').InTurns} inTurns
    */
-  constructor(context, permissions, storage, listeners, budget) {
+  constructor(context, permissions, storage, listeners, budget, inTurns) {
     this.#permissions = permissions;
+    this.#inTurns = inTurns;
     this.#budget = budget;
     this.#listeners = listeners;
     this.#addLogger(member(context, 'logger'));
@@ -178,10 +188,10 @@ class Gate {
    * Calls a method for the plugin.
    * @param {unknown} number
    * @param {unknown} args
-   * @param {() => void} count throws for a call too many
-   * @returns {unknown[]} an answer: how to understand it, and what it is
+   * @param {import('./actors.js').Caller} caller
+   * @returns {unknown[] | Promise<unknown[]>} an answer: how to understand it, and what it is
    */
-  call(number, args, count) {
+  call(number, args, caller) {
     const method = typeof number === 'number' ? this.#methods[number] ?? this.#functions.get(number) : undefined;
     if (method === undefined || !Array.isArray(args)) {
       throw invalid('There is no such method');
@@ -190,8 +200,21 @@ class Gate {
       const { id, cpuLimit } = this.#permissions.plugin;
       throw this.#permissions.refuse('CPU', method.path.join('.'), `Plugin '${id}' has used up its ${cpuLimit}ms`);
     }
-    count();
-    return this.#budget.during(() => this.#answer(method.run(args), method));
+    caller.count();
+    return this.#budget.during(() => {
+      const prepared = method.prepare === undefined ? args : method.prepare(args);
+      return types.isPromise(prepared) ? this.#callLater(method, prepared, caller) : this.#answer(method.run(prepared), method);
+    });
+  }
+
+  /**
+   * @param {Method} method
+   * @param {Promise<any>} prepared
+   * @param {import('./actors.js').Caller} caller
+   */
+  async #callLater(method, prepared, caller) {
+    const args = await prepared;
+    return caller.during(() => this.#budget.during(() => this.#answer(method.run(args), method)));
   }
 
   /**
@@ -239,9 +262,10 @@ class Gate {
    * @param {string[]} path
    * @param {unknown} receiver
    * @param {Run} run
+   * @param {Method['prepare']} [prepare]
    */
-  #add(path, receiver, run) {
-    this.#methods.push({ path, run, receiver });
+  #add(path, receiver, run, prepare) {
+    this.#methods.push({ path, run, receiver, ...(prepare === undefined ? {} : { prepare }) });
   }
 
   /**
@@ -273,13 +297,18 @@ class Gate {
     for (const level of LOGGER_METHODS) {
       const target = member(logger, level);
       if (typeof target === 'function') {
-        this.#add(['logger', level], logger, (args) => {
-          if (this.#permissions.log.admits()) {
-            discard(ORIGIN.LOGGER, Reflect.apply(target, logger, bearable(args)));
+        this.#add(['logger', level], logger, (/** @type {unknown[] | undefined} */ values) => {
+          if (values !== undefined) {
+            discard(ORIGIN.LOGGER, Reflect.apply(target, logger, values));
           }
-        });
+        }, (args) => (this.#permissions.log.admits() ? this.#shown(args) : undefined));
       }
     }
+  }
+
+  /** @param {unknown[]} args */
+  #shown(args) {
+    return whenDone(this.#inTurns(entryLimits(), (work) => new Shown(args, work)), ({ values }) => values);
   }
 
   /**
@@ -293,13 +322,19 @@ class Gate {
       const target = member(cache, name);
       if (typeof target === 'function') {
         const method = `cache.${name}`;
-        this.#add(['cache', name], cache, (args) => {
+        this.#add(['cache', name], cache, ({ key, rest, size }) => {
+          const access = { run: (/** @type {any[]} */ own) => settled(Reflect.apply(target, cache, own)), isThere: prober(cache) };
+          return storage.perform(name, key, rest, size, access, quota ?? 0, (message) => permissions.refuse('STORAGE', method, message));
+        }, (args) => {
           if (quota === undefined) {
             throw permissions.lacks('STORAGE', method, 'storage');
           }
           const [key, ...rest] = readArguments(name, args);
-          const access = { run: (/** @type {any[]} */ own) => settled(Reflect.apply(target, cache, own)), isThere: prober(cache) };
-          return storage.perform(name, key, rest, access, quota, cpuLimit, (message) => permissions.refuse('STORAGE', method, message));
+          if (name !== 'set') {
+            return { key, rest, size: 0 };
+          }
+          const measured = this.#inTurns({ time: cpuLimit }, (work) => valueSize(rest[0], quota, work));
+          return whenDone(measured, ({ size }) => ({ key, rest, size }));
         });
       }
     }
@@ -434,6 +469,22 @@ function prober(cache) {
     return types.isPromise(found) ? found.then(isThere, () => true) : isThere(found);
   };
 }
+
+/**
+ * What follows from a task, now or when it is done.
+ * @template T, R
+ * @param {T | Promise<T>} task
+ * @param {(task: T) => R} next
+ * @returns {R | Promise<R>}
+ */
+const whenDone = (task, next) => (types.isPromise(task) ? afterTask(task, next) : next(task));
+
+/**
+ * @template T, R
+ * @param {Promise<T>} task
+ * @param {(task: T) => R} next
+ */
+const afterTask = async (task, next) => next(await task);
 
 /** @param {string} name */
 const isHidden = (name) => RESERVED.has(name) || name.startsWith('_');

@@ -18,11 +18,13 @@ const { plain } = require('./plain.js');
 const { refusalOf } = require('./quota.js');
 const { Recent } = require('./recent.js');
 const { performance } = require('node:perf_hooks');
+const { types } = require('node:util');
 const { CODE, coded, released } = require('../../error.js');
 const { bare, member } = require('./options.js');
 const { Execution } = require('./plugin-execution.js');
 const { errorOf } = require('./plugin-failure.js');
-const { bearable } = require('./plugin-log.js');
+const { entryLimits, Shown } = require('./plugin-log.js');
+const { createInTurns } = require('./turns.js');
 
 /** Milliseconds that an execution may take with all that it waits for, unless it is told otherwise. */
 const DEADLINE = 30_000;
@@ -46,7 +48,7 @@ const LEVELS = Object.freeze(['log', 'info', 'debug', 'warn', 'error']);
  */
 
 
-/** @typedef {{ Callback: any, ExternalCopy: any }} Classes */
+/** @typedef {{ ExternalCopy: any }} Classes */
 
 /** @typedef {import('./equipment.js').Equipment} Equipment */
 
@@ -74,6 +76,7 @@ class PluginIsolate {
   /** settles when the events up to now have been sent, where some wait for a slice @type {Promise<void> | undefined} */
   #sending = undefined;
   #copyFor;
+  #inTurns;
   #executions = 0;
   #underWay = 0;
   /** entries of the plugin's console that may be passed on */ #entries = 0;
@@ -107,6 +110,7 @@ class PluginIsolate {
     this.#isolate = equipment.take(this.#plugin.memoryLimit);
     this.#budget = new Budget(this.#isolate, this.#plugin.cpuLimit, () => this.#exhausted());
     this.#copyFor = createEventCopies(core);
+    this.#inTurns = createInTurns(core.binding);
     this.#listeners = new Listeners((id, event, args, bus, listener) => this.#deliver(id, event, args, bus, listener));
   }
 
@@ -117,13 +121,13 @@ class PluginIsolate {
   /** Makes the realm; nothing else works before. */
   async start() {
     this.#context = await this.#isolate.createContext();
-    const { Callback, ExternalCopy } = this.#ivm;
-    const report = new Callback((/** @type {string} */ level, /** @type {unknown[]} */ args, /** @type {string | undefined} */ message) =>
-      this.#report(level, args, message), bare({ ignored: true }));
+    const { ExternalCopy } = this.#ivm;
+    const report = answeredLater((/** @type {string} */ level, /** @type {unknown[]} */ args, /** @type {string | undefined} */ message) =>
+      this.#report(level, args, message), CALLBACK.IGNORED);
     const levels = new ExternalCopy(LEVELS).copyInto(bare({ release: true }));
-    const invoke = new Callback((/** @type {unknown} */ actor, /** @type {unknown} */ gate, /** @type {unknown} */ method, /** @type {unknown} */ args) =>
-      this.#actors.calls(actor, (count) => this.#gate(gate).call(method, args, count)));
-    const wait = waiter(async (gate, promise) => this.#gate(gate).promised(promise));
+    const invoke = answeredLater((/** @type {unknown} */ actor, /** @type {unknown} */ gate, /** @type {unknown} */ method, /** @type {unknown} */ args) =>
+      this.#actors.calls(actor, (caller) => this.#gate(gate).call(method, args, caller)), CALLBACK.SYNC);
+    const wait = answeredLater(async (gate, promise) => this.#gate(gate).promised(promise), CALLBACK.ASYNC);
     const functions = await this.#equipment.install(this.#context, (code, name, message) => this.#timerFailed(code, name, message));
     this.#enter = await this.#context.evalClosure(BOOTSTRAP, [report, levels, invoke, wait, functions.derefInto(bare({ release: true }))],
       bare({ result: bare({ reference: true }), filename: '<plugin>' }));
@@ -205,7 +209,7 @@ class PluginIsolate {
    * @param {number} deadline milliseconds
    */
   async #run(execution, reading, context, signal, deadline) {
-    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget);
+    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#inTurns);
     const data = {
       number: execution.actor.number,
       gate: this.#gates.add(gate),
@@ -355,17 +359,27 @@ class PluginIsolate {
    * @param {string | undefined} message the same as text
    */
   #report(level, args, message) {
-    const { entries, length, onLog } = this.#equipment.console;
+    const { entries, length } = this.#equipment.console;
     if (this.#entries <= 0) {
       this.#log.full(entries);
-      return;
+      return undefined;
     }
     this.#entries -= 1;
+    const shown = this.#inTurns(entryLimits(length), (work) => new Shown(args, work, length));
+    return types.isPromise(shown) ? shown.then(({ values }) => this.#say(level, values, message)) : this.#say(level, shown.values, message);
+  }
+
+  /**
+   * @param {string} level
+   * @param {unknown[]} args
+   * @param {string | undefined} message
+   */
+  #say(level, args, message) {
     const said = level === 'warn' || level === 'error' ? level : 'debug';
-    this.#log.ofPlugin(said, `Plugin console.${level}`, { args: bearable(args, length) });
+    this.#log.ofPlugin(said, `Plugin console.${level}`, { args });
     // One that is being stopped says nothing.
     if (message !== undefined) {
-      onLog?.({ level, message, pluginId: this.#plugin.id, isolateId: this.#isolateId });
+      this.#equipment.console.onLog?.({ level, message, pluginId: this.#plugin.id, isolateId: this.#isolateId });
     }
   }
 
@@ -408,12 +422,13 @@ const runnerOf = (name) => `(async () => {
 })()`;
 
 /**
- * A function that gives the guest a promise of what `target`'s promise settles to.
- * @param {(gate: unknown, promise: unknown) => Promise<unknown>} target
+ * A function of the guest's that calls `target`, and gets what its promise settles to, where it returns one.
+ * @param {(...args: any[]) => unknown} target
+ * @param {number} mode one of CALLBACK
  */
-function waiter(target) {
+function answeredLater(target, mode) {
   answerLater(target);
-  return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.ASYNC));
+  return stamp({}, KIND.CALLBACK, new CallbackRecord(target, mode));
 }
 
 /** @typedef {PluginIsolate} Running */

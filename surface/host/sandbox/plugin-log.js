@@ -4,9 +4,8 @@
 const { Buffer } = require('node:buffer');
 const { CODE } = require('../../error.js');
 const { notify, ORIGIN } = require('../host-calls.js');
-const { Work } = require('../work.js');
 const { member } = require('./options.js');
-const { sizeOf } = require('./size.js');
+const { measurementOf } = require('./size.js');
 
 /** Entries that one execution of a plugin can bring about. */
 const MAX_ENTRIES = 10_000;
@@ -98,35 +97,77 @@ class Log {
 }
 
 /**
- * What a plugin says, as far as a logger can bear it.
- * @param {unknown[]} args clones
- * @param {number} [length] characters of a text, or bytes of anything else
+ * The limits of the work for one entry.
+ * @param {number} [length] as for `Shown`
+ * @returns {import('../work.js').WorkLimits}
  */
-function bearable(args, length = MAX.length) {
-  const work = new Work({ steps: Math.max(MIN_STEPS, length * STEPS_PER_BYTE) });
-  const shown = args.slice(0, MAX.values).map((each) => {
-    if (typeof each === 'string') {
-      return each.length > length ? `${beginning(each, length)}...` : each;
-    }
-    const isMeasured = typeof each === 'bigint' || (typeof each === 'object' && each !== null);
-    return isMeasured ? shownOf(each, length, work) : each;
-  });
-  return args.length > MAX.values ? [...shown, `[${args.length - MAX.values} more]`] : shown;
-}
+const entryLimits = (length = MAX.length) => ({ steps: Math.max(MIN_STEPS, length * STEPS_PER_BYTE) });
 
-/**
- * @param {bigint | object} value
- * @param {number} length
- * @param {InstanceType<typeof Work>} work
- */
-function shownOf(value, length, work) {
-  try {
-    return sizeOf(value, length, work) > length ? `[${typeof value} of more than ${length} bytes]` : value;
-  } catch (error) {
-    if (/** @type {{ code?: string }} */ (error).code !== CODE.LIMIT) {
-      throw error;
+/** What a plugin says, as far as a logger can bear it. */
+class Shown {
+  /** @type {unknown[]} */ values = [];
+  /** @type {import('./size.js').SizeMeasurement | undefined} of the next value */ #measurement;
+  #args;
+  #work;
+  #length;
+
+  /**
+   * @param {unknown[]} args clones
+   * @param {import('./size.js').Budget} work
+   * @param {number} [length] characters of a text, or bytes of anything else
+   */
+  constructor(args, work, length = MAX.length) {
+    this.#args = args;
+    this.#work = work;
+    this.#length = length;
+  }
+
+  /**
+   * @param {boolean} isPausing stops when the slice of work is over
+   * @returns {boolean} whether all `values` are there
+   */
+  run(isPausing) {
+    const { values } = this;
+    const args = this.#args;
+    while (values.length < Math.min(args.length, MAX.values)) {
+      if (!this.#runNext(args[values.length], isPausing)) {
+        return false;
+      }
     }
-    return `[${typeof value} of too many values]`;
+    if (args.length > MAX.values) {
+      values.push(`[${args.length - MAX.values} more]`);
+    }
+    return true;
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {boolean} isPausing
+   * @returns {boolean} false where it is to go on in another slice
+   */
+  #runNext(value, isPausing) {
+    const length = this.#length;
+    const { values } = this;
+    if (typeof value === 'string') {
+      values.push(value.length > length ? `${beginning(value, length)}...` : value);
+    } else if (typeof value !== 'bigint' && (typeof value !== 'object' || value === null)) {
+      values.push(value);
+    } else {
+      try {
+        this.#measurement ??= measurementOf(value, length, this.#work);
+        if (!this.#measurement.run(isPausing)) {
+          return false;
+        }
+        values.push(this.#measurement.size > length ? `[${typeof value} of more than ${length} bytes]` : value);
+      } catch (error) {
+        if (/** @type {{ code?: string }} */ (error).code !== CODE.LIMIT) {
+          throw error;
+        }
+        values.push(`[${typeof value} of too many values]`);
+      }
+      this.#measurement = undefined;
+    }
+    return true;
   }
 }
 
@@ -139,4 +180,4 @@ const beginning = (text, length) => Buffer.from(text.slice(0, length), 'utf16le'
 
 /** @typedef {Log} PluginLog */
 
-module.exports = { bearable, Log };
+module.exports = { entryLimits, Log, Shown };

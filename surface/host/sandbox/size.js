@@ -60,16 +60,18 @@ function jsonBytes(text) {
 }
 
 /**
- * The number of bits of a BigInt, in time that is linear in it.
+ * The number of bits of a BigInt, to within one. Little of it is copied: shifting by more bits than it has costs nothing, and the first shift that
+ * leaves something leaves an eighth of it at most.
  * @param {bigint} value
+ * @param {number} max bits that it has at most
  */
-function bitsOf(value) {
-  let rest = value < 0n ? -value : value;
+function bitsOf(value, max) {
+  const none = value < 0n ? -1n : 0n;
+  let rest = value;
   let bits = 1;
-  // From the top: what is copied is half of what is left each time, and nothing where the width is beyond it.
-  for (let width = BigInt.asUintN(LONG_BITS, rest) === rest ? LONG_BITS : MAX_BITS; width >= 1; width /= 2) {
+  for (let width = shorter(max); width >= 1; width = shorter(width)) {
     const high = rest >> BigInt(width);
-    if (high !== 0n) {
+    if (high !== none) {
       bits += width;
       rest = high;
     }
@@ -77,23 +79,36 @@ function bitsOf(value) {
   return bits;
 }
 
+/** @param {number} width */
+const shorter = (width) => Math.floor((width * 7) / 8);
+
 /**
  * The number of digits of a BigInt; of a long one to within one.
  * @param {bigint} value
+ * @param {number} max digits that are wanted
+ * @returns {number} Infinity where there are certainly more
  */
-function digitsOf(value) {
-  return BigInt.asIntN(LONG_BITS, value) === value ? value.toString().length : Math.ceil(bitsOf(value) * DECIMAL_PER_BIT);
+function digitsOf(value, max) {
+  if (BigInt.asIntN(LONG_BITS, value) === value) {
+    return value.toString().length;
+  }
+  const maxBits = Math.min(MAX_BITS, Math.ceil(Math.max(max, 0) / DECIMAL_PER_BIT) + LONG_BITS);
+  if (maxBits < MAX_BITS && BigInt.asIntN(maxBits, value) !== value) {
+    return Infinity;
+  }
+  return Math.ceil(bitsOf(value, maxBits) * DECIMAL_PER_BIT);
 }
 
 /**
  * @param {any} leaf anything but a string, as `Visitor` gives it
+ * @param {number} max bytes up to which the size is wanted
  * @returns {number | undefined} undefined for what has no form in JSON and holds nothing
  */
-function leafSize(leaf) {
+function leafSize(leaf, max) {
   switch (typeof leaf) {
     case 'number': return Number.isFinite(leaf) ? String(leaf).length : NULL;
     case 'boolean': return leaf ? 4 : 5;
-    case 'bigint': return digitsOf(leaf) + PAIR;
+    case 'bigint': return digitsOf(leaf, max) + PAIR;
     case 'object': return leaf === null ? NULL : objectSize(leaf);
     default: return undefined;
   }
@@ -131,8 +146,9 @@ class Measurement {
   #work;
   /** @type {Frame[]} */ #path = [];
   /** Sizes of the containers that have been measured. @type {Map<object, number>} */ #known = new Map();
-  /** A text that is being measured, and how far. */ #text = '';
+  /** A text that is being measured, how far, and the one after it. */ #text = '';
   #at = 0;
+  #nextText = '';
 
   /**
    * @param {unknown} root
@@ -192,7 +208,7 @@ class Measurement {
       this.#addText(value);
       return;
     }
-    const size = leafSize(value);
+    const size = leafSize(value, this.#max - this.size);
     const { role, key } = this.#visitor;
     if (size !== undefined) {
       this.#part(size);
@@ -263,43 +279,88 @@ class Measurement {
     } else if (text.length <= PIECE && this.#at >= this.#text.length) {
       this.#work.spend(Math.floor(text.length / CHARACTERS_PER_STEP));
       this.size += jsonBytes(text) - PAIR;
+    } else if (this.#at < this.#text.length) {
+      // A key before its value.
+      this.#nextText = text;
     } else {
-      // A key and its value, at most.
-      this.#text = this.#text.slice(this.#at) + text;
+      this.#text = text;
       this.#at = 0;
     }
   }
 
   #addPiece() {
-    const text = this.#text;
-    let end = Math.min(this.#at + PIECE, text.length);
-    const last = text.charCodeAt(end - 1);
-    if (end < text.length && last >= 0xd800 && last < 0xdc00) {
-      // Not between the halves of a character.
-      end += 1;
-    }
+    const end = pieceEnd(this.#text, this.#at);
     this.#work.spend(PIECE / CHARACTERS_PER_STEP);
-    this.size += jsonBytes(text.slice(this.#at, end)) - PAIR;
+    this.size += jsonBytes(this.#text.slice(this.#at, end)) - PAIR;
     this.#at = end;
-    if (end === text.length) {
-      this.#text = '';
+    if (end === this.#text.length) {
+      this.#text = this.#nextText;
+      this.#nextText = '';
       this.#at = 0;
     }
   }
 }
 
 /**
- * Bytes of a value. All that it has counts, also keys without a value.
- * @param {unknown} value
- * @param {number} max bytes
- * @param {Budget} work
- * @returns {number} Infinity where they are more than `max`
+ * Where the next piece of a text ends: not between the halves of a character.
+ * @param {string} text
+ * @param {number} start
  */
-function sizeOf(value, max, work) {
-  const measurement = new Measurement(value, max, 0, work);
-  measurement.run(false);
-  return measurement.size;
+function pieceEnd(text, start) {
+  const end = Math.min(start + PIECE, text.length);
+  const last = text.charCodeAt(end - 1);
+  return end < text.length && last >= 0xd800 && last < 0xdc00 ? end + 1 : end;
 }
+
+/** One measuring of a text as it is, in UTF-8. */
+class TextMeasurement {
+  size = 0;
+  #at = 0;
+  #text;
+  #max;
+  #work;
+
+  /**
+   * @param {string} text
+   * @param {number} max bytes up to which the exact size is wanted
+   * @param {Budget} work
+   */
+  constructor(text, max, work) {
+    this.#text = text;
+    this.#max = max;
+    this.#work = work;
+  }
+
+  /**
+   * @param {boolean} isPausing stops when the slice of work is over
+   * @returns {boolean} whether the size is known
+   */
+  run(isPausing) {
+    const text = this.#text;
+    if (text.length - this.#at > this.#max - this.size) {
+      this.size = Infinity;
+      return true;
+    }
+    while (this.#at < text.length) {
+      if (isPausing && this.#work.isSliceOver) {
+        return false;
+      }
+      const end = pieceEnd(text, this.#at);
+      this.#work.spend(Math.ceil((end - this.#at) / CHARACTERS_PER_STEP));
+      this.size += Buffer.byteLength(text.slice(this.#at, end));
+      this.#at = end;
+    }
+    return true;
+  }
+}
+
+/**
+ * Begins to measure a value as it is stored: a text as it is, anything else as JSON. All that it has counts, also keys without a value.
+ * @param {unknown} value
+ * @param {number} max bytes up to which the exact size is wanted; beyond them it is Infinity
+ * @param {Budget} work
+ */
+const measurementOf = (value, max, work) => (typeof value === 'string' ? new TextMeasurement(value, max, work) : new Measurement(value, max, 0, work));
 
 /**
  * Whether a value that has just been read is so small that it need not be measured.
@@ -329,4 +390,6 @@ async function outputSize(value, limit, work) {
   return measurement.size;
 }
 
-module.exports = { outputSize, sizeOf, TOLERANCE };
+/** @typedef {ReturnType<typeof measurementOf>} SizeMeasurement */
+
+module.exports = { measurementOf, outputSize, TOLERANCE };

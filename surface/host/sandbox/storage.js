@@ -4,9 +4,8 @@
 const { Buffer } = require('node:buffer');
 const { performance } = require('node:perf_hooks');
 const { types } = require('node:util');
-const { Work } = require('../work.js');
 const { Expiries } = require('./expiries.js');
-const { sizeOf, TOLERANCE } = require('./size.js');
+const { measurementOf, TOLERANCE } = require('./size.js');
 const { invalid } = require('../../error.js');
 
 /** What a plugin may do with a cache: its methods, and the arguments that they take after the key. Others do not reach the host's. */
@@ -149,19 +148,19 @@ class Account {
    * @param {string} method
    * @param {string} key
    * @param {unknown[]} rest of the arguments
+   * @param {number} size bytes of a value that is set
    * @param {Cache} cache
    * @param {number} quota
-   * @param {number} time milliseconds that measuring a value may take
    * @param {(message: string) => Error} exceeded
    * @returns {unknown}
    */
-  perform(method, key, rest, cache, quota, time, exceeded) {
+  perform(method, key, rest, size, cache, quota, exceeded) {
     const name = this.name(key);
     const call = () => cache.run([name, ...rest]);
     switch (method) {
       case 'set': {
         const [value, seconds] = rest;
-        const bytes = Buffer.byteLength(name) + bytesOf(value, quota, time);
+        const bytes = Buffer.byteLength(name) + size;
         const write = () => {
           const total = this.#totalWith(name, Math.max(this.#bytes(name), bytes));
           if (total > quota) {
@@ -333,12 +332,13 @@ async function afterAll(answers, next) {
 }
 
 /**
+ * Begins to measure a value that is to be set.
  * @param {unknown} value
  * @param {number} quota
- * @param {number} time milliseconds that measuring may take
+ * @param {import('./size.js').Budget} work
  */
-const bytesOf = (value, quota, time) => (typeof value === 'string' ? Buffer.byteLength(value) : sizeOf(value, quota + TOLERANCE, new Work({ time })));
+const valueSize = (value, quota, work) => measurementOf(value, quota + TOLERANCE, work);
 
 /** @typedef {Account} StorageAccount */
 
-module.exports = { Account, METHODS, readArguments };
+module.exports = { Account, METHODS, readArguments, valueSize };

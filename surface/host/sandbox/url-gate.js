@@ -18,15 +18,21 @@ const SOCKETS = new Set(['socketpath', 'unix', 'unixsocket']);
 const SERVER = /^(?:origin|baseur[il]|prefixurl)$|proxy$/;
 /** Members whose value is a URL, as are those whose names end in `url` or `uri`. */
 const PLACE = /(?:^href|^endpoint|ur[il])$/;
-/** Members of an object by which it names its server, as programs spell them. */
-const PLACES = Object.freeze(['host', 'hostname', 'origin', 'href', 'url', 'uri', 'baseURL', 'baseUrl', 'prefixUrl', 'socketPath']);
+/** Members of an object by which it names its server; these, too, are names without regard to spelling. */
+const PLACES = Object.freeze(['host', 'hostname', 'origin', 'href', 'url', 'uri', 'baseurl', 'prefixurl', 'socketpath']);
 /** What a path is appended to. */
-const AUTHORITIES = Object.freeze(['host', 'hostname', 'origin']);
+const AUTHORITIES = Object.freeze(['host', 'hostname', 'origin', ':authority']);
+const PATHS = new Set(['path', 'pathname', ':path']);
+const PROTOCOLS = new Set(['protocol', ':scheme']);
 /** Members beside a port by which an object is the options of a request. */
 const REQUESTS = Object.freeze(['path', 'pathname', 'protocol', 'method', 'headers']);
 const HEADERS = new Set(['headers', 'rawheaders']);
 /** Characters of the longest name above, and some. */
 const MAX_NAME = 40;
+/** Lists in lists that a key is looked for in. */
+const MAX_DEPTH = 100;
+/** Steps of work for each name of a container whose names are compared. */
+const STEPS_PER_NAME = 1 / 8;
 const SCHEME_ALONE = /^([a-z][a-z0-9+.-]*):(?:\/\/)?$/i;
 const PORT = /^\d{1,5}$/;
 
@@ -42,10 +48,30 @@ const TOO_MUCH = '(too many values)';
 const setInMap = Map.prototype.set;
 
 /**
- * A member's name without regard to spelling.
- * @param {unknown} key
+ * A member's name without regard to spelling. What a key is made of counts: a program may make an object of a map or of entries.
+ * @param {any} key
+ * @returns {string}
  */
-const nameOf = (key) => (typeof key === 'string' && key.length <= MAX_NAME ? key.toLowerCase().replace(/[-_]/g, '') : '');
+function nameOf(key) {
+  let text = key;
+  // The text of a list with one element is the element's.
+  for (let depth = 0; isArray(text) && text.length === 1; depth += 1) {
+    if (depth === MAX_DEPTH) {
+      throw new Forbidden(TOO_MUCH);
+    }
+    [text] = text;
+  }
+  if (types.isStringObject(text)) {
+    text = String(text);
+  }
+  return typeof text === 'string' && text.length <= MAX_NAME ? text.toLowerCase().replace(/[-_]/g, '') : '';
+}
+
+/**
+ * Whether a member has a value that means something.
+ * @param {unknown} value
+ */
+const isSet = (value) => value !== undefined && value !== null && value !== '';
 
 /** What stands in the place of a host that is not allowed. */
 class Forbidden extends Error {
@@ -63,10 +89,12 @@ class Forbidden extends Error {
  * @property {boolean} isEntry it is a key and its value
  * @property {boolean} isHeaders it is a list of names and values in turn
  * @property {boolean} isList
+ * @property {boolean} isInHeaders a host in it is not the one that is connected to
+ * @property {any} within the container that it is a part of
  */
 
 /** @type {Outer} */
-const ARGUMENTS = Object.freeze({ isPlace: true, isEntry: false, isHeaders: false, isList: false });
+const ARGUMENTS = Object.freeze({ isPlace: true, isEntry: false, isHeaders: false, isList: false, isInHeaders: false, within: undefined });
 
 /**
  * What the position of a container makes of its parts, as bits.
@@ -85,6 +113,8 @@ class Check {
   #checked = new Map();
   /** Lists that stand elsewhere, too, in a position where more is checked. @type {{ list: object, outer: Outer }[]} */
   #elsewhere = [];
+  /** The names that containers have, with values. @type {Map<object, Set<string>>} */
+  #names = new Map();
   #work = new Work({ steps: MAX_STEPS });
   #visitor;
   #args;
@@ -135,12 +165,21 @@ class Check {
   #nameHere() {
     const { role, key, parent } = this.#visitor;
     if (role === ROLE.PROPERTY || role === ROLE.MAP_VALUE) {
-      return nameOf(types.isStringObject(key) ? String(key) : key);
+      return nameOf(key);
     }
     const outer = this.#outer.at(-1);
     const isNamed = role === ROLE.ELEMENT && outer !== undefined && ((outer.isEntry && key === 1) || (outer.isHeaders && key % 2 === 1));
-    const before = isNamed ? parent[key - 1] : undefined;
-    return nameOf(types.isStringObject(before) ? String(before) : before);
+    return isNamed ? nameOf(parent[key - 1]) : '';
+  }
+
+  /**
+   * The container that the present value has its name in. Entries are looked at as a whole.
+   * @returns {any}
+   */
+  #holder() {
+    const { role, parent } = this.#visitor;
+    const isNamed = role === ROLE.PROPERTY || role === ROLE.MAP_VALUE || (role === ROLE.ELEMENT && this.#outer.at(-1)?.isHeaders === true);
+    return isNamed ? parent : undefined;
   }
 
   /**
@@ -161,8 +200,8 @@ class Check {
     if (HOSTS.has(name) || SOCKETS.has(name)) {
       throw new Forbidden(`(${name})`);
     }
-    this.#member(name, value);
-    const { role } = this.#visitor;
+    this.#member(name, value, this.#holder());
+    const { parent, role } = this.#visitor;
     const outer = this.#outer.at(-1);
     const isList = isArray(value);
     const here = role === ROLE.ROOT ? root : {
@@ -170,7 +209,13 @@ class Check {
       isEntry: isList && ((role === ROLE.ELEMENT && outer?.isList === true) || role === ROLE.MEMBER),
       isHeaders: isList && HEADERS.has(name),
       isList,
+      isInHeaders: HEADERS.has(name) || outer?.isInHeaders === true,
+      within: parent,
     };
+    if (here.isEntry) {
+      // In each place: the entries beside it are others.
+      this.#member(nameOf(value[0]), value[1], here.within);
+    }
     const checked = this.#checked.get(value);
     const bits = bitsOf(here);
     const isChecked = checked !== undefined && (checked & bits) === bits;
@@ -201,6 +246,7 @@ class Check {
       this.#listed(value);
     }
     const { role } = this.#visitor;
+    this.#member(name, value, this.#holder());
     if (HOSTS.has(name) && role !== ROLE.MAP_KEY) {
       this.#host(name, value);
       return;
@@ -208,7 +254,6 @@ class Check {
     if (SOCKETS.has(name) && value !== undefined && value !== null && value !== false) {
       throw new Forbidden(String(typeof value === 'string' ? value.slice(0, MAX_SHOWN) : `(${name})`));
     }
-    this.#member(name, value);
     if (typeof value === 'string') {
       this.#text(name, value, outer);
     } else if (types.isRegExp(value)) {
@@ -271,11 +316,10 @@ class Check {
    * @param {unknown} value
    */
   #host(name, value) {
-    if (value === undefined || value === null || (value === '' && (name === 'servername' || !this.#has(REQUESTS)))) {
+    if (!isSet(value)) {
       return;
     }
-    if (typeof value !== 'string' || value === '') {
-      // Behind an empty one, a path becomes the host.
+    if (typeof value !== 'string') {
       throw new Forbidden(`(${name})`);
     }
     this.#replace(value, this.#allowed(readHost(value, this.#work)));
@@ -289,7 +333,7 @@ class Check {
     if (normal === undefined || !isAllowed(this.#domains, host)) {
       throw new Forbidden(host);
     }
-    this.#isPlaced = true;
+    this.#isPlaced ||= this.#outer.at(-1)?.isInHeaders !== true;
     return normal;
   }
 
@@ -311,41 +355,95 @@ class Check {
    * Members that together with others name a server: programs put them into one text.
    * @param {string} name
    * @param {unknown} value
+   * @param {any} holder what has the others
    */
-  #member(name, value) {
-    if (value === undefined || value === null || value === '') {
+  #member(name, value, holder) {
+    if (value === '' && HOSTS.has(name) && name !== 'servername' && this.#has(REQUESTS, holder)) {
+      // Behind an empty one, a path becomes the host.
+      throw new Forbidden(`(${name})`);
+    }
+    if (!isSet(value)) {
       return;
     }
     if (name === 'port') {
-      this.#port(value);
-    } else if ((name === 'path' || name === 'pathname') && this.#has(AUTHORITIES) && !(typeof value === 'string' && /^[/?#]/.test(value))) {
+      this.#port(value, holder);
+    } else if (PATHS.has(name) && !(typeof value === 'string' && /^[/?#]/.test(value)) && this.#has(AUTHORITIES, holder)) {
       throw new Forbidden(`(${name} without a slash)`);
-    } else if (name === 'protocol' && this.#has(AUTHORITIES) && !(typeof value === 'string' && (/^[a-z][a-z0-9+.-]*$/i.test(value) || SCHEME_ALONE.test(value)))) {
+    } else if (PROTOCOLS.has(name) && !(typeof value === 'string' && (/^[a-z][a-z0-9+.-]*$/i.test(value) || SCHEME_ALONE.test(value))) && this.#has(AUTHORITIES, holder)) {
       throw new Forbidden('(protocol)');
     }
   }
 
-  /** @param {unknown} value */
-  #port(value) {
+  /**
+   * @param {unknown} value
+   * @param {any} holder
+   */
+  #port(value, holder) {
     const isNumber = typeof value === 'number' ? Number.isInteger(value) && value >= 0 && value <= 65_535 : typeof value === 'string' && PORT.test(value);
-    if (!isNumber && (this.#has(PLACES) || this.#has(REQUESTS) || (typeof value === 'string' && !/^[\w./-]*$/.test(value)))) {
+    if (!isNumber && (this.#has(PLACES, holder) || this.#has(REQUESTS, holder) || (typeof value === 'string' && !/^[\w./-]*$/.test(value)))) {
       throw new Forbidden('(port)');
     }
     // Where no host is named, programs take this machine.
-    if (isNumber && !this.#isPlaced && this.#has(REQUESTS) && !this.#has(PLACES) && !isAllowed(this.#domains, 'localhost')) {
+    if (isNumber && !this.#isPlaced && this.#has(REQUESTS, holder) && !this.#has(PLACES, holder) && !isAllowed(this.#domains, 'localhost')) {
       throw new Forbidden('localhost');
     }
   }
 
   /**
-   * Whether the present value has one of these beside it.
+   * Whether a container has a value under one of these names, or a host in its headers.
    * @param {readonly string[]} names
+   * @param {any} holder
    */
-  #has(names) {
-    const { role, parent } = this.#visitor;
-    return role === ROLE.MAP_VALUE
-      ? names.some((name) => (parent.get(name) ?? '') !== '')
-      : role === ROLE.PROPERTY && names.some((name) => hasOwn(parent, name) && (parent[name] ?? '') !== '');
+  #has(names, holder) {
+    if (holder === undefined) {
+      return false;
+    }
+    let found = this.#names.get(holder);
+    if (found === undefined) {
+      found = new Set();
+      this.#names.set(holder, found);
+      this.#addNames(found, holder, false);
+    }
+    return names.some((name) => /** @type {Set<string>} */ (found).has(name));
+  }
+
+  /**
+   * @param {Set<string>} names
+   * @param {any} holder an object, a map, a list or set of entries, or a list of names and values in turn
+   * @param {boolean} isHeaders of another: only the host in it counts
+   */
+  #addNames(names, holder, isHeaders) {
+    /**
+     * @param {unknown} key
+     * @param {unknown} value
+     */
+    const add = (key, value) => {
+      const name = isSet(value) ? nameOf(key) : '';
+      if (isHeaders) {
+        names.add(name === 'host' ? ':authority' : '');
+        return;
+      }
+      names.add(name);
+      if (HEADERS.has(name) && typeof value === 'object') {
+        this.#addNames(names, value, true);
+      }
+    };
+    const work = this.#work;
+    const visitor = new Visitor(holder, { spend: (steps = 1) => work.spend(steps * STEPS_PER_NAME) });
+    visitor.next();
+    for (let event = visitor.next(); event !== EVENT.LEAVE && event !== EVENT.END; event = visitor.next()) {
+      const { role, key, value } = visitor;
+      if (event === EVENT.ENTER) {
+        visitor.skip();
+      }
+      if (role === ROLE.PROPERTY || role === ROLE.MAP_VALUE) {
+        add(key, value);
+      } else if (role !== ROLE.MAP_KEY && isArray(value)) {
+        add(value[0], value[1]);
+      } else if (role === ROLE.ELEMENT && key % 2 === 1) {
+        add(holder[key - 1], value);
+      }
+    }
   }
 }
 

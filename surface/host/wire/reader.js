@@ -17,7 +17,7 @@ const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } 
 /** @typedef {import('./leaf-reader.js').ReadHooks} ReadHooks */
 
 /**
- * @typedef {object} Frame a container that was put aside
+ * @typedef {object} Frame a container, or a long BigInt, that was put aside
  * @property {number} kind one of `KIND`
  * @property {any} target
  * @property {boolean} waiting for a value; else it is not begun, or was interrupted between two
@@ -27,7 +27,7 @@ const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } 
  * @property {any[]} pairs keys and values of an array, read after its elements
  */
 
-const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7, PAIRS: 8 });
+const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7, PAIRS: 8, BIGINT: 9, BIGINT_OBJECT: 10 });
 
 /** Returned in place of a value that was put aside. */
 const PUT_ASIDE = Object.freeze({});
@@ -193,6 +193,8 @@ class Reader extends PropertyReader {
       case KIND.DENSE_END:
         return this.arrayEnd(target, kind, length, waiting ? withPair(pairs, key, value) : pairs, 0);
       case KIND.PAIRS: return this.pairs(target, pairs, index, length);
+      case KIND.BIGINT:
+      case KIND.BIGINT_OBJECT: return this.longBigint(target, kind);
       case KIND.MAP:
         return waiting ? this.mapValue(target, value, index, 0) : this.map(target, index, 0);
       case KIND.MAP_VALUE:
@@ -257,7 +259,7 @@ class Reader extends PropertyReader {
       case TAG.UINT32: return this.varint();
       case TAG.BIGINT:
         this.weight += WEIGHT.BIGINT;
-        return this.bigint();
+        return this.bigintOrAside(KIND.BIGINT);
       case TAG.DATE: return this.date();
       case TAG.BEGIN_MAP:
         this.weight += WEIGHT.MAP_TABLE;
@@ -276,13 +278,39 @@ class Reader extends PropertyReader {
       case TAG.TRUE_OBJECT: return this.register(Object(true));
       case TAG.FALSE_OBJECT: return this.register(Object(false));
       case TAG.NUMBER_OBJECT: return this.register(Object(this.double()));
-      case TAG.BIGINT_OBJECT: return this.register(Object(this.bigint()));
+      case TAG.BIGINT_OBJECT: return this.bigintOrAside(KIND.BIGINT_OBJECT);
       case TAG.STRING_OBJECT: return this.register(Object(this.string()));
       case TAG.VERIFY_OBJECT_COUNT:
         this.varint();
         if (this.peek() === TAG.VERIFY_OBJECT_COUNT) throw malformed('an object count twice');
         return this.value(level);
       default: throw malformed('an unknown tag');
+    }
+  }
+
+  /** @param {number} kind KIND.BIGINT or KIND.BIGINT_OBJECT */
+  bigintOrAside(kind) {
+    const value = this.bigint();
+    return typeof value === 'bigint' ? this.bigintAs(kind, value) : this.putAside(kind, value, false, 0, 0, 0, NONE);
+  }
+
+  /**
+   * @param {number} kind
+   * @param {bigint} value
+   */
+  bigintAs(kind, value) {
+    return kind === KIND.BIGINT ? value : this.register(Object(value));
+  }
+
+  /**
+   * @param {import('./long-bigint.js').Long} long
+   * @param {number} kind
+   */
+  longBigint(long, kind) {
+    for (;;) {
+      const value = long.step();
+      if (value !== undefined) return this.bigintAs(kind, value);
+      if (this.isLate()) return this.putAside(kind, long, false, 0, 0, 0, NONE);
     }
   }
 

@@ -4,20 +4,18 @@
 
 const { Buffer } = require('node:buffer');
 const { cutOff, uncurryThis } = require('../../primordials.js');
+const { LongBigInt, magnitudeOf, PIECE } = require('./long-bigint.js');
 const { malformed, unreadable } = require('./refusal.js');
 const { TAG, VERSION } = require('./tags.js');
 
 const { fromCharCode } = String;
 const latin1Slice = uncurryThis(Buffer.prototype.latin1Slice);
 const ucs2Slice = uncurryThis(Buffer.prototype.ucs2Slice);
-const hexSlice = uncurryThis(Buffer.prototype.hexSlice);
-const copyOf = uncurryThis(Uint8Array.prototype.slice);
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
-const reverse = uncurryThis(Uint8Array.prototype.reverse);
 const decode = uncurryThis(TextDecoder.prototype.decode);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Bytes of the longest BigInt that is read. JavaScript makes one in one go, of a text. */
+/** Bytes of the longest BigInt that is read: what is done with one is done in one go. */
 const LONGEST_BIGINT = 2 ** 24;
 /** Up to this length JavaScript makes a string faster than a call into the host. */
 const SHORT = 12;
@@ -108,6 +106,7 @@ class Source {
     return double.getFloat64(0, true);
   }
 
+  /** @returns {bigint | InstanceType<typeof LongBigInt>} a long one is not made yet */
   bigint() {
     const bitfield = this.varint();
     const length = Math.floor(bitfield / 2);
@@ -119,15 +118,10 @@ class Source {
       if (bitfield !== 0) throw malformed('a negative zero BigInt');
       return 0n;
     }
-    const digits = copyOf(this.bytes, start, this.position);
-    reverse(digits);
-    let magnitude;
-    try {
-      magnitude = BigInt(`0x${hexSlice(digits, 0, length)}`);
-    } catch {
-      throw unreadable('a BigInt that is too large');
-    }
-    return bitfield & 1 ? -magnitude : magnitude;
+    const isNegative = (bitfield & 1) === 1;
+    if (length > PIECE) return new LongBigInt(this.bytes, start, this.position, isNegative);
+    const magnitude = magnitudeOf(this.bytes, start, this.position);
+    return isNegative ? -magnitude : magnitude;
   }
 
   /** A string with its tag. */

@@ -1,0 +1,68 @@
+'use strict';
+// Work on what a guest has sent to a function of the host: in slices, with turns of the event loop for others in between. The guest gets its
+// answer afterwards, and what comes after it from the same isolate waits, so that order is kept.
+
+const { Work } = require('../work.js');
+
+/** Nobody waits for the work any more. */
+const UNWANTED = new Error('The call was stopped');
+
+/**
+ * @typedef {object} Task
+ * @property {(isPausing: boolean) => boolean} run goes on, until the slice is over if `isPausing`; returns whether it is done
+ */
+
+/** @typedef {ReturnType<typeof createInTurns>} InTurns */
+
+/** @param {{ hold?: () => import('../arrivals.js').Hold | undefined }} binding */
+function createInTurns({ hold }) {
+  /**
+   * Does work for the call that is being served.
+   * @template {Task} T
+   * @param {import('../work.js').WorkLimits} limits
+   * @param {(work: InstanceType<typeof Work>) => T} begin
+   * @returns {T | Promise<T>} the task, when it is done; a promise where that takes longer than a slice, which never settles once nobody waits for the
+   *   answer
+   */
+  return function inTurns(limits, begin) {
+    /** @type {{ held: import('../arrivals.js').Hold | undefined }} */
+    const call = { held: undefined };
+    const stopped = () => (call.held === undefined || call.held.isWanted ? undefined : UNWANTED);
+    const work = new Work({ ...limits, stopped });
+    const task = begin(work);
+    if (task.run(true)) {
+      return task;
+    }
+    call.held = hold?.();
+    if (call.held === undefined) {
+      task.run(false);
+      return task;
+    }
+    return finish(task, work, call.held);
+  };
+}
+
+/**
+ * @template {Task} T
+ * @param {T} task
+ * @param {InstanceType<typeof Work>} work
+ * @param {import('../arrivals.js').Hold} held
+ * @returns {Promise<T>}
+ */
+async function finish(task, work, held) {
+  try {
+    do {
+      await work.turn();
+    } while (!task.run(true));
+  } catch (error) {
+    if (error === UNWANTED) {
+      return await new Promise(() => {});
+    }
+    throw error;
+  } finally {
+    held.release();
+  }
+  return task;
+}
+
+module.exports = { createInTurns };
