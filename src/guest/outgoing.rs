@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::track;
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, behalf};
 use crate::ops::{self, Prepared, Transfer};
@@ -33,15 +32,13 @@ pub fn function<'s>(
         .length(length)
         .constructor_behavior(v8::ConstructorBehavior::Throw)
         .build(scope);
-    let tracked = function.ok_or(Fault::Stopped).and_then(|function| {
-        function.set_name(name);
-        track(scope, at, function, id)?;
-        Ok(function.into())
-    });
-    if tracked.is_err() {
+    let Some(function) = function else {
         at.guest.put_down(id);
-    }
-    tracked
+        return Err(Fault::Stopped);
+    };
+    function.set_name(name);
+    at.guest.track(scope, id, function.into());
+    Ok(function.into())
 }
 
 /// Guest code calls a function that lives elsewhere.
@@ -153,7 +150,9 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
     }
     let host = matches!(prepared, Prepared::Ask { .. });
     if host {
-        at.guest.remote()?.meter.called_host();
+        let remote = at.guest.remote()?;
+        remote.meter.called_host();
+        at.guest.collect_references(scope, &remote);
     }
     let reply = at.guest.reply();
     let answer = Arc::clone(&reply) as Arc<dyn Answer>;
@@ -205,6 +204,7 @@ pub fn start(
     let charge = Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
     let answer = match &prepared {
         Prepared::Ask { host, args, .. } => {
+            at.guest.collect_references(scope, &remote);
             let answer = hold(&remote, args, answer)?;
             while !admit(scope, at, host, false)? {}
             remote.meter.called_host();

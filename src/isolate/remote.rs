@@ -20,7 +20,7 @@ use super::legacy::Legacy;
 use super::meter::Meter;
 use super::run::{self, Body};
 use super::spare::Spare;
-use super::{Binding, Deadline, HeapFigures, Job, clock, memory, realm};
+use super::{Binding, Deadline, HeapFigures, Job, clock, handles, memory, realm};
 use crate::engine::{self, Engine, Seat, Snapshot, TaskSink};
 use crate::native::{Ration, TypeBudget};
 use crate::value::{Answer, Budget, Fault, Host, Owner, Stay, Value, Wake};
@@ -45,6 +45,8 @@ pub struct Settings {
     pub host_stacks: bool,
     /// Where types of WebAssembly count, if not in the isolate itself.
     pub types: Option<Arc<TypeBudget>>,
+    /// Where references that hosts give its guests count, if not in the isolate itself.
+    pub references: Option<Arc<Budget>>,
     /// With which the isolate ends at the latest.
     pub host: Option<Weak<dyn Host>>,
     /// Makes the host's isolates.
@@ -135,6 +137,8 @@ pub struct Remote {
     pub posted: Arc<Budget>,
     /// What copies take that the guest has made and holds outside of its heap.
     pub copies: Arc<Budget>,
+    /// References to values of hosts, and functions of hosts, that the guest was given at its own request and may still use.
+    pub references: Arc<Budget>,
     /// Isolates that the guest has made.
     pub(super) offspring: Mutex<Vec<Weak<Remote>>>,
     /// Those and what they make, as far as it is known what they are to get.
@@ -202,6 +206,7 @@ impl Remote {
     pub(super) fn new(settings: Settings, is_author: bool, spare: Spare) -> Arc<Self> {
         let held = Budget::new(realm::most_outside(settings.memory_limit));
         let [budget, outstanding, posted, copies] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
+        let references = settings.references.clone().unwrap_or_else(|| handles::references(settings.memory_limit));
         Arc::new_cyclic(|me: &Weak<Remote>| Self {
             id: next_owner_id(),
             me: me.clone(),
@@ -240,6 +245,7 @@ impl Remote {
             held,
             posted,
             copies,
+            references,
             offspring: Mutex::default(),
             family: OnceLock::new(),
             membership: Mutex::default(),
