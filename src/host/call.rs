@@ -106,7 +106,7 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             local.limits.set(limits);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
             let carrier = local.write_result(js, outcome);
-            local.returned(js, promise.then_some(&origin));
+            local.returned(js, &origin, promise);
             carrier
         }
         mode::ASYNC => {

@@ -350,11 +350,12 @@ impl Local {
 
     /// A sync call has returned. What it has set going is not over with it: what a guest has sent meanwhile, and the promise
     /// that came out of it.
-    pub fn returned(&self, js: Js<'_>, promised_by: Option<&Weak<Remote>>) {
-        if let Some(origin) = promised_by {
+    pub fn returned(&self, js: Js<'_>, origin: &Weak<Remote>, promised: bool) {
+        let owes = promised || origin.upgrade().is_some_and(|remote| remote.has_loose_work());
+        if owes {
             self.owes(origin);
         }
-        if promised_by.is_some() || self.shared.signalled.load(Ordering::Acquire) || self.shared.guests_are_busy() {
+        if owes || self.shared.signalled.load(Ordering::Acquire) || self.shared.guests_are_busy() {
             self.update_hold(js);
         }
     }

@@ -22,7 +22,7 @@ const BYTES_PER_REFERENCE: usize = 16 << 10;
 
 /// So many of those may be garbage before V8 is asked to collect it.
 const MIN_COLLECTED: usize = 1_000;
-/// Of the time since the last such collection, a collection that may find nothing takes one part in so many.
+/// Time between two such collections, as a multiple of what the last one took.
 const COLLECTION_SHARE: u32 = 4;
 
 /// The budget for references of an isolate with this memory limit.
@@ -71,10 +71,15 @@ struct Collection {
 }
 
 impl Collection {
-    fn is_due(&self, used: usize) -> bool {
-        // Where the guest holds as many as it may, and may have let go of some, each call might need one.
-        used >= self.due
-            && (used > self.left || self.end.is_none_or(|end| end.elapsed() >= self.took * COLLECTION_SHARE))
+    fn is_due(&self, budget: &Budget) -> bool {
+        let used = budget.used();
+        if used < self.due {
+            return false;
+        }
+        // A collection takes long where the heap is large: there is time for one unless the next call may be refused.
+        let is_rested = self.end.is_none_or(|end| end.elapsed() >= self.took * COLLECTION_SHARE);
+        let is_crowded = used > self.left && used >= budget.limit() / 4 * 3;
+        is_rested || is_crowded || budget.take_refusal()
     }
 }
 
@@ -210,7 +215,7 @@ impl Guest {
             return;
         }
         self.put_down_collected();
-        if !collection.is_due(budget.used()) {
+        if !collection.is_due(budget) {
             return;
         }
         let start = Instant::now();
