@@ -1,5 +1,6 @@
 //! Calls out of a guest: functions that live elsewhere, and answers that come back into the realm later.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::convert::{self, Exchange, cap};
@@ -108,17 +109,28 @@ pub struct Arguments {
     pub values: Vec<Value>,
     pub bytes: usize,
     limit: usize,
+    remote: Option<Arc<Remote>>,
+    /// Handles on values of the guest before the call.
+    handles: u32,
 }
 
 impl Arguments {
     pub fn new(at: &Place) -> Self {
-        Self { values: Vec::new(), bytes: 0, limit: at.limit() }
+        let remote = at.guest.remote().ok();
+        let handles = remote.as_ref().map_or(0, |remote| remote.handles.load(Ordering::Relaxed));
+        Self { values: Vec::new(), bytes: 0, limit: at.limit(), remote, handles }
     }
 
     pub fn push(&mut self, value: Value) -> Result<(), Fault> {
         self.bytes = self.bytes.saturating_add(value.byte_size());
         if self.bytes > self.limit {
             return Err(convert::too_large(self.limit));
+        }
+        if let Some(remote) = &self.remote {
+            let handles = remote.handles.load(Ordering::Relaxed);
+            if handles > self.handles && handles > remote.max_handles() {
+                return Err(Fault::too_many_handles(remote.max_handles()));
+            }
         }
         self.values.push(value);
         Ok(())

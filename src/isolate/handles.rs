@@ -20,7 +20,12 @@ const MAX_REFERENCES: usize = 10_000;
 /// or one for so many bytes of its memory limit, if that is more.
 const BYTES_PER_REFERENCE: usize = 16 << 10;
 
-/// So many of those may be garbage before V8 is asked to collect it.
+/// Handles on values of a guest that others may hold before it may hand out no more,
+const MAX_HANDED_OUT: u32 = 100_000;
+/// or one for so many bytes of its memory limit, if that is more.
+const BYTES_PER_HANDLE: usize = 1 << 10;
+
+/// So many references may be garbage before V8 is asked to collect it.
 const MIN_COLLECTED: usize = 1_000;
 /// Time between two such collections, as a multiple of what the last one took.
 const COLLECTION_SHARE: u32 = 4;
@@ -93,6 +98,15 @@ impl Default for Handles {
             collected: Rc::default(),
             collection: Cell::new(collection),
         }
+    }
+}
+
+impl Remote {
+    /// Handles on values of the guest that others may hold before it may hand out no more. A host releases those that it drops on a turn of
+    /// its event loop.
+    pub fn max_handles(&self) -> u32 {
+        let share = u32::try_from(self.settings.memory_limit / BYTES_PER_HANDLE).unwrap_or(u32::MAX);
+        share.max(MAX_HANDED_OUT)
     }
 }
 

@@ -125,4 +125,30 @@ describe('what a guest may hold is bounded', () => {
       assert.equal(code, 'ERR_ISOLATE_LIMIT');
       assert.ok(kept > 20 && kept < 70, String(kept));`, { options: '{ memoryLimit: 64 }', timeout: 50_000 });
   });
+
+  const handed = {
+    References: ['new ivm.Reference(1)', 'Others hold 100000 references to values of the guest, which is the limit'],
+    functions: ['new ivm.Callback(() => {})', 'Others hold 100000 references to values of the guest, which is the limit'],
+    copies: ['new ivm.ExternalCopy(1)', 'The copies that are held here take more than the memory limit; release some'],
+  };
+  for (const [name, [code, message]] of Object.entries(handed)) {
+    test(`${name} of its own that it hands out in a synchronous call`, { timeout: 90_000 }, async () => {
+      await passes(`
+        let calls = 0;
+        context.global.setSync('take', new ivm.Callback(() => { calls += 1; }));
+        context.global.setSync('ivm', ivm);
+        const text = context.evalSync('try { for (let count = 0; count < 250_000; count += 1) take(${code}); "all" } catch (error) { error.code + " " + error.message }');
+        assert.equal(text, 'ERR_ISOLATE_LIMIT ${message}');
+        assert.ok(calls > 90_000 && calls < 150_000, String(calls));
+        assert.equal(context.evalSync('take(1); 5'), 5);
+        // Released on a turn of the event loop, once the host has collected them.
+        let works = false;
+        for (let rounds = 0; rounds < 500 && !works; rounds += 1) {
+          gc();
+          await sleep(10);
+          works = context.evalSync('try { take(${code}); true } catch { false }');
+        }
+        assert.ok(works);`, { options: '{ memoryLimit: 64 }', collects: true, timeout: 80_000 });
+    });
+  }
 });
