@@ -43,5 +43,6 @@ fn settings() -> Settings {
         host: None,
         maker: None,
         types: None,
+        references: None,
     }
 }

@@ -3,7 +3,7 @@
 // functions go, and is put together in a realm when the first handle arrives there. Values stay what they are here; the
 // native side reads and writes them itself.
 
-const { alone, apply, define, Error, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
+const { alone, apply, define, Error, freeze } = require('./primordials.js');
 const { kindOf, markHandles, recordOf, releasedText } = require('./handle.js');
 const { KIND, MODE, TAG, TRANSFER } = require('./protocol.js');
 const { CODE, callSite, coded, errorOf, invalid } = require('./error.js');
@@ -198,13 +198,4 @@ function createGuest(native) {
   return freeze({ adopt: surface.adopt, settle: surface.settle, identify });
 }
 
-/**
- * @param {(id: number) => void} release
- * @returns {(held: object, id: number) => void} has an id released when what goes by it is collected
- */
-function createTracker(release) {
-  const registry = new FinalizationRegistry(release);
-  return (held, id) => finalizationRegister(registry, held, id);
-}
-
-module.exports = freeze({ createGuest, createTracker });
+module.exports = freeze({ createGuest });

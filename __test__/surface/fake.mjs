@@ -15,13 +15,33 @@ export const { KIND, MODE, OP, TAG, TRANSFER } = protocol;
  */
 export function fake(answer) {
   const made = { [OP.CREATE_ISOLATE]: KIND.ISOLATE, [OP.CREATE_CONTEXT]: KIND.CONTEXT, [OP.COMPILE_SCRIPT]: KIND.SCRIPT, [OP.GLOBAL]: KIND.REFERENCE, [OP.COPY_NEW]: KIND.EXTERNAL_COPY };
-  const notes = { invoked: [], released: [], replied: [], settle: undefined, serve: undefined };
+  const notes = { invoked: [], released: [], replied: [], disowned: [], settle: undefined, serve: undefined };
+  let own;
+  let leave;
+
+  /** As the addon reads a carrier: what it names is owned by a slot, or given up. */
+  function read(carrier) {
+    if (!Array.isArray(carrier)) return carrier;
+    const [tag, named, ...rest] = carrier;
+    switch (tag) {
+      case TAG.REFERENCE: return [tag, own(named, rest[1]), ...rest];
+      case TAG.FUNCTION: return [tag, own(named, rest[2]), ...rest];
+      case TAG.DEREF:
+      case TAG.COPY_INTO:
+        leave(rest.at(-1));
+        return carrier.slice(0, -1);
+      default: return carrier;
+    }
+  }
   let lastId = 0;
   /** As the addon's `open`: functions without a receiver. */
-  const open = (settle, serve) => {
-    Object.assign(notes, { settle, serve });
+  const open = (settle, serve, _serveLater, _defer, _tellLater, toOwn, toLeave) => {
+    Object.assign(notes, { settle, serve: (...args) => read(serve(...args)) });
+    own = toOwn;
+    leave = toLeave;
     return {
-      invoke(op, mode, request, handle, ...args) {
+      invoke(op, mode, request, handle, ...carriers) {
+        const args = carriers.map(read);
         notes.invoked.push({ op, mode, request, handle, args });
         const carrier = answer?.(op, mode, args);
         if (carrier !== undefined || mode !== MODE.SYNC || !(op in made)) return carrier;
@@ -31,8 +51,7 @@ export function fake(answer) {
         notes.released.push(id);
       },
       limits: () => [Infinity, Infinity],
-      // As if every carrier left at once.
-      taken: () => ({ length: Infinity }),
+      disowned: () => notes.disowned.splice(0),
       reply(request, carrier) {
         notes.replied.push([request, carrier]);
       },
@@ -41,5 +60,6 @@ export function fake(answer) {
   const { binding, connect } = createHostBinding({ open });
   const surface = createSurface(binding);
   connect(surface);
-  return { ...notes, notes, binding, surface, ivm: surface.ivm, last: () => notes.invoked.at(-1) };
+  const packed = { ...binding, pack: (value, bits) => read(binding.pack(value, bits)) };
+  return { ...notes, notes, binding: packed, surface, ivm: surface.ivm, last: () => notes.invoked.at(-1) };
 }

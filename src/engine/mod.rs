@@ -25,6 +25,7 @@ mod stub_cache;
     allow(dead_code, reason = "only the linker of the addon on Linux sends anybody there")
 )]
 mod wasm;
+mod weak;
 #[cfg(windows)]
 mod windows;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
@@ -47,6 +48,7 @@ pub use seat::{Occupant, Seat};
 pub use snapshot::{BOOTSTRAP, Recipe};
 pub use space::for_isolate as address_space;
 pub use wasm::began_compiling;
+pub use weak::Weak;
 
 /// Flags set before V8 starts. Each is here for a reason that a test proves.
 const FLAGS: &str = concat!(

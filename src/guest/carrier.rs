@@ -88,7 +88,7 @@ pub fn write_id<'s>(
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let outcome = outcome.and_then(|value| {
         if let Value::Handle(handle) = &value {
-            charge_for(at, handle)?;
+            charge_for(scope, at, handle)?;
         }
         Ok(value)
     });
@@ -99,14 +99,19 @@ pub fn write_id<'s>(
 }
 
 /// A guest-made copy is charged to whichever guest comes to hold it first.
-pub fn charge_for(at: &Place, handle: &Handle) -> Result<(), Fault> {
-    if let Handle::ExternalCopy(copy) = handle
-        && !copy.charge_to(&at.guest.remote()?.copies)
-    {
-        let message = "The copies that are held here take more than the memory limit; release some";
-        return Err(Fault::coded(ErrorClass::RangeError, message, Code::Limit));
+pub fn charge_for(scope: &mut v8::Isolate, at: &Place, handle: &Handle) -> Result<(), Fault> {
+    let Handle::ExternalCopy(copy) = handle else { return Ok(()) };
+    let copies = &at.guest.remote()?.copies;
+    if copy.charge_to(copies) {
+        return Ok(());
     }
-    Ok(())
+    // Some that the guest does not hold any more may not have been found yet.
+    at.guest.collect_handles(scope);
+    if copy.charge_to(copies) {
+        return Ok(());
+    }
+    let message = "The copies that are held here take more than the memory limit; release some";
+    Err(Fault::coded(ErrorClass::RangeError, message, Code::Limit))
 }
 
 fn write_handle<'s>(scope: &mut v8::PinScope<'s, '_>, id: usize) -> v8::Local<'s, v8::Value> {

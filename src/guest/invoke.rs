@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::{brand, carrier, local, member, offspring, outgoing, surface, tracker};
+use super::{brand, carrier, local, member, offspring, outgoing, surface};
 use crate::convert::cap;
-use crate::isolate::{Guest, Place};
+use crate::isolate::Place;
 use crate::ops::protocol::mode;
 use crate::ops::{self, Prepared, op};
 use crate::value::{Answer, Code, ErrorClass, Fault, Payload, Value};
 
 /// `{ invoke, release, track, brand, owned, cross, get, set, remove, isArrayBuffer, now }`.
-pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>, guest: &Guest) -> Option<v8::Local<'s, v8::Object>> {
+pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
     let object = v8::Object::new(scope);
     let functions = [
         ("invoke", v8::Function::new(scope, invoke)?),
-        ("release", release_function(scope)?),
-        ("track", tracker(scope, guest)?),
+        ("release", v8::Function::new(scope, release)?),
+        ("track", v8::Function::new(scope, track)?),
         ("owned", v8::Function::new(scope, owned)?),
         ("brand", v8::Function::new(scope, brand_object)?),
         ("cross", v8::Function::new(scope, local::cross)?),
@@ -30,10 +30,6 @@ pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>, guest: &Guest) -> Opt
         object.create_data_property(scope, name.into(), function.into())?;
     }
     Some(object)
-}
-
-pub fn release_function<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Function>> {
-    v8::Function::new(scope, release)
 }
 
 fn number(scope: &mut v8::PinScope<'_, '_>, args: &v8::FunctionCallbackArguments<'_>, index: i32) -> f64 {
@@ -165,6 +161,18 @@ fn release<'s>(
 ) {
     if let Ok(at) = Place::current(scope) {
         at.guest.put_down(number(scope, &args, 0) as usize);
+    }
+}
+
+/// `track(object, handle)`: has the handle released when the object, which stands for it, is collected.
+fn track<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    _result: v8::ReturnValue<v8::Value>,
+) {
+    if let (Ok(at), Ok(object)) = (Place::current(scope), v8::Local::<v8::Object>::try_from(args.get(0))) {
+        let id = number(scope, &args, 1) as usize;
+        at.guest.track(scope, id, object);
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::convert::{self, Exchange};
 use crate::engine::{BOOTSTRAP, Recipe};
-use crate::isolate::{Binding, Guest, Held, Place};
+use crate::isolate::{Binding, Held, Place};
 use crate::ops;
 use crate::ops::protocol::kind;
 use crate::value::{Code, ErrorClass, Fault, Handle, Settlement, Value};
@@ -148,7 +148,7 @@ fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local
     }
     let failed = || Fault::coded(ErrorClass::Error, "The isolate's side of the API could not be made", Code::Limit);
     v8::tc_scope!(let scope, scope);
-    let native = invoke::native_object(scope, &at.guest).ok_or_else(failed)?;
+    let native = invoke::native_object(scope).ok_or_else(failed)?;
     let made = bootstrap(scope, "createGuest", native.into());
     let Some(surface) = made.and_then(|made| v8::Local::<v8::Object>::try_from(made).ok()) else {
         return Err(convert::fault_from_caught(scope).unwrap_or_else(failed));
@@ -178,34 +178,6 @@ fn bootstrap<'s>(
     };
     let receiver = v8::undefined(scope).into();
     member(scope, exports, name)?.call(scope, receiver, &[argument])
-}
-
-/// What has ids put down when their objects are collected. Made in the first realm that needs it, which it keeps.
-fn tracker<'s>(scope: &mut v8::PinScope<'s, '_>, guest: &Guest) -> Option<v8::Local<'s, v8::Function>> {
-    if let Some(tracker) = &*guest.tracker.borrow() {
-        return Some(v8::Local::new(scope, tracker));
-    }
-    let release = invoke::release_function(scope)?;
-    let tracker = v8::Local::<v8::Function>::try_from(bootstrap(scope, "createTracker", release.into())?).ok()?;
-    *guest.tracker.borrow_mut() = Some(v8::Global::new(scope, tracker));
-    Some(tracker)
-}
-
-/// Puts down what is carried as `id` when `function`, which goes by it, is collected.
-fn track<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
-    function: v8::Local<'s, v8::Function>,
-    id: usize,
-) -> Result<(), Fault> {
-    v8::tc_scope!(let scope, scope);
-    let tracker = tracker(scope, &at.guest);
-    let id = v8::Number::new(scope, id as f64).into();
-    let receiver = v8::undefined(scope).into();
-    match tracker.and_then(|tracker| tracker.call(scope, receiver, &[function.into(), id])) {
-        Some(_) => Ok(()),
-        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
-    }
 }
 
 fn member<'s>(
@@ -242,7 +214,7 @@ fn adopt_handle<'s>(
             (kind::REFERENCE, own, reference.type_of.name(), accessors | inherit)
         }
     };
-    carrier::charge_for(at, &handle)?;
+    carrier::charge_for(scope, at, &handle)?;
     let surface = surface(scope, at)?;
     let id = if matches!(kind, kind::IVM | kind::LIB) { 0 } else { at.guest.carry(Value::Handle(handle)) };
     v8::tc_scope!(let scope, scope);

@@ -1,8 +1,8 @@
 //! Calls out of a guest: functions that live elsewhere, and answers that come back into the realm later.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::track;
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, behalf};
 use crate::ops::{self, Prepared, Transfer};
@@ -33,15 +33,13 @@ pub fn function<'s>(
         .length(length)
         .constructor_behavior(v8::ConstructorBehavior::Throw)
         .build(scope);
-    let tracked = function.ok_or(Fault::Stopped).and_then(|function| {
-        function.set_name(name);
-        track(scope, at, function, id)?;
-        Ok(function.into())
-    });
-    if tracked.is_err() {
+    let Some(function) = function else {
         at.guest.put_down(id);
-    }
-    tracked
+        return Err(Fault::Stopped);
+    };
+    function.set_name(name);
+    at.guest.track(scope, id, function.into());
+    Ok(function.into())
 }
 
 /// Guest code calls a function that lives elsewhere.
@@ -111,17 +109,28 @@ pub struct Arguments {
     pub values: Vec<Value>,
     pub bytes: usize,
     limit: usize,
+    remote: Option<Arc<Remote>>,
+    /// Handles on values of the guest before the call.
+    handles: u32,
 }
 
 impl Arguments {
     pub fn new(at: &Place) -> Self {
-        Self { values: Vec::new(), bytes: 0, limit: at.limit() }
+        let remote = at.guest.remote().ok();
+        let handles = remote.as_ref().map_or(0, |remote| remote.handles.load(Ordering::Relaxed));
+        Self { values: Vec::new(), bytes: 0, limit: at.limit(), remote, handles }
     }
 
     pub fn push(&mut self, value: Value) -> Result<(), Fault> {
         self.bytes = self.bytes.saturating_add(value.byte_size());
         if self.bytes > self.limit {
             return Err(convert::too_large(self.limit));
+        }
+        if let Some(remote) = &self.remote {
+            let handles = remote.handles.load(Ordering::Relaxed);
+            if handles > self.handles && handles > remote.max_handles() {
+                return Err(Fault::too_many_handles(remote.max_handles()));
+            }
         }
         self.values.push(value);
         Ok(())
@@ -153,7 +162,9 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
     }
     let host = matches!(prepared, Prepared::Ask { .. });
     if host {
-        at.guest.remote()?.meter.called_host();
+        let remote = at.guest.remote()?;
+        remote.meter.called_host();
+        at.guest.collect_references(scope, &remote);
     }
     let reply = at.guest.reply();
     let answer = Arc::clone(&reply) as Arc<dyn Answer>;
@@ -205,6 +216,7 @@ pub fn start(
     let charge = Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
     let answer = match &prepared {
         Prepared::Ask { host, args, .. } => {
+            at.guest.collect_references(scope, &remote);
             let answer = hold(&remote, args, answer)?;
             while !admit(scope, at, host, false)? {}
             remote.meter.called_host();

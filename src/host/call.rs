@@ -106,7 +106,7 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             local.limits.set(limits);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
             let carrier = local.write_result(js, outcome);
-            local.returned(js, promise.then_some(&origin));
+            local.returned(js, &origin, promise);
             carrier
         }
         mode::ASYNC => {
@@ -386,17 +386,17 @@ pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info
             return Err(super::js::Refused);
         };
         let request = js.read_number(*request)? as i64;
-        let outcome = carrier::read(js, local, *carrier)?;
+        let outcome = local.read_answer(js, local.asker_of(request).as_ref(), *carrier)?;
         local.reply(js, request, outcome);
         js.undefined()
     })
 }
 
-/// `taken()`: the slots of the surface's table that have come since it asked last.
-pub unsafe extern "C" fn taken(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+/// `disowned()`: the slots of the surface's table that nobody holds any more, once.
+pub unsafe extern "C" fn disowned(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
-        let taken = std::mem::take(&mut *local.taken.borrow_mut());
-        let slots: Result<Vec<_>, _> = taken.into_iter().map(|slot| js.number(f64::from(slot))).collect();
+        let disowned = local.shared.disowned.take();
+        let slots: Result<Vec<_>, _> = disowned.into_iter().map(|slot| js.number(f64::from(slot))).collect();
         js.array(&slots?)
     })
 }
@@ -468,18 +468,19 @@ pub unsafe extern "C" fn tell(env: sys::napi_env, info: sys::napi_callback_info)
     })
 }
 
-/// `open(settle, serve, serveLater, defer, tellLater, exposesGc)`: opens this environment; the result has the functions above.
+/// `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc)`: opens this environment; the result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, serve_later, defer, tell_later, exposes_gc, ..] = call.args() else {
+        let [settle, serve, serve_later, defer, tell_later, own, leave, exposes_gc, ..] = call.args() else {
             return Err(super::js::Refused);
         };
         if js.read_boolean(*exposes_gc)? {
             engine::expose_gc();
         }
-        let local = Local::open(js, [*settle, *serve, *serve_later, *defer, *tell_later], crate::settings())?;
+        let functions = [*settle, *serve, *serve_later, *defer, *tell_later, *own, *leave];
+        let local = Local::open(js, functions, crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
         js.object(&[
             (c"invoke", js.function("invoke", Some(invoke), data)?),
@@ -507,7 +508,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"surveyApart", js.function("surveyApart", Some(process::survey), data)?),
             (c"release", js.function("release", Some(release), data)?),
             (c"reply", js.function("reply", Some(reply), data)?),
-            (c"taken", js.function("taken", Some(taken), data)?),
+            (c"disowned", js.function("disowned", Some(disowned), data)?),
         ])
     });
     opened.unwrap_or_else(|_| {

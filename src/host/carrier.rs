@@ -39,23 +39,36 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
     let tag = number(0)? as u32;
     let value = match tag {
         tag::HANDLE => local.handle(number(1)? as usize),
-        tag::WIRE => Some(read_payload(js, local, array)?),
-        tag::FUNCTION => Some(Value::Function(Arc::new(Callable {
-            slot: local.own_slot(number(1)? as u32),
-            name: js.read_text(js.element(array, 2)?)?,
-            length: number(3)? as u32,
-            mode: callback_mode(number(4)? as u32),
-        }))),
+        tag::WIRE => match read_payload(js, local, array)? {
+            Ok(value) => Some(value),
+            Err(fault) => return Ok(Err(fault)),
+        },
+        tag::FUNCTION => match local.own_slot(js, js.element(array, 1)?, js.element(array, 4)?)? {
+            Ok(slot) => Some(Value::Function(Arc::new(Callable {
+                slot,
+                name: js.read_text(js.element(array, 2)?)?,
+                length: number(3)? as u32,
+                mode: callback_mode(number(4)? as u32),
+            }))),
+            Err(fault) => return Ok(Err(fault)),
+        },
         tag::REFERENCE => {
             let flags = number(3)? as u32;
+            let slot = match local.own_slot(js, js.element(array, 1)?, js.element(array, 3)?)? {
+                Ok(slot) => slot,
+                Err(fault) => return Ok(Err(fault)),
+            };
             Some(Value::Handle(Handle::Reference(Arc::new(Reference {
-                slot: local.own_slot(number(1)? as u32),
+                slot,
                 type_of: TypeOf::named(&js.read_text(js.element(array, 2)?)?.to_string()),
                 accessors: flags & Transfer::ACCESSORS != 0,
                 inherit: flags & Transfer::UNSAFE_INHERIT != 0,
             }))))
         }
         tag::COPY => match read(js, local, js.element(array, 1)?)? {
+            Ok(value) if local.serves_guest() => {
+                Some(Value::Handle(Handle::ExternalCopy(ExternalCopy::of_guest(value))))
+            }
             Ok(value) => Some(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(value)))),
             Err(fault) => return Ok(Err(fault)),
         },
@@ -73,18 +86,20 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
             let thrown = read(js, local, js.element(array, 1)?)?;
             return Ok(Err(thrown.map_or_else(|fault| fault, Fault::Thrown)));
         }
-        tag::DEREF => match local.handle(number(1)? as usize) {
+        tag::DEREF => match local.take_handle(js, number(1)? as usize, js.element(array, 2)?)? {
             Some(Value::Handle(Handle::Reference(reference))) => Some(Value::Dereference(reference)),
             _ => None,
         },
-        tag::COPY_INTO => match local.handle(number(1)? as usize) {
+        tag::COPY_INTO => match local.take_handle(js, number(1)? as usize, js.element(array, 3)?)? {
             Some(Value::Handle(Handle::ExternalCopy(copy))) => {
                 Some(Value::CopyInto { copy, transfer_in: js.read_boolean(js.element(array, 2)?)? })
             }
             _ => None,
         },
-        tag::BUFFER | tag::MOVE => Some(only(&Payload::ONLY_BUFFER, read_entry(js, local, array)?)),
-        tag::SHARED => Some(only(&Payload::ONLY_SHARED, read_entry(js, local, array)?)),
+        tag::BUFFER | tag::MOVE => {
+            return Ok(read_entry(js, local, array)?.map(|entry| only(&Payload::ONLY_BUFFER, entry)));
+        }
+        tag::SHARED => return Ok(read_entry(js, local, array)?.map(|entry| only(&Payload::ONLY_SHARED, entry))),
         _ => None,
     };
     Ok(value.ok_or_else(malformed))
@@ -94,7 +109,7 @@ fn only(bytes: &[u8], entry: Entry) -> Value {
     Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry], moved: false }))
 }
 
-fn read_payload(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Value> {
+fn read_payload(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
     let bytes = js.read_bytes(js.element(array, 1)?)?;
     let rows = js.element(array, 2)?;
     let (mut table, mut moved) = (Vec::new(), false);
@@ -102,15 +117,18 @@ fn read_payload(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Value> {
         for index in 0..js.length(rows)? {
             let row = js.element(rows, index)?;
             moved |= js.type_of(row)? == JsType::Object && js.read_number(js.element(row, 0)?)? as u32 == tag::MOVE;
-            table.push(read_entry(js, local, row)?);
+            match read_entry(js, local, row)? {
+                Ok(entry) => table.push(entry),
+                Err(fault) => return Ok(Err(fault)),
+            }
         }
     }
-    Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table, moved })))
+    Ok(Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table, moved }))))
 }
 
-fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
+fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Result<Entry, Fault>> {
     let tag = js.read_number(js.element(row, 0)?)? as u32;
-    Ok(match tag {
+    Ok(Ok(match tag {
         tag::BUFFER | tag::MOVE => {
             let buffer = js.element(row, 1)?;
             let (data, total) = js.buffer_memory(buffer)?;
@@ -120,7 +138,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
                 && total >= LEAST_LENT
                 && js.read_boolean(js.element(row, 2)?)?
             {
-                return Ok(Entry::Buffer(local.lend(js, buffer, data, total)?));
+                return Ok(Ok(Entry::Buffer(local.lend(js, buffer, data, total)?)));
             }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
@@ -151,9 +169,8 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Entry> {
                 None => local.share_memory(js, view, key, data, length)?,
             })
         }
-        // A row that cannot be read is refused where the bytes name it.
-        _ => Entry::Value(read(js, local, row)?.unwrap_or(Value::Undefined)),
-    })
+        _ => return Ok(read(js, local, row)?.map(Entry::Value)),
+    }))
 }
 
 fn read_fault(js: Js<'_>, array: JsValue) -> JsResult<Fault> {

@@ -22,6 +22,13 @@ use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{Answer, Chain, Charge, Fault, Handle, Host, Outcome, Owner, Settlement, SharedMemory, Slot, Value};
 
+/// An answer that the surface was asked for, or has promised.
+pub struct Asked {
+    pub answer: Arc<dyn Answer>,
+    /// The isolate that has asked, if it is one of this process.
+    pub asker: Option<Weak<dyn Owner>>,
+}
+
 /// The environment on its own thread.
 pub struct Local {
     pub shared: Arc<Shared>,
@@ -31,12 +38,16 @@ pub struct Local {
     pub(super) serve_later: sys::napi_ref,
     pub(super) defer: sys::napi_ref,
     tell_later: sys::napi_ref,
+    own: sys::napi_ref,
+    leave: sys::napi_ref,
     /// Handles that the surface knows by number. 0 is the module itself, 1 its `lib`.
     handles: RefCell<Slab<Value>>,
     /// Answers that the surface was asked for, by number less one.
-    pub(super) asked: RefCell<Slab<Arc<dyn Answer>>>,
+    pub(super) asked: RefCell<Slab<Asked>>,
     /// Answers that the surface has promised, by its numbers, which are negative.
-    promised: RefCell<HashMap<i64, Arc<dyn Answer>>>,
+    promised: RefCell<HashMap<i64, Asked>>,
+    /// The isolate that gets what is read now, and has asked for it.
+    asker: RefCell<Option<Arc<Remote>>>,
     last_promise: Cell<i64>,
     /// Async calls and messages under way. The event loop stays alive while there is one.
     pending: Cell<u32>,
@@ -56,8 +67,6 @@ pub struct Local {
     owing: RefCell<HashMap<usize, Weak<Remote>>>,
     /// The sync call that this thread is in, and the chain it belongs to.
     pub(super) chain: RefCell<Option<Chain>>,
-    /// Slots of the surface's table that have come since it asked last.
-    pub(super) taken: RefCell<Vec<u32>>,
     pub(super) pins: Pins,
     pub(super) adopted: Adopted,
     pub(super) abortable: Abortable,
@@ -74,7 +83,7 @@ impl Local {
     /// Opens the environment that `js` is in.
     pub fn open(
         js: Js<'_>,
-        [settle, serve, serve_later, defer, tell_later]: [JsValue; 5],
+        [settle, serve, serve_later, defer, tell_later, own, leave]: [JsValue; 7],
         settings: Settings,
     ) -> JsResult<&'static Local> {
         let shared = Shared::open();
@@ -93,9 +102,12 @@ impl Local {
             serve_later: js.reference(serve_later)?,
             defer: js.reference(defer)?,
             tell_later: js.reference(tell_later)?,
+            own: js.reference(own)?,
+            leave: js.reference(leave)?,
             handles: RefCell::new(handles),
             asked: RefCell::default(),
             promised: RefCell::default(),
+            asker: RefCell::default(),
             last_promise: Cell::new(0),
             pending: Cell::new(0),
             held: Cell::new(false),
@@ -106,7 +118,6 @@ impl Local {
             kept: RefCell::default(),
             owing: RefCell::default(),
             chain: RefCell::default(),
-            taken: RefCell::default(),
             pins: Pins::default(),
             adopted: Adopted::default(),
             called: Cell::new(false),
@@ -136,8 +147,8 @@ impl Local {
         drop(std::mem::take(&mut *self.handles.borrow_mut()));
         let asked = std::mem::take(&mut *self.asked.borrow_mut());
         let promised = std::mem::take(&mut *self.promised.borrow_mut());
-        for answer in asked.into_iter().map(|(_, answer)| answer).chain(promised.into_values()) {
-            answer.answer(Err(Fault::environment_gone()));
+        for asked in asked.into_iter().map(|(_, asked)| asked).chain(promised.into_values()) {
+            asked.answer.answer(Err(Fault::environment_gone()));
         }
     }
 
@@ -158,10 +169,46 @@ impl Local {
         }
     }
 
-    /// A counted handle on a slot of the surface's own table.
-    pub fn own_slot(&self, index: u32) -> Arc<Slot> {
-        self.taken.borrow_mut().push(index);
-        Slot::new(Arc::clone(&self.shared) as Arc<dyn Owner>, index)
+    /// The handle of that number, whose row the surface has kept for this alone by `entry`.
+    pub fn take_handle(&self, js: Js<'_>, id: usize, entry: JsValue) -> JsResult<Option<Value>> {
+        let value = self.handle(id);
+        js.call(js.dereference(self.leave)?, &[entry])?;
+        Ok(value)
+    }
+
+    /// Has the surface keep a value, with a note, in a slot of its own table. It counts against the guest that asks.
+    pub fn own_slot(&self, js: Js<'_>, value: JsValue, note: JsValue) -> JsResult<Result<Arc<Slot>, Fault>> {
+        let charge = match &*self.asker.borrow() {
+            None => Charge::default(),
+            Some(remote) => match Charge::take(&remote.references, 1) {
+                Some(charge) => charge,
+                None => return Ok(Err(Fault::too_many_references(remote.references.limit()))),
+            },
+        };
+        let index = js.read_number(js.call(js.dereference(self.own)?, &[value, note])?)? as u32;
+        Ok(Ok(Slot::charged(Arc::clone(&self.shared) as Arc<dyn Owner>, index, charge)))
+    }
+
+    /// Whether a guest has asked for what is read now.
+    pub fn serves_guest(&self) -> bool {
+        self.asker.borrow().is_some()
+    }
+
+    /// Reads the carrier of what `asker` has asked for.
+    pub fn read_answer(&self, js: Js<'_>, asker: Option<&Weak<dyn Owner>>, carrier: JsValue) -> JsResult<Outcome> {
+        let asker = asker.and_then(Weak::upgrade).and_then(|owner| Remote::from_owner(&owner));
+        let before = self.asker.replace(asker);
+        let outcome = carrier::read(js, self, carrier);
+        self.asker.replace(before);
+        outcome
+    }
+
+    /// Who gets what the surface replies under this number.
+    pub fn asker_of(&self, request: i64) -> Option<Weak<dyn Owner>> {
+        match usize::try_from(request - 1) {
+            Ok(number) => self.asked.borrow().get(number)?.asker.clone(),
+            Err(_) => self.promised.borrow().get(&request)?.asker.clone(),
+        }
     }
 
     pub fn owns(&self, slot: &Slot) -> bool {
@@ -170,7 +217,8 @@ impl Local {
 
     /// The surface will call `reply` with this number.
     pub fn expect_reply(&self, request: i64, answer: Arc<dyn Answer>) {
-        self.promised.borrow_mut().insert(request, answer);
+        let asker = self.asker.borrow().as_ref().map(|remote| Arc::downgrade(remote) as Weak<dyn Owner>);
+        self.promised.borrow_mut().insert(request, Asked { answer, asker });
     }
 
     /// The surface answers.
@@ -179,7 +227,7 @@ impl Local {
             Ok(asked) => self.asked.borrow_mut().try_remove(asked),
             Err(_) => self.promised.borrow_mut().remove(&request),
         };
-        let Some(answer) = answer else { return };
+        let Some(Asked { answer, .. }) = answer else { return };
         let recipient = answer.recipient();
         answer.answer(outcome);
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
@@ -302,11 +350,12 @@ impl Local {
 
     /// A sync call has returned. What it has set going is not over with it: what a guest has sent meanwhile, and the promise
     /// that came out of it.
-    pub fn returned(&self, js: Js<'_>, promised_by: Option<&Weak<Remote>>) {
-        if let Some(origin) = promised_by {
+    pub fn returned(&self, js: Js<'_>, origin: &Weak<Remote>, promised: bool) {
+        let owes = promised || origin.upgrade().is_some_and(|remote| remote.has_loose_work());
+        if owes {
             self.owes(origin);
         }
-        if promised_by.is_some() || self.shared.signalled.load(Ordering::Acquire) || self.shared.guests_are_busy() {
+        if owes || self.shared.signalled.load(Ordering::Acquire) || self.shared.guests_are_busy() {
             self.update_hold(js);
         }
     }

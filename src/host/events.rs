@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::carrier;
-use super::environment::Local;
-use super::js::{Js, JsResult, Refused};
+use super::environment::{Asked, Local};
+use super::js::{Js, JsResult, JsValue, Refused};
 use super::share::Share;
 use super::shared::Event;
 use super::streams::{Next, Origin, Reading, Subject};
@@ -101,9 +101,9 @@ impl Local {
                     self.refuse(js, request.answer);
                 }
             }
-            Event::Disown(slot) => {
-                let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(f64::from(slot))?];
-                js.call(js.dereference(self.serve)?, &args)?;
+            Event::Disown => {
+                self.shared.disowned.arrived();
+                self.disown(js)?;
             }
             Event::Digested(origin) => {
                 self.owes(&origin);
@@ -111,9 +111,21 @@ impl Local {
             }
             // What follows every event is all there is to do.
             Event::Quiet => {}
-            Event::Unpin => self.let_go_of_pins(js),
+            Event::Unpin => {
+                self.shared.unpinned.arrived();
+                self.let_go_of_pins(js);
+            }
             Event::Weigh => self.weigh(js),
             Event::Remind { last } => self.remind(js, last),
+        }
+        Ok(())
+    }
+
+    /// Has the surface empty the slots that nobody holds any more.
+    fn disown(&self, js: Js<'_>) -> JsResult<()> {
+        if self.shared.disowned.is_any() {
+            let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(0.0)?];
+            js.call(js.dereference(self.serve)?, &args)?;
         }
         Ok(())
     }
@@ -148,13 +160,13 @@ impl Local {
     pub fn is_wanted(&self, js: Js<'_>, id: u64) -> bool {
         let (wanted, number) = self.shared.ask_streams(|streams| (streams.is_wanted(id), streams.request(id)));
         let asked = number.and_then(|number| usize::try_from(number - 1).ok());
-        let answered = |number| self.asked.borrow().get(number).is_some_and(|answer| answer.is_answered());
+        let answered = |number| self.asked.borrow().get(number).is_some_and(|asked| asked.answer.is_answered());
         if wanted && !asked.is_some_and(answered) {
             return true;
         }
         let answer = asked.and_then(|number| self.asked.borrow_mut().try_remove(number));
         self.shared.end_reading(id);
-        if let Some(answer) = answer {
+        if let Some(Asked { answer, .. }) = answer {
             self.refuse(js, answer);
         }
         false
@@ -171,7 +183,7 @@ impl Local {
     /// Lets the surface answer a request, now or later.
     pub fn serve(&self, js: Js<'_>, request: Request, origin: Origin) {
         let bytes = request.byte_size();
-        let Request { op, slot, args, answer, chain, charge, .. } = request;
+        let Request { op, slot, args, asker, answer, chain, charge } = request;
         // Nobody waits for it any more: what a guest has asked for does not begin after its end.
         let recipient = answer.recipient().and_then(|owner| Remote::from_owner(&owner));
         if answer.is_answered() || recipient.is_some_and(|remote| remote.is_disposed()) {
@@ -179,7 +191,7 @@ impl Local {
         }
         let op = if answer.is_discarded() { op | op::DISCARDED } else { op };
         // A slab's key fits.
-        let number = self.asked.borrow_mut().insert(answer) as i64 + 1;
+        let number = self.asked.borrow_mut().insert(Asked { answer, asker: asker.clone() }) as i64 + 1;
         let call = chain.request();
         // While a sync call waits, what it asks for runs where it stands.
         let waits = chain.waits_in(self.shared.id);
@@ -189,8 +201,13 @@ impl Local {
         let carried = if waits && !self.has_room(js) {
             Err(Refused)
         } else {
-            self.call_serve(js, caller, number, op, slot.index(), args)
+            // A guest that calls again and again in one turn of the event loop is given no more than it holds.
+            self.disown(js).and_then(|()| self.call_serve(js, caller, number, op, slot.index(), args))
         };
+        let carried = carried.and_then(|carrier| match self.read_answer(js, asker.as_ref(), carrier)? {
+            Ok(Value::Undefined) => Ok(None),
+            outcome => Ok(Some(outcome)),
+        });
         // Calls that were made meanwhile have limits of their own.
         self.limits.set(limits);
         *self.chain.borrow_mut() = outer;
@@ -233,7 +250,7 @@ impl Local {
         op: u32,
         slot: u32,
         args: Vec<Value>,
-    ) -> JsResult<Option<Outcome>> {
+    ) -> JsResult<JsValue> {
         let mut values = Vec::with_capacity(args.len() + 4);
         if let Some(caller) = caller {
             values.push(js.number(caller as f64)?);
@@ -245,10 +262,6 @@ impl Local {
             values.push(carrier::write(js, self, Ok(arg))?);
         }
         let serve = if caller.is_none() { self.serve } else { self.serve_later };
-        let carrier = js.call(js.dereference(serve)?, &values)?;
-        Ok(match carrier::read(js, self, carrier)? {
-            Ok(Value::Undefined) => None,
-            outcome => Some(outcome),
-        })
+        js.call(js.dereference(serve)?, &values)
     }
 }

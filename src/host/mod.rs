@@ -12,6 +12,7 @@ mod memory;
 mod pins;
 mod pressure;
 mod process;
+mod released;
 mod share;
 mod shared;
 mod shelf;

@@ -72,7 +72,10 @@ impl Local {
 
     /// Lets go of what no isolate uses any more.
     pub fn let_go_of_pins(&self, js: Js<'_>) {
-        for number in self.shared.take_unpinned() {
+        if !self.shared.unpinned.is_any() {
+            return;
+        }
+        for number in self.shared.unpinned.take() {
             let Some(Pin { reference, loan }) = self.pins.0.borrow_mut().try_remove(number) else { continue };
             if loan.is_some() {
                 // Its memory is free now, and not when the host collects it; a host that refuses does that.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::pressure::Pressure;
+use super::released::Released;
 use super::signal::Signal;
 use super::streams::{Next, Origin, Reading, Streams};
 use crate::child;
@@ -32,8 +33,8 @@ pub enum Event {
     },
     /// A guest asks for something here.
     Ask { request: Request, origin: Origin },
-    /// The last holder of a slot is gone.
-    Disown(u32),
+    /// There are slots that nobody holds any more.
+    Disown,
     /// An isolate has digested what was sent to it; until then the event loop was kept alive.
     Digested(Weak<Remote>),
     /// There is memory that no isolate uses any more.
@@ -91,7 +92,9 @@ pub struct Shared {
     listens: AtomicBool,
     isolates: Mutex<Vec<Weak<Remote>>>,
     /// Pins of memory that no isolate uses any more.
-    unpinned: Mutex<Vec<usize>>,
+    pub(super) unpinned: Released<usize>,
+    /// Slots that nobody holds any more.
+    pub(super) disowned: Released<u32>,
     /// Isolates that wait for executions in sandboxes.
     pub(super) spares: Arc<Pool>,
     pub(super) pressure: Pressure,
@@ -113,7 +116,8 @@ impl Shared {
             under_way: AtomicUsize::new(0),
             listens: AtomicBool::new(false),
             isolates: Mutex::default(),
-            unpinned: Mutex::default(),
+            unpinned: Released::default(),
+            disowned: Released::default(),
             spares: Pool::new(),
             pressure: Pressure::default(),
         })
@@ -157,18 +161,10 @@ impl Shared {
 
     /// A pin is not needed any more.
     pub(super) fn unpin(&self, pin: usize) {
-        let mut unpinned = self.unpinned.lock().unwrap_or_else(PoisonError::into_inner);
-        unpinned.push(pin);
-        let tell = unpinned.len() == 1;
-        drop(unpinned);
-        if tell {
+        if self.unpinned.push(pin) {
             // An environment that is gone holds nothing.
             let _ = self.send(Event::Unpin);
         }
-    }
-
-    pub(super) fn take_unpinned(&self) -> Vec<usize> {
-        std::mem::take(&mut self.unpinned.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether something is under way among guests.
@@ -350,8 +346,10 @@ impl Owner for Shared {
     }
 
     fn release(&self, slot: u32) {
-        // When the environment is gone its slots are, too.
-        let _ = self.send(Event::Disown(slot));
+        if self.disowned.push(slot) {
+            // When the environment is gone its slots are, too.
+            let _ = self.send(Event::Disown);
+        }
     }
 
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -366,7 +366,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     if outermost {
         // Before the answer: whoever gets it looks whether more is to come.
-        remote.note_compiling(scope);
+        remote.note_compiling(scope, kind);
     }
     let stopped = outermost && remote.is_stopping();
     let aborted = stopped && remote.entries.was_aborted(serial);

@@ -57,7 +57,8 @@ impl Remote {
         let family = self.family.get_or_init(|| Family::of(&self.settings));
         let Some(membership) = family.admit(settings.memory_limit) else { return Ok(None) };
         let types = self.ration.as_ref().map(|ration| Arc::clone(ration.types()));
-        let made = Remote::create(Settings { types, ..settings });
+        let references = Some(Arc::clone(&self.references));
+        let made = Remote::create(Settings { types, references, ..settings });
         // Fails only if it was set before: nobody else knows the isolate yet.
         let _ = made.family.set(Arc::clone(family));
         remember(&family.members, &made);

@@ -2,22 +2,20 @@
 //! that has borrowed the isolate and holds its lock.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 
 use slab::Slab;
 
+use super::handles::Handles;
 use super::inspector::{Agent, drain};
 use super::modules::{CompiledModule, Modules};
 use super::remote::Remote;
 use super::{Deadline, IsolateScope, Job, Limits, Realm, entry};
 use crate::convert;
-use crate::value::{
-    Answer, Chain, ContextHandle, Fault, Handle, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory, Slot,
-    TypeOf, Value,
-};
+use crate::value::{Answer, Chain, Fault, Outcome, Owner, Reply, SharedMemory, Slot};
 
 /// What a slot of this isolate holds.
 #[derive(Clone)]
@@ -43,38 +41,17 @@ const HOLDS_PER_TIDY: u32 = 1_000;
 /// Room that an empty table keeps.
 const MOST_SPARE_SLOTS: usize = 4_096;
 
-/// Ids before are those of the module.
-const FIRST_ID: usize = 2;
-
-/// Something that guest code knows by an id.
-enum Carried {
-    Foreign(Value),
-    /// A handle on what is in this very isolate. Without the handle's own slot, which would keep the isolate alive for ever.
-    Own(Own),
-}
-
-enum Own {
-    Isolate,
-    Context { context: Held, global: Held },
-    Script(Held),
-    Reference { held: Held, type_of: TypeOf, accessors: bool, inherit: bool },
-}
-
 pub struct Guest {
     remote: Weak<Remote>,
-    slots: RefCell<Slab<Held>>,
+    pub(super) slots: RefCell<Slab<Held>>,
     /// Counts what was ever given a slot.
     holds: Cell<u32>,
     /// By an index that is never used again: a function may outlive its realm's last handle.
     realms: RefCell<BTreeMap<u32, Weak<Realm>>>,
     next_realm: Cell<u32>,
     pub modules: Modules,
-    /// Handles and functions that guest code holds, by the id it knows them by. 0 is the module itself, 1 its `lib`.
-    carried: RefCell<HashMap<usize, Carried>>,
-    /// Never used again, so that what is put down twice is nothing else's.
-    next_carried: Cell<usize>,
-    /// Puts down what is carried for an object that is collected. One for all realms: it must outlive them.
-    pub tracker: RefCell<Option<v8::Global<v8::Function>>>,
+    /// Handles and functions that guest code holds.
+    pub(super) handles: Handles,
     /// Shared memory that is known here, by its address: the same buffer travels as the same memory.
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
     /// For what needs a context before there is one.
@@ -112,12 +89,7 @@ impl Guest {
             realms: RefCell::default(),
             next_realm: Cell::new(1),
             modules: Modules::default(),
-            carried: RefCell::new(HashMap::from([
-                (0, Carried::Foreign(Value::Handle(Handle::Ivm))),
-                (1, Carried::Foreign(Value::Handle(Handle::Lib))),
-            ])),
-            next_carried: Cell::new(FIRST_ID),
-            tracker: RefCell::default(),
+            handles: Handles::default(),
             shared: RefCell::default(),
             spare_realm: RefCell::default(),
             prepared: RefCell::default(),
@@ -165,9 +137,8 @@ impl Guest {
         // First of all: it knows contexts, and its sessions end a pause.
         drop(self.agent.take());
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
-        drop(std::mem::take(&mut *self.carried.borrow_mut()));
+        self.handles.clear();
         self.modules.clear();
-        drop(self.tracker.take());
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         drop(std::mem::take(&mut *self.realms.borrow_mut()));
         drop(std::mem::take(&mut *self.spare_realm.borrow_mut()));
@@ -193,7 +164,7 @@ impl Guest {
         let count = self.holds.get().wrapping_add(1);
         self.holds.set(count);
         if count.is_multiple_of(HOLDS_PER_TIDY) {
-            self.tidy(&remote);
+            self.free_slots(&remote);
         }
         let index = self.slots.borrow_mut().insert(held);
         // A table of four billion slots does not fit any heap limit.
@@ -210,16 +181,6 @@ impl Guest {
     /// Reads whatever is at an index of the table of slots.
     pub fn peek<T>(&self, index: u32, read: impl FnOnce(&Held) -> Option<T>) -> Option<T> {
         self.slots.borrow().get(index as usize).and_then(read)
-    }
-
-    /// The value of this isolate that a carried Reference refers to.
-    pub fn referred<'s>(&self, scope: &v8::PinScope<'s, '_>, id: usize) -> Option<v8::Local<'s, v8::Value>> {
-        match self.carried.borrow().get(&id) {
-            Some(Carried::Own(Own::Reference { held: Held::Value(_, value), .. })) => {
-                Some(v8::Local::new(scope, value))
-            }
-            _ => None,
-        }
     }
 
     /// Runs `job` on top of what runs now.
@@ -244,8 +205,13 @@ impl Guest {
         self.remote.upgrade().map(|remote| Owner::id(&*remote))
     }
 
-    /// Lets go of the slots whose last handle is gone.
+    /// Lets go of what guest code does not hold any more, and of the slots whose last handle is gone.
     pub(super) fn tidy(&self, remote: &Remote) {
+        self.put_down_collected();
+        self.free_slots(remote);
+    }
+
+    fn free_slots(&self, remote: &Remote) {
         if !remote.has_released.swap(false, Ordering::AcqRel) {
             return;
         }
@@ -257,76 +223,6 @@ impl Guest {
         let mut slots = self.slots.borrow_mut();
         if slots.capacity() > MOST_SPARE_SLOTS && slots.capacity() / 4 > slots.len() {
             slots.shrink_to_fit();
-        }
-    }
-
-    /// Keeps a handle or function for guest code; the id is what guest code knows.
-    pub fn carry(&self, value: Value) -> usize {
-        let carried = match self.own(&value) {
-            Some(own) => Carried::Own(own),
-            None => Carried::Foreign(value),
-        };
-        let id = self.next_carried.get();
-        self.next_carried.set(id + 1);
-        self.carried.borrow_mut().insert(id, carried);
-        id
-    }
-
-    /// What carries a handle on something in this isolate; `None` for every other value.
-    fn own(&self, value: &Value) -> Option<Own> {
-        let Value::Handle(handle) = value else { return None };
-        let held = |slot: &Slot| {
-            let own = self.owns(slot).then(|| self.slots.borrow().get(slot.index() as usize).cloned());
-            own.flatten()
-        };
-        match handle {
-            Handle::Isolate(isolate) => (self.owner_id() == Some(isolate.0.id())).then_some(Own::Isolate),
-            Handle::Context(context) => {
-                Some(Own::Context { context: held(&context.slot)?, global: held(&context.global.slot)? })
-            }
-            Handle::Script(script) => Some(Own::Script(held(script)?)),
-            Handle::Reference(reference) => Some(Own::Reference {
-                held: held(&reference.slot)?,
-                type_of: reference.type_of,
-                accessors: reference.accessors,
-                inherit: reference.inherit,
-            }),
-            Handle::ExternalCopy(_) | Handle::Module(_) | Handle::Linker(_) | Handle::Session(_) => None,
-            Handle::Ivm | Handle::Lib => None,
-        }
-    }
-
-    pub fn carried(&self, id: usize) -> Option<Value> {
-        let carried = self.carried.borrow();
-        let own = match carried.get(&id)? {
-            Carried::Foreign(value) => return Some(value.clone()),
-            Carried::Own(own) => own,
-        };
-        Some(Value::Handle(match own {
-            Own::Isolate => Handle::Isolate(IsolateHandle(self.remote().ok()?)),
-            Own::Context { context, global } => Handle::Context(Arc::new(ContextHandle {
-                slot: self.hold(context.clone()).ok()?,
-                global: Arc::new(Reference {
-                    slot: self.hold(global.clone()).ok()?,
-                    type_of: TypeOf::Object,
-                    accessors: false,
-                    inherit: false,
-                }),
-            })),
-            Own::Script(script) => Handle::Script(self.hold(script.clone()).ok()?),
-            Own::Reference { held, type_of, accessors, inherit } => Handle::Reference(Arc::new(Reference {
-                slot: self.hold(held.clone()).ok()?,
-                type_of: *type_of,
-                accessors: *accessors,
-                inherit: *inherit,
-            })),
-        }))
-    }
-
-    pub fn put_down(&self, id: usize) {
-        if id >= FIRST_ID {
-            let value = self.carried.borrow_mut().remove(&id);
-            drop(value);
         }
     }
 

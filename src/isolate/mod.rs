@@ -13,6 +13,7 @@ mod entry;
 mod family;
 mod grace;
 mod guest;
+mod handles;
 mod inspector;
 mod job;
 mod legacy;

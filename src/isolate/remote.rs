@@ -20,7 +20,7 @@ use super::legacy::Legacy;
 use super::meter::Meter;
 use super::run::{self, Body};
 use super::spare::Spare;
-use super::{Binding, Deadline, HeapFigures, Job, clock, memory, realm};
+use super::{Binding, Deadline, HeapFigures, Job, clock, handles, memory, realm};
 use crate::engine::{self, Engine, Seat, Snapshot, TaskSink};
 use crate::native::{Ration, TypeBudget};
 use crate::value::{Answer, Budget, Fault, Host, Owner, Stay, Value, Wake};
@@ -45,6 +45,8 @@ pub struct Settings {
     pub host_stacks: bool,
     /// Where types of WebAssembly count, if not in the isolate itself.
     pub types: Option<Arc<TypeBudget>>,
+    /// Where references that hosts give its guests count, if not in the isolate itself.
+    pub references: Option<Arc<Budget>>,
     /// With which the isolate ends at the latest.
     pub host: Option<Weak<dyn Host>>,
     /// Makes the host's isolates.
@@ -135,15 +137,19 @@ pub struct Remote {
     pub posted: Arc<Budget>,
     /// What copies take that the guest has made and holds outside of its heap.
     pub copies: Arc<Budget>,
+    /// References to values of hosts, and functions of hosts, that the guest was given at its own request and may still use.
+    pub references: Arc<Budget>,
     /// Isolates that the guest has made.
     pub(super) offspring: Mutex<Vec<Weak<Remote>>>,
     /// Those and what they make, as far as it is known what they are to get.
     pub(super) family: OnceLock<Arc<Family>>,
     pub(super) membership: Mutex<Membership>,
-    /// Loose jobs that are queued or running, and one more while a promise is awaited and V8 compiles a module.
+    /// Loose jobs that are queued or running, and one more while the host waits for a module that V8 compiles.
     loose: AtomicU32,
     compiles: AtomicBool,
     compiling_counts: AtomicBool,
+    /// Compilations in a row that nobody but the guest's own compilations have caused.
+    compiled_in_a_row: AtomicU32,
     /// Hear when there are none.
     digested: Mutex<Vec<Arc<dyn Answer>>>,
     /// Memory of a host has come in.
@@ -171,6 +177,9 @@ fn answer_at(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> cl
 
 /// Tasks that may wait until a thread that sleeps is told of them. With more it begins, while others are still being sent.
 const MOST_UNTOLD: usize = 16;
+
+/// See [`Remote::note_compiling`].
+const MAX_COMPILED_IN_A_ROW: u32 = 64;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -202,6 +211,7 @@ impl Remote {
     pub(super) fn new(settings: Settings, is_author: bool, spare: Spare) -> Arc<Self> {
         let held = Budget::new(realm::most_outside(settings.memory_limit));
         let [budget, outstanding, posted, copies] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
+        let references = settings.references.clone().unwrap_or_else(|| handles::references(settings.memory_limit));
         Arc::new_cyclic(|me: &Weak<Remote>| Self {
             id: next_owner_id(),
             me: me.clone(),
@@ -240,12 +250,14 @@ impl Remote {
             held,
             posted,
             copies,
+            references,
             offspring: Mutex::default(),
             family: OnceLock::new(),
             membership: Mutex::default(),
             loose: AtomicU32::new(0),
             compiles: AtomicBool::new(false),
             compiling_counts: AtomicBool::new(false),
+            compiled_in_a_row: AtomicU32::new(0),
             digested: Mutex::default(),
             shares_memory: AtomicBool::new(false),
             borrowed: Arc::default(),
@@ -298,15 +310,24 @@ impl Remote {
         }
     }
 
-    /// Notes whether V8 compiles a module asynchronously. That is work of the guest's own while somebody waits for a promise of the
-    /// guest's: one that only compiles on and on does not keep a host alive.
-    pub(super) fn note_compiling(&self, isolate: &v8::Isolate) {
-        if !engine::began_compiling() && !self.compiles.load(Ordering::Relaxed) {
+    /// Notes, after a job of some kind, whether V8 compiles a module asynchronously. That is work of the guest's own, for which the host
+    /// stays: it may end in a call of the host. A guest that compiles on and on does not keep a host alive unless somebody waits for a
+    /// promise of the guest's.
+    pub(super) fn note_compiling(&self, isolate: &v8::Isolate, kind: Kind) {
+        let began = engine::began_compiling();
+        if !began && !self.compiles.load(Ordering::Relaxed) {
             return;
         }
+        if kind != Kind::Background {
+            self.compiled_in_a_row.store(0, Ordering::Relaxed);
+        } else if began {
+            self.compiled_in_a_row.fetch_add(1, Ordering::Relaxed);
+        }
+        let is_endless = self.compiled_in_a_row.load(Ordering::Relaxed) > MAX_COMPILED_IN_A_ROW;
         let compiles = isolate.has_pending_background_tasks();
         self.compiles.store(compiles, Ordering::Relaxed);
-        let counts = compiles && !self.awaited.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let is_awaited = || !self.awaited.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let counts = compiles && (!is_endless || is_awaited());
         let counted = self.compiling_counts.swap(counts, Ordering::Relaxed);
         if counts && !counted {
             self.loose.fetch_add(1, Ordering::AcqRel);

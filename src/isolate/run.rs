@@ -151,6 +151,7 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
                     }
                     Next::Idle => {
                         remote.check_memory(&mut locker);
+                        body.guest.tidy(remote);
                         break false;
                     }
                     Next::Ended => break true,

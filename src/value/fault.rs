@@ -183,6 +183,19 @@ impl Fault {
         Self::coded(ErrorClass::RangeError, "Too many calls are waiting for an answer", Code::Limit)
     }
 
+    /// A guest holds as many references to values of hosts as it may.
+    pub fn too_many_references(limit: usize) -> Self {
+        let message =
+            format!("The guest holds {limit} references to values and functions of hosts, which is the limit");
+        Self::coded(ErrorClass::RangeError, &message, Code::Limit)
+    }
+
+    /// Others hold as many handles on values of a guest as it may hand out.
+    pub fn too_many_handles(limit: u32) -> Self {
+        let message = format!("Others hold {limit} references to values of the guest, which is the limit");
+        Self::coded(ErrorClass::RangeError, &message, Code::Limit)
+    }
+
     /// `timeout` passed. `stack` names the frames that were running.
     pub fn timeout(stack: Text) -> Self {
         Fault::Error(Box::new(ErrorFault {

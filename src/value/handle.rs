@@ -125,6 +125,9 @@ pub struct ExternalCopy {
     charge: OnceLock<Charge>,
 }
 
+/// What a copy costs a guest beside its bytes: there is an object for it on each side.
+const COST_OF_COPY: usize = 512;
+
 /// Bytes of all [`ExternalCopy`] values alive in the process.
 static TOTAL_EXTERNAL_SIZE: AtomicUsize = AtomicUsize::new(0);
 
@@ -167,7 +170,7 @@ impl ExternalCopy {
         if !self.of_guest || self.charge.get().is_some() {
             return true;
         }
-        let Some(charge) = Charge::take(budget, self.byte_size()) else { return false };
+        let Some(charge) = Charge::take(budget, self.byte_size().saturating_add(COST_OF_COPY)) else { return false };
         // Another guest may have been faster; then it is that one's.
         let _ = self.charge.set(charge);
         true

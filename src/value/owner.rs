@@ -85,11 +85,17 @@ impl Request {
 pub struct Slot {
     owner: Arc<dyn Owner>,
     index: u32,
+    _charge: Charge,
 }
 
 impl Slot {
     pub fn new(owner: Arc<dyn Owner>, index: u32) -> Arc<Self> {
-        Arc::new(Self { owner, index })
+        Self::charged(owner, index, Charge::default())
+    }
+
+    /// One that is charged to whoever has asked for it.
+    pub fn charged(owner: Arc<dyn Owner>, index: u32, charge: Charge) -> Arc<Self> {
+        Arc::new(Self { owner, index, _charge: charge })
     }
 
     pub fn owner(&self) -> &Arc<dyn Owner> {

@@ -16,7 +16,7 @@ const { createUnpack } = require('./unpack.js');
 const { bigint: now } = process.hrtime;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveLater, defer, tellLater, exposesGc)`
+ * @param {any} native the addon: `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc)`
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
 function createHostBinding(native) {
@@ -27,12 +27,10 @@ function createHostBinding(native) {
   const bound = {};
   const theSurface = () => surface;
 
-  const owned = new Owned(() => bound.taken());
+  const owned = new Owned(() => bound.disowned());
   /** @param {number} request @param {any} carrier */
   const reply = (request, carrier) => bound.reply(request, carrier);
-  /** @param {import('../handle.js').Row} entry */
-  const leaveLater = (entry) => surface.core.entries.leaveLater(entry);
-  const { answerWith, pack, packMoving, packResult, packThrown } = createPack(owned, reply, leaveLater);
+  const { answerWith, pack, packMoving, packResult, packThrown } = createPack(owned, reply);
   const { hooks, idOf, unpack } = createUnpack({
     native: bound,
     pack,
@@ -58,6 +56,8 @@ function createHostBinding(native) {
     arrivals.serve,
     arrivals.later,
     () => queueMicrotask(bound.tell),
+    (/** @type {unknown} */ value, /** @type {number} */ note) => owned.own(value, note),
+    (/** @type {import('../handle.js').Row} */ entry) => surface.core.entries.leave(entry),
     // A host that was started with `--expose-gc` shares that with its guests, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
   );

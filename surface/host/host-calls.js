@@ -8,6 +8,7 @@ const { emitWarning } = require('node:process');
 const { types } = require('node:util');
 const { TRANSFER } = require('../protocol.js');
 const { culpritOf } = require('./wire/refusal.js');
+const { Work } = require('./work.js');
 
 const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
 const { hasOwn } = Object;
@@ -16,6 +17,8 @@ const { isView } = ArrayBuffer;
 const { isMap, isPromise, isProxy, isSet } = types;
 const { entries: mapEntries } = Map.prototype;
 const { values: setValues } = Set.prototype;
+const { next: nextEntry } = /** @type {any} */ (getPrototypeOf(new Map().entries()));
+const { next: nextMember } = /** @type {any} */ (getPrototypeOf(new Set().values()));
 const ThePromise = Promise;
 const PromisePrototype = Promise.prototype;
 const promiseThen = Promise.prototype.then;
@@ -42,17 +45,28 @@ const ORIGIN = Object.freeze({
 /** Characters of an error that a warning shows. */
 const MAX_MESSAGE = 1_000;
 const MAX_STACK = 4_000;
-/**
- * Parts of one value that are searched for promises. A guest may choose how many a function returns, and each that is missed can end
- * the process.
- */
+/** Parts of one value that are searched for promises. A guest may choose how many a function returns. */
 const MAX_PARTS = 1_000_000;
+/**
+ * Parts other than promises that are searched at once. The others follow on later turns of the event loop. A promise there is handled
+ * unless it is rejected by then.
+ */
+const MAX_PARTS_AT_ONCE = 50_000;
+/** Values of which parts are left. A guest may have more of them discarded, and each is kept until it is searched. */
+const MAX_UNFINISHED = 8;
+/** Parts between two looks at the clock. */
+const PARTS_PER_CHECK = 1_000;
 /** Elements of an array whose keys are listed. */
 const MAX_KEYED = 1_000;
 /** Thenables that resolve to thenables, one in the other. */
 const MAX_DEPTH = 100;
 
+/** @type {readonly string[]} */
+const NO_KEYS = Object.freeze([]);
+
 const failures = channel(CHANNEL);
+/** Searches that go on. */
+let unfinished = 0;
 /** Promises whose rejections are reported already. @type {WeakSet<Promise<unknown>>} */
 const discarded = new WeakSet();
 /** Origins that have been warned of. @type {Set<string>} */
@@ -141,6 +155,38 @@ function discard(origin, value) {
   }
   if (isPromise(value) || isArray(value) || isMap(value) || isSet(value) || isPlain(value)) {
     discardWithin(origin, value);
+  } else if (!isProxy(value) && !isView(value)) {
+    discardProperties(origin, value);
+  }
+}
+
+/**
+ * The promises that an instance of a class has in properties. What else it refers to may be large, and the host's own.
+ * @param {string} origin
+ * @param {object} instance
+ */
+function discardProperties(origin, instance) {
+  try {
+    const keys = ownKeys(instance);
+    for (let index = 0; index < keys.length && index < MAX_KEYED; index += 1) {
+      const part = getOwnPropertyDescriptor(instance, keys[index])?.value;
+      if (isPromise(part)) {
+        discardPromise(origin, part);
+      }
+    }
+  } catch {
+    // An object whose properties cannot be looked at.
+  }
+}
+
+/**
+ * @param {string} origin
+ * @param {Promise<unknown>} promise
+ */
+function discardPromise(origin, promise) {
+  if (!discarded.has(promise)) {
+    discarded.add(promise);
+    watch(promise, (inner) => discard(origin, inner), (error) => report(origin, error));
   }
 }
 
@@ -160,86 +206,148 @@ function isPlain(object) {
  * @param {unknown} value
  */
 function discardWithin(origin, value) {
-  const search = new Search(origin);
-  search.add(value);
-  search.run();
+  const search = new Search(origin, value);
+  if (!search.run(MAX_PARTS_AT_ONCE) && unfinished < MAX_UNFINISHED) {
+    search.finish();
+  }
 }
 
 /** Of promises, inside of one value. */
 class Search {
-  /** @type {Set<object>} what is searched, promises excepted */
-  #found = new Set();
   /** Parts of objects that are still looked at. */
   #left = MAX_PARTS;
+  /** Those before the search pauses. */
+  #ahead = 0;
   #origin;
+  /** @type {Set<object>} what is searched, promises excepted */
+  #found = new Set();
+  #objects = apply(setValues, this.#found, []);
+  /** What is searched now. @type {any} */
+  #object = undefined;
+  /** Its entries or members that are left, if it is a map or set. @type {any} */
+  #members = undefined;
+  /** Number of its next element, where those are too many to list their keys, and how many it has. */
+  #index = 0;
+  #length = 0;
+  /** Its other keys, and the position of the next. @type {readonly (string | symbol)[]} */
+  #keys = NO_KEYS;
+  #position = 0;
 
-  /** @param {string} origin */
-  constructor(origin) {
+  /**
+   * @param {string} origin
+   * @param {unknown} value
+   */
+  constructor(origin, value) {
     this.#origin = origin;
+    this.#add(value);
+  }
+
+  /**
+   * Searches on.
+   * @param {number} parts that are looked at, promises excepted
+   * @returns {boolean} whether it is over
+   */
+  run(parts) {
+    this.#ahead = parts;
+    while (this.#left > 0) {
+      if (this.#ahead <= 0) {
+        return false;
+      }
+      try {
+        if (this.#object === undefined ? !this.#open() : !this.#look()) {
+          return true;
+        }
+      } catch {
+        // An object whose properties cannot be looked at, such as the namespace of a module that has not been evaluated.
+        this.#object = undefined;
+      }
+    }
+    return true;
+  }
+
+  /** Searches the rest on other turns of the event loop. */
+  async finish() {
+    unfinished += 1;
+    const work = new Work();
+    do {
+      await work.turn();
+    } while (!this.#runSlice(work));
+    unfinished -= 1;
+  }
+
+  /** @param {import('./work.js').WorkBudget} work */
+  #runSlice(work) {
+    while (!this.run(PARTS_PER_CHECK)) {
+      work.check();
+      if (work.isSliceOver) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** @param {unknown} value */
-  add(value) {
+  #add(value) {
     if (typeof value !== 'object' || value === null) {
       return;
     }
     if (isPromise(value)) {
-      this.#discard(value);
+      // It costs no more than making it has, and one that is missed can end the process.
+      this.#ahead += 1;
+      discardPromise(this.#origin, value);
     } else if (!isProxy(value) && !isView(value)) {
       this.#found.add(value);
     }
   }
 
-  run() {
-    for (const object of this.#found) {
-      if (this.#left <= 0) {
-        return;
-      }
-      try {
-        this.#addParts(object);
-      } catch {
-        // An object whose properties cannot be looked at, such as the namespace of a module that has not been evaluated.
-      }
+  /** Begins with the next object; false where there is none. */
+  #open() {
+    const { done, value } = apply(nextMember, this.#objects, []);
+    if (done) {
+      return false;
     }
+    this.#object = value;
+    this.#members = isMap(value) ? apply(mapEntries, value, []) : isSet(value) ? apply(setValues, value, []) : undefined;
+    this.#index = 0;
+    this.#length = isArray(value) && value.length > MAX_KEYED ? value.length : 0;
+    this.#position = 0;
+    this.#keys = NO_KEYS;
+    this.#keys = this.#length > 0 ? NO_KEYS : ownKeys(value);
+    return true;
   }
 
-  /** @param {Promise<unknown>} promise */
-  #discard(promise) {
-    if (!discarded.has(promise)) {
-      discarded.add(promise);
-      watch(promise, (inner) => discard(this.#origin, inner), (error) => report(this.#origin, error));
-    }
-  }
-
-  /** @param {object} object */
-  #addParts(object) {
-    if (isMap(object)) {
-      for (const [key, part] of apply(mapEntries, object, [])) {
-        if (!this.#look()) return;
-        this.add(key);
-        this.add(part);
-      }
-    } else if (isSet(object)) {
-      for (const part of apply(setValues, object, [])) {
-        if (!this.#look()) return;
-        this.add(part);
-      }
-    }
-    // The elements of an array may be too many to list their keys.
-    const elements = isArray(object) && object.length > MAX_KEYED ? object.length : 0;
-    for (let index = 0; index < elements; index += 1) {
-      if (!this.#look()) return;
-      if (hasOwn(object, index)) this.add(getOwnPropertyDescriptor(object, index)?.value);
-    }
-    for (const key of elements > 0 ? [] : ownKeys(object)) {
-      if (!this.#look()) return;
-      this.add(getOwnPropertyDescriptor(object, key)?.value);
-    }
-  }
-
+  /** Looks at one part of the object, or leaves it. */
   #look() {
     this.#left -= 1;
-    return this.#left >= 0;
+    this.#ahead -= 1;
+    const object = this.#object;
+    if (this.#members !== undefined) {
+      this.#lookAtMember();
+    } else if (this.#index < this.#length) {
+      const index = this.#index++;
+      if (hasOwn(object, index)) {
+        this.#add(getOwnPropertyDescriptor(object, index)?.value);
+      }
+    } else if (this.#position < this.#keys.length) {
+      const key = this.#keys[this.#position++];
+      this.#add(getOwnPropertyDescriptor(object, key)?.value);
+    } else {
+      this.#object = undefined;
+    }
+    return true;
+  }
+
+  #lookAtMember() {
+    const isOfMap = isMap(this.#object);
+    const { done, value } = apply(isOfMap ? nextEntry : nextMember, this.#members, []);
+    if (done) {
+      this.#members = undefined;
+    } else if (isOfMap) {
+      this.#add(value[0]);
+      this.#add(value[1]);
+    } else {
+      this.#add(value);
+    }
   }
 }
 

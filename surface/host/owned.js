@@ -1,17 +1,24 @@
 'use strict';
-// Values of this realm that others hold: the other end of every Reference and function that was sent away. Each carrier gets
-// a slot of its own, which the native side gives back once, when the last holder is gone.
+// Values of this realm that others hold: the other end of every Reference and function that was sent away. The native side asks for a slot
+// when it reads a carrier, and names the slots that have lost their last holder: on a turn of the event loop, and before each request that
+// it hands over, also while a call of this realm waits.
 
 class Owned {
   /** @type {unknown[]} */ #values = [];
   /** @type {number[]} */ #notes = [];
   /** @type {number[]} */ #free = [];
-  /** @type {number[]} slots of carriers that may not have left yet */ #fresh = [];
-  /** @type {() => number[]} */ #taken;
+  /** A carrier was made since the native side has read one. */
+  #isOffered = false;
+  /** @type {() => number[]} */ #disowned;
 
-  /** @param {() => number[]} taken the slots that the native side was given since it was asked last */
-  constructor(taken) {
-    this.#taken = taken;
+  /** @param {() => number[]} disowned the slots that have lost their last holder since this was called last */
+  constructor(disowned) {
+    this.#disowned = disowned;
+  }
+
+  /** A carrier that needs a slot is made. */
+  offer() {
+    this.#isOffered = true;
   }
 
   /**
@@ -20,34 +27,16 @@ class Owned {
    * @returns {number} the slot
    */
   own(value, note) {
+    this.#isOffered = false;
     const slot = this.#free.pop() ?? this.#values.length;
     this.#values[slot] = value;
     this.#notes[slot] = note;
-    if (this.#fresh.push(slot) === 1) {
-      // A carrier leaves in the same turn that makes it, or never: a later part of its call was refused.
-      queueMicrotask(() => { this.#sweep(); });
-    }
     return slot;
   }
 
-  #sweep() {
-    const fresh = this.#fresh;
-    this.#fresh = [];
-    const taken = this.#taken();
-    if (taken.length >= fresh.length) {
-      return;
-    }
-    const kept = new Set(taken);
-    for (const slot of fresh) {
-      if (!kept.has(slot)) {
-        this.disown(slot);
-      }
-    }
-  }
-
-  /** Nobody holds anything. */
+  /** Nobody holds anything, and nobody will when the carriers are read that were made. */
   get isEmpty() {
-    return this.#free.length === this.#values.length;
+    return this.#free.length === this.#values.length && !this.#isOffered;
   }
 
   /** @param {number} slot */
@@ -60,10 +49,12 @@ class Owned {
     return this.#notes[slot];
   }
 
-  /** @param {number} slot */
-  disown(slot) {
-    this.#values[slot] = undefined;
-    this.#free.push(slot);
+  /** Empties the slots that nobody holds any more. */
+  sweep() {
+    for (const slot of this.#disowned()) {
+      this.#values[slot] = undefined;
+      this.#free.push(slot);
+    }
   }
 }
 

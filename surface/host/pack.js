@@ -48,9 +48,8 @@ const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(bu
 /**
  * @param {import('./owned.js').Table} owned
  * @param {(request: number, carrier: any) => void} reply answers what this side has promised
- * @param {(entry: import('../handle.js').Row) => unknown} leaveLater gives an entry up after the call that names it
  */
-function createPack(owned, reply, leaveLater) {
+function createPack(owned, reply) {
   // Promises made here have negative numbers, as those of the native side have there.
   let lastPromise = 0;
 
@@ -157,14 +156,18 @@ function createPack(owned, reply, leaveLater) {
   }
 
   /** @param {import('../callback.js').Described} record */
-  const packFunction = (record) => [TAG.FUNCTION, owned.own(record.target, record.mode), record.name, record.length, record.mode];
+  function packFunction(record) {
+    owned.offer();
+    return [TAG.FUNCTION, record.target, record.name, record.length, record.mode];
+  }
 
   /**
    * @param {unknown} value
    * @param {number} flags
    */
   function packReference(value, flags) {
-    return [TAG.REFERENCE, owned.own(value, flags), typeNameOf(value), flags];
+    owned.offer();
+    return [TAG.REFERENCE, value, typeNameOf(value), flags];
   }
 
   /**
@@ -213,8 +216,7 @@ function createPack(owned, reply, leaveLater) {
     if (source.local) {
       throw refused('Cannot dereference this into target isolate');
     }
-    leaveLater(source.entry);
-    return [TAG.DEREF, source.entry.id];
+    return [TAG.DEREF, source.entry.id, source.entry];
   }
 
   /** @param {{ entry?: import('../handle.js').Row, transferIn: boolean }} record */
@@ -224,8 +226,7 @@ function createPack(owned, reply, leaveLater) {
       throw released('The return value of `copyInto()` should only be used once');
     }
     record.entry = undefined;
-    leaveLater(entry);
-    return [TAG.COPY_INTO, entry.id, record.transferIn];
+    return [TAG.COPY_INTO, entry.id, record.transferIn, entry];
   }
 
   /**

@@ -83,7 +83,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
         // Getters are called.
         return packResult(owned.value(slot), TRANSFER.COPY | shows, ORIGIN.REFERENCE);
       case OP.REF_RELEASE:
-        owned.disown(slot);
+        owned.sweep();
         return LATER;
       default:
         throw coded(Error, `Operation ${op} is not served by hosts`, CODE.UNSUPPORTED);

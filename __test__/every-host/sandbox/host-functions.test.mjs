@@ -148,6 +148,23 @@ describe('reports', () => {
 });
 
 describe('what guests choose', () => {
+  test('whether anybody receives an instance that has a promise', async () => {
+    await passes(`
+      const { subscribe } = await import('node:diagnostics_channel');
+      const reports = [];
+      subscribe('isolated-v8:unhandled-host-error', ({ origin, error }) => { reports.push(origin + ' ' + error.message); });
+      class Job { done = Promise.reject(new Error('the job')); }
+      const start = () => new Job();
+      const isolate = new ivm.Isolate();
+      const context = isolate.createContextSync();
+      context.global.setSync('reference', new ivm.Reference(start));
+      context.global.setSync('ignored', new ivm.Callback(start, { ignored: true }));
+      context.global.setSync('later', new ivm.Reference(async () => new Job()));
+      await context.eval('reference.applyIgnored(); ignored(); later.applyIgnored(); 1');
+      for (let turns = 0; turns < 500 && reports.length < 3; turns += 1) await new Promise((resolve) => { setTimeout(resolve, 10); });
+      if (reports.toSorted().join() !== 'callback the job,reference the job,reference the job') throw new Error(reports.join());`);
+  });
+
   test('how many promises a function returns', async () => {
     await passes(`
       const { subscribe } = await import('node:diagnostics_channel');

@@ -49,6 +49,19 @@ const ODD = {
 };
 
 describe('discard', () => {
+  // First: a few searches at a time go on, and those of other tests do.
+  test('the rest of a large value is searched later, with turns for others', async () => {
+    const rejects = [];
+    const pending = () => ({ promise: new Promise((_, reject) => { rejects.push(reject); }) });
+    const values = Array.from({ length: 3 }, () => [...Array.from({ length: 150_000 }, () => ({})), pending()]);
+    const messages = await reported(async () => {
+      for (const value of values) discard('x', value);
+      for (let turns = 0; turns < 2_000; turns += 1) await turn();
+      for (const reject of rejects) reject(new Error('late'));
+    });
+    assert.deepEqual(messages, values.map(() => ['x', 'late']));
+  });
+
   for (const [name, make] of Object.entries(ODD)) {
     test(`a promise ${name}`, async () => {
       assert.deepEqual(await reported(() => discard(ORIGIN.CALLBACK, make())), [['callback', 'no']]);
@@ -77,6 +90,34 @@ describe('discard', () => {
     }), []);
     assert.equal(reads, 0);
     assert.ok(performance.now() - start < 5_000);
+  });
+
+  test('promises in properties of instances, and nothing else of those', async () => {
+    const fail = (message) => Promise.reject(new Error(message));
+    class Job { done = fail('job'); }
+    class Named extends Job { [Symbol('s')] = fail('symbol'); }
+    const error = Object.assign(new TypeError('e'), { reason: fail('error') });
+    const frozen = Object.freeze(Object.assign(new Date(), { later: fail('date') }));
+    let looks = 0;
+    class Service { rows = new Proxy([], { ownKeys() { looks += 1; return []; } }); get ready() { looks += 1; return 1; } table = { get row() { looks += 1; return 1; } }; }
+    const values = [new Job(), new Named(), error, frozen, new Service(), Object.create(new Proxy({}, {}))];
+    assert.deepEqual((await reported(() => { for (const value of values) discard('x', value); })).map(([, message]) => message).toSorted(), ['date', 'error', 'job', 'job', 'symbol']);
+    assert.equal(looks, 0);
+  });
+
+  test('a large value takes no longer at once than a smaller one', () => {
+    const fastest = (count) => {
+      const value = Array.from({ length: count }, (_, id) => ({ id }));
+      const times = Array.from({ length: 4 }, () => {
+        const start = performance.now();
+        discard('x', value);
+        return performance.now() - start;
+      });
+      return Math.min(...times);
+    };
+    fastest(50_000);
+    const [small, large] = [fastest(50_000), fastest(1_000_000)];
+    assert.ok(large < small * 4, `${large} ms, and ${small} ms for a twentieth`);
   });
 
   test('a thenable that is no promise is not begun', async () => {

@@ -1,0 +1,44 @@
+//! What isolates have let go of and the environment's thread has yet to free. It does so on a turn of its event loop, or before when it
+//! comes by.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+pub struct Released<T> {
+    items: Mutex<Vec<T>>,
+    /// There are some.
+    is_any: AtomicBool,
+    /// An event for the event loop is under way. One is enough, however often the thread comes by before it.
+    is_told: AtomicBool,
+}
+
+impl<T> Default for Released<T> {
+    fn default() -> Self {
+        Self { items: Mutex::default(), is_any: AtomicBool::new(false), is_told: AtomicBool::new(false) }
+    }
+}
+
+impl<T> Released<T> {
+    /// Adds an item. True if the event loop is to be told.
+    pub fn push(&self, item: T) -> bool {
+        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        items.push(item);
+        self.is_any.store(true, Ordering::Release);
+        !self.is_told.swap(true, Ordering::AcqRel)
+    }
+
+    /// The event has arrived: what is released from now on needs another.
+    pub fn arrived(&self) {
+        self.is_told.store(false, Ordering::Release);
+    }
+
+    pub fn is_any(&self) -> bool {
+        self.is_any.load(Ordering::Acquire)
+    }
+
+    pub fn take(&self) -> Vec<T> {
+        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_any.store(false, Ordering::Release);
+        std::mem::take(&mut *items)
+    }
+}
