@@ -7,6 +7,8 @@ const TIMEOUT = 60_000;
 /** Arguments of one call of a tool. */
 const MAX_ARGUMENTS = 10_000;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+/** Names that the code around the user's own has. */
+const OWN_NAMES = Object.freeze(['$host', '$main']);
 const FUNCTION = /^(?:async\s+)?function\b/;
 const RESERVED = new Set(`arguments await break case catch class const continue debugger default delete do else enum eval export
   extends false finally for function if implements import in instanceof interface let new null package private protected public
@@ -46,14 +48,33 @@ function checkArguments(args) {
   return args;
 }
 
+/**
+ * Why code cannot be run with these providers, if so.
+ * @param {unknown} code
+ * @param {any[]} providers
+ * @param {unknown[]} connectors
+ */
+function problemOf(code, providers, connectors) {
+  if (typeof code !== 'string') return '`code` must be a string';
+  if (connectors.length > 0) return 'Connectors are bound to Workers: pass their tools as providers';
+  const names = new Set(OWN_NAMES);
+  for (const provider of providers) {
+    const { name, fns } = provider ?? {};
+    if (typeof name !== 'string' || !IDENTIFIER.test(name) || RESERVED.has(name)) return `Provider name "${name}" is not a valid JavaScript identifier`;
+    if (names.has(name)) return `Provider name "${name}" is taken`;
+    names.add(name);
+    if (typeof fns !== 'object' || fns === null) return `The tools of provider "${name}" must be an object of functions`;
+  }
+  return undefined;
+}
+
 /** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
 function createExecutor(options) {
   const sandbox = new IsolatedVMSandbox({ timeout: TIMEOUT, ...options });
   /** @type {import('./codemode.js').Executor['execute']} */
-  async function execute(code, providersOrFns, { connectors = [] } = {}) {
+  async function execute(code, providersOrFns, more) {
     const providers = Array.isArray(providersOrFns) ? providersOrFns : [{ name: 'codemode', fns: providersOrFns }];
-    const unusable = typeof code !== 'string' ? '`code` must be a string' : connectors.length > 0 ? 'Connectors are bound to Workers: pass their tools as providers'
-      : providers.filter(({ name }) => !IDENTIFIER.test(name)).map(({ name }) => `Provider name "${name}" is not a valid JavaScript identifier`)[0];
+    const unusable = problemOf(code, providers, more?.connectors ?? []);
     if (unusable !== undefined) {
       return { result: undefined, error: unusable };
     }

@@ -6,6 +6,18 @@ const { IsolatedVMSandbox } = require('./index.js');
 /** How Code Mode recognizes levels. */
 const PREFIX = { log: '', debug: '', info: 'INFO: ', warn: 'WARN: ', error: 'ERROR: ' };
 
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+/**
+ * Names of bindings are those of tools, which may be anyone's: what is no identifier is a property of the global object, and never code.
+ * @param {string} name
+ * @param {number} index
+ */
+function declaration(name, index) {
+  const place = IDENTIFIER.test(name) ? `const ${name}` : `globalThis[${JSON.stringify(name)}]`;
+  return `${place} = (args) => $host.f${index}(args);`;
+}
+
 /** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
 function createIsolateDriver(options) {
   // Says what is wrong with the options, if anything is.
@@ -14,7 +26,7 @@ function createIsolateDriver(options) {
   async function createContext({ bindings, timeout = 30_000, memoryLimit = 128 }) {
     const names = Object.keys(bindings);
     const tools = names.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
-    const inside = names.map((name, index) => `const ${name} = (args) => $host.f${index}(args);`).join(' ');
+    const inside = names.map(declaration).join(' ');
     const disposed = new AbortController();
     return {
       async execute(code) {

@@ -112,6 +112,25 @@ describe('the executor alone', () => {
     assert.throws(() => createExecutor({ timeout: 'soon' }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /`timeout`/ });
   });
 
+  const fns = { f: async () => 1 };
+  for (const [what, error, ...args] of [
+    ['a reserved word as a name', 'Provider name "class" is not a valid JavaScript identifier', [{ name: 'class', fns }]],
+    ['no name', 'Provider name "undefined" is not a valid JavaScript identifier', [{ fns }]],
+    ['two of one name', 'Provider name "a" is taken', [{ name: 'a', fns }, { name: 'a', fns }]],
+    ['a name of ours', 'Provider name "$host" is taken', [{ name: '$host', fns }]],
+    ['no tools', 'The tools of provider "a" must be an object of functions', [{ name: 'a' }]],
+    ['null for a provider', 'Provider name "undefined" is not a valid JavaScript identifier', [null]],
+    ['null for all', 'The tools of provider "codemode" must be an object of functions', null],
+  ]) {
+    test(`wrong providers are told, never thrown: ${what}`, async () => {
+      assert.deepEqual(await executor.execute('async () => 1', ...args), { result: undefined, error });
+    });
+  }
+
+  test('`null` for options counts as none', async () => {
+    assert.equal((await executor.execute('async () => codemode.f()', fns, null)).result, 1);
+  });
+
   test('executions share nothing', async () => {
     await executor.execute('async () => { Array.prototype.mark = 1; codemode.mark = 1; }', { f: async () => 1 });
     assert.deepEqual((await executor.execute('async () => [[].mark, codemode.mark]', { f: async () => 1 })).result, [undefined, undefined]);

@@ -75,6 +75,15 @@ describe('the driver alone', () => {
     assert.equal((await context.execute('return 1')).error.code, 'ERR_ISOLATE_ABORTED');
   });
 
+  for (const name of ['external_get-price', 'external_a = 0; globalThis.injected = true; const b', 'external_"]; globalThis.injected = true; [1, "', 'external_Preis in \u20ac', '']) {
+    test(`a tool's name is no code: ${name}`, async () => {
+      const bindings = { [name]: { execute: async ({ n }) => n + 1 }, external_other: { execute: async () => 'other' } };
+      const context = await driver.createContext({ bindings });
+      const code = `return [await globalThis[${JSON.stringify(name)}]({ n: 1 }), await external_other({}), typeof injected]`;
+      assert.deepEqual((await context.execute(code)).value, [2, 'other', 'undefined']);
+    });
+  }
+
   test('wrong options are refused at once', () => {
     assert.throws(() => createIsolateDriver({ maxLogEntries: -1 }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /`maxLogEntries`/ });
   });

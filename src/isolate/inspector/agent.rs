@@ -14,6 +14,7 @@ use v8::inspector::{
 };
 
 use super::channel::Channel;
+use super::port::Nesting;
 use super::signal::soften;
 use super::{Request, Sink, console};
 use crate::isolate::remote::Remote;
@@ -36,8 +37,23 @@ pub struct Agent {
     inspector: V8Inspector,
     /// What guests have counted and timed by; V8 keeps these outside the heap.
     labels: RefCell<HashSet<Text>>,
-    /// Since when the message that came last is being handled.
-    busy_since: Cell<Option<Instant>>,
+    /// The message that came last and is being handled; `None` during a pause of its own.
+    busy: Cell<Option<Busy>>,
+    pause: Rc<Cell<Pause>>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Pause {
+    None,
+    Lasts,
+    /// V8 has left it and still counts as paused: what comes now is for afterwards.
+    Ends,
+}
+
+#[derive(Clone, Copy)]
+struct Busy {
+    since: Instant,
+    alone: bool,
 }
 
 struct Session {
@@ -52,13 +68,15 @@ impl Agent {
     pub fn new(isolate: &mut v8::Isolate, remote: &Arc<Remote>) -> Rc<Self> {
         // SAFETY: only kept for the pause loop, which V8 calls with this isolate entered.
         let address = unsafe { isolate.as_raw_isolate_ptr() };
-        let client = Client { remote: Arc::downgrade(remote), isolate: address, resumed: Cell::new(false) };
+        let pause = Rc::new(Cell::new(Pause::None));
+        let client = Client { remote: Arc::downgrade(remote), isolate: address, pause: Rc::clone(&pause) };
         let inspector = V8Inspector::create(isolate, V8InspectorClient::new(Box::new(client)));
         Rc::new(Self {
             sessions: RefCell::default(),
             inspector,
             labels: RefCell::default(),
-            busy_since: Cell::new(None),
+            busy: Cell::new(None),
+            pause,
         })
     }
 
@@ -98,18 +116,33 @@ impl Agent {
 
     /// When a message that has come amidst the handling of another may be handled; `None` for at once.
     pub(super) fn postponed(&self) -> Option<Instant> {
-        self.busy_since.get().map(|since| since + PATIENCE).filter(|time| *time > Instant::now())
+        self.busy.get().map(|busy| busy.since + PATIENCE).filter(|time| *time > Instant::now())
+    }
+
+    /// Handles what may come between two instructions of the guest.
+    pub(super) fn interrupt(&self, guest: &Arc<Guest>) {
+        let Ok(remote) = guest.remote() else { return };
+        while !remote.is_stopping() {
+            let request = match self.busy.get() {
+                _ if self.pause.get() == Pause::Ends => remote.port.take_amidst(true),
+                Some(busy) => remote.port.take_amidst(busy.alone),
+                None => remote.port.take(),
+            };
+            let Some(request) = request else { break };
+            self.handle(guest, &remote, request);
+        }
     }
 
     fn handle(&self, guest: &Arc<Guest>, remote: &Arc<Remote>, request: Request) {
         match request {
             Request::Connect(number, sink) => self.connect(guest, remote, number, sink),
-            Request::Message(number, text) => {
+            Request::Message(number, text, nesting) => {
                 let session = self.sessions.borrow().get(&number).cloned();
                 if let Some(session) = session {
-                    let outer = self.busy_since.replace(Some(Instant::now()));
+                    let busy = Busy { since: Instant::now(), alone: nesting == Nesting::Alone };
+                    let outer = self.busy.replace(Some(busy));
                     session.dispatch(&text);
-                    self.busy_since.set(outer);
+                    self.busy.set(outer);
                 }
             }
             Request::Disconnect(number) => {
@@ -158,6 +191,7 @@ impl Session {
 pub fn drain(guest: &Arc<Guest>) {
     let (Some(agent), Ok(remote)) = (guest.agent(), guest.remote()) else { return };
     while !remote.is_stopping()
+        && agent.pause.get() != Pause::Ends
         && let Some(request) = remote.port.take()
     {
         agent.handle(guest, &remote, request);
@@ -167,8 +201,7 @@ pub fn drain(guest: &Arc<Guest>) {
 struct Client {
     remote: Weak<Remote>,
     isolate: v8::UnsafeRawIsolatePtr,
-    /// The pause that runs now is to end.
-    resumed: Cell<bool>,
+    pause: Rc<Cell<Pause>>,
 }
 
 impl V8InspectorClientImpl for Client {
@@ -181,7 +214,9 @@ impl V8InspectorClientImpl for Client {
         let Some(guest) = isolate.get_slot::<Arc<Guest>>().cloned() else { return };
         // SAFETY: as above: called from inside V8, on this isolate's thread.
         v8::callback_scope!(unsafe let scope, &mut isolate);
-        self.resumed.set(false);
+        self.pause.set(Pause::Lasts);
+        // V8 never pauses where it checks for side effects.
+        let busy = guest.agent().and_then(|agent| agent.busy.take());
         loop {
             let version = remote.version.load(Ordering::Acquire);
             if remote.is_stopping() {
@@ -189,7 +224,7 @@ impl V8InspectorClientImpl for Client {
                 break;
             }
             drain(&guest);
-            if self.resumed.get() {
+            if self.pause.get() == Pause::Ends {
                 break;
             }
             if let Some(job) = remote.take_call() {
@@ -200,9 +235,18 @@ impl V8InspectorClientImpl for Client {
             remote.sleep(version);
             remote.resume(&paused);
         }
+        self.pause.set(Pause::None);
+        if let Some(agent) = guest.agent() {
+            agent.busy.set(busy);
+        }
+        if remote.port.is_waiting() {
+            remote.knock();
+        }
     }
 
     fn quit_message_loop_on_pause(&self) {
-        self.resumed.set(true);
+        if self.pause.get() == Pause::Lasts {
+            self.pause.set(Pause::Ends);
+        }
     }
 }

@@ -13,8 +13,53 @@ use crate::value::{Code, ErrorClass, Fault, Nobody, Text, Value};
 /// What sessions ask for, by their numbers.
 pub enum Request {
     Connect(u32, Arc<dyn Sink>),
-    Message(u32, Text),
+    Message(u32, Text, Nesting),
     Disconnect(u32),
+}
+
+/// Whether a message can be handled amidst the handling of another.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Nesting {
+    Free,
+    /// Nothing is handled amidst it, nor it amidst others: V8 checks for side effects, and does not expect to begin twice.
+    Alone,
+    /// Stops what runs, so it comes first.
+    Urgent,
+}
+
+impl Nesting {
+    /// Characters of messages that are read here. Longer ones are handled alone.
+    const MAX_READ: usize = 1 << 18;
+
+    fn of(message: &Text) -> Self {
+        if message.byte_len() > Self::MAX_READ {
+            return Self::Alone;
+        }
+        let text = message.to_string();
+        // A name with an escape is not recognized.
+        if text.contains("throwOnSideEffect") || text.contains("\\u") {
+            return Self::Alone;
+        }
+        if !text.contains("Runtime.terminateExecution") && !text.contains("Debugger.pause") {
+            return Self::Free;
+        }
+        let method = serde_json::from_str::<serde_json::Value>(&text)
+            .ok()
+            .and_then(|message| message.get("method").and_then(|method| method.as_str().map(str::to_owned)));
+        match method.as_deref() {
+            Some("Runtime.terminateExecution" | "Debugger.pause") => Self::Urgent,
+            _ => Self::Free,
+        }
+    }
+}
+
+impl Request {
+    fn nesting(&self) -> Nesting {
+        match self {
+            Self::Message(_, _, nesting) => *nesting,
+            Self::Connect(..) | Self::Disconnect(_) => Nesting::Free,
+        }
+    }
 }
 
 /// Sessions of one isolate; each costs memory outside its heap.
@@ -51,12 +96,29 @@ impl Port {
 
     /// The next request, in order of arrival.
     pub fn take(&self) -> Option<Request> {
+        self.take_where(|requests| requests.pop_front())
+    }
+
+    /// The next request that may be handled amidst a message, which is handled `alone` or not. Others keep their order.
+    pub(super) fn take_amidst(&self, alone: bool) -> Option<Request> {
+        self.take_where(|requests| {
+            let mut free = !alone;
+            let index = requests.iter().position(|request| {
+                let nesting = request.nesting();
+                free &= nesting != Nesting::Alone;
+                free || nesting == Nesting::Urgent
+            })?;
+            requests.remove(index)
+        })
+    }
+
+    fn take_where(&self, choose: impl FnOnce(&mut VecDeque<Request>) -> Option<Request>) -> Option<Request> {
         if !self.is_waiting() {
             return None;
         }
         let mut queue = self.lock();
-        let request = queue.requests.pop_front();
-        if let Some(Request::Message(_, text)) = &request {
+        let request = choose(&mut queue.requests);
+        if let Some(Request::Message(_, text, _)) = &request {
             queue.bytes -= text.byte_len();
         }
         self.waiting.store(!queue.requests.is_empty(), Ordering::Release);
@@ -64,7 +126,7 @@ impl Port {
     }
 
     fn put(&self, queue: &mut Queue, request: Request) {
-        if let Request::Message(_, text) = &request {
+        if let Request::Message(_, text, _) = &request {
             queue.bytes += text.byte_len();
         }
         queue.requests.push_back(request);
@@ -94,11 +156,12 @@ impl Remote {
 
     /// Sends a message of the protocol to the inspector.
     pub fn send_to_session(&self, session: u32, message: Text) -> Result<(), Fault> {
+        let nesting = Nesting::of(&message);
         let mut queue = self.port.lock();
         if queue.requests.len() >= MOST_MESSAGES || queue.bytes.saturating_add(message.byte_len()) > MOST_BYTES {
             return Err(Fault::coded(ErrorClass::RangeError, "Too many messages wait for the isolate", Code::Limit));
         }
-        self.port.put(&mut queue, Request::Message(session, message));
+        self.port.put(&mut queue, Request::Message(session, message, nesting));
         drop(queue);
         self.knock();
         Ok(())
@@ -117,7 +180,7 @@ impl Remote {
     }
 
     /// Has the isolate's thread look at its requests, if it is busy.
-    fn knock(&self) {
+    pub(super) fn knock(&self) {
         if let Some(v8) = self.v8.get() {
             v8.request_interrupt(on_knock, std::ptr::null_mut());
         }
@@ -131,7 +194,8 @@ unsafe extern "C" fn on_knock(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std:
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
     let Some(guest) = isolate.get_slot::<Arc<Guest>>().cloned() else { return };
-    if let (Some(time), Ok(remote)) = (guest.agent().and_then(|agent| agent.postponed()), guest.remote()) {
+    let Some(agent) = guest.agent() else { return };
+    if let (Some(time), Ok(remote)) = (agent.postponed(), guest.remote()) {
         let remote = Arc::downgrade(&remote);
         clock::after(time.saturating_duration_since(Instant::now()), move || {
             if let Some(remote) = remote.upgrade() {
@@ -142,5 +206,5 @@ unsafe extern "C" fn on_knock(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std:
     }
     // SAFETY: the interrupt runs inside V8 on this isolate's thread, which is what a callback scope asks for.
     v8::callback_scope!(unsafe let _scope, &mut isolate);
-    drain(&guest);
+    agent.interrupt(&guest);
 }
