@@ -29,8 +29,6 @@ const REQUESTS = Object.freeze(['path', 'pathname', 'protocol', 'method', 'heade
 const HEADERS = new Set(['headers', 'rawheaders']);
 /** Characters of the longest name above, and some. */
 const MAX_NAME = 40;
-/** Lists in lists that a key is looked for in. */
-const MAX_DEPTH = 100;
 /** Steps of work for each name of a container whose names are compared. */
 const STEPS_PER_NAME = 1 / 8;
 const SCHEME_ALONE = /^([a-z][a-z0-9+.-]*):(?:\/\/)?$/i;
@@ -48,22 +46,12 @@ const TOO_MUCH = '(too many values)';
 const setInMap = Map.prototype.set;
 
 /**
- * A member's name without regard to spelling. What a key is made of counts: a program may make an object of a map or of entries.
+ * A member's name without regard to spelling.
  * @param {any} key
  * @returns {string}
  */
 function nameOf(key) {
-  let text = key;
-  // The text of a list with one element is the element's.
-  for (let depth = 0; isArray(text) && text.length === 1; depth += 1) {
-    if (depth === MAX_DEPTH) {
-      throw new Forbidden(TOO_MUCH);
-    }
-    [text] = text;
-  }
-  if (types.isStringObject(text)) {
-    text = String(text);
-  }
+  const text = types.isStringObject(key) ? String(key) : key;
   return typeof text === 'string' && text.length <= MAX_NAME ? text.toLowerCase().replace(/[-_]/g, '') : '';
 }
 
@@ -113,6 +101,8 @@ class Check {
   #checked = new Map();
   /** Lists that stand elsewhere, too, in a position where more is checked. @type {{ list: object, outer: Outer }[]} */
   #elsewhere = [];
+  /** What lists with one element become as keys. @type {Map<object, string>} */
+  #listNames = new Map();
   /** The names that containers have, with values. @type {Map<object, Set<string>>} */
   #names = new Map();
   #work = new Work({ steps: MAX_STEPS });
@@ -161,15 +151,39 @@ class Check {
     }
   }
 
+  /**
+   * The name that a key becomes where a program makes an object of a map or of entries: the text of a list with one element is the element's.
+   * @param {any} key
+   */
+  #nameOfKey(key) {
+    if (!isArray(key)) {
+      return nameOf(key);
+    }
+    const lists = [];
+    let part = key;
+    while (isArray(part) && part.length === 1 && !this.#listNames.has(part)) {
+      this.#work.spend(STEPS_PER_NAME);
+      lists.push(part);
+      // One that lies in itself has no text.
+      this.#listNames.set(part, '');
+      [part] = part;
+    }
+    const name = isArray(part) ? this.#listNames.get(part) ?? '' : nameOf(part);
+    for (const list of lists) {
+      this.#listNames.set(list, name);
+    }
+    return name;
+  }
+
   /** The name that the present value has, as a member of an object or a map, or behind its name in a list. */
   #nameHere() {
     const { role, key, parent } = this.#visitor;
     if (role === ROLE.PROPERTY || role === ROLE.MAP_VALUE) {
-      return nameOf(key);
+      return this.#nameOfKey(key);
     }
     const outer = this.#outer.at(-1);
     const isNamed = role === ROLE.ELEMENT && outer !== undefined && ((outer.isEntry && key === 1) || (outer.isHeaders && key % 2 === 1));
-    return isNamed ? nameOf(parent[key - 1]) : '';
+    return isNamed ? this.#nameOfKey(parent[key - 1]) : '';
   }
 
   /**
@@ -214,7 +228,7 @@ class Check {
     };
     if (here.isEntry) {
       // In each place: the entries beside it are others.
-      this.#member(nameOf(value[0]), value[1], here.within);
+      this.#member(this.#nameOfKey(value[0]), value[1], here.within);
     }
     const checked = this.#checked.get(value);
     const bits = bitsOf(here);
@@ -418,7 +432,7 @@ class Check {
      * @param {unknown} value
      */
     const add = (key, value) => {
-      const name = isSet(value) ? nameOf(key) : '';
+      const name = isSet(value) ? this.#nameOfKey(key) : '';
       if (isHeaders) {
         names.add(name === 'host' ? ':authority' : '');
         return;
