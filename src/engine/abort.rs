@@ -12,7 +12,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
 
 #[cfg(target_os = "linux")]
-use crate::native::refusal;
+use crate::native::{self, refusal};
 
 thread_local! {
     /// What V8 finds broken now is broken in nothing but the isolate of this thread.
@@ -61,7 +61,10 @@ pub fn intercept(park: Park) {
         // SAFETY: the function has the type V8 declares, lives for ever and does nothing that V8 forbids there.
         unsafe { set_fatal_function(on_fatal) };
         #[cfg(not(any(test, fuzzing)))]
-        refusal::end_by(self::park);
+        {
+            refusal::end_by(self::park);
+            native::stack::watch();
+        }
     }
 }
 
