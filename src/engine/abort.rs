@@ -12,7 +12,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
 
 #[cfg(target_os = "linux")]
-use crate::native::{self, refusal};
+use crate::native::refusal;
 
 thread_local! {
     /// What V8 finds broken now is broken in nothing but the isolate of this thread.
@@ -63,7 +63,7 @@ pub fn intercept(park: Park) {
         #[cfg(not(any(test, fuzzing)))]
         {
             refusal::end_by(self::park);
-            native::stack::watch();
+            crate::native::stack::watch();
         }
     }
 }
