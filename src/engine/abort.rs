@@ -61,7 +61,10 @@ pub fn intercept(park: Park) {
         // SAFETY: the function has the type V8 declares, lives for ever and does nothing that V8 forbids there.
         unsafe { set_fatal_function(on_fatal) };
         #[cfg(not(any(test, fuzzing)))]
-        refusal::end_by(self::park);
+        {
+            refusal::end_by(self::park);
+            crate::native::stack::watch();
+        }
     }
 }
 

@@ -35,8 +35,12 @@ pub fn run_on_pool(work: impl FnOnce() + Send + 'static) -> bool {
             .max_blocking_threads(MAX_THREADS)
             .on_thread_start(|| {
                 THREADS.fetch_add(1, Ordering::Relaxed);
+                #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+                crate::native::stack::guard();
             })
             .on_thread_stop(|| {
+                #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+                crate::native::stack::unguard();
                 THREADS.fetch_sub(1, Ordering::Relaxed);
             })
             .build()

@@ -32,6 +32,7 @@ mod wrapped {
     use std::ffi::c_void;
 
     use super::HELD;
+    use crate::native::stack;
 
     unsafe extern "C" {
         #[link_name = "__real__ZN4absl5Mutex4lockEv"]
@@ -85,6 +86,7 @@ mod wrapped {
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN4absl5Mutex4lockEv(mutex: *mut c_void) {
+        stack::check();
         // SAFETY: passed on.
         unsafe { lock_v8(mutex) };
         begin();
@@ -109,6 +111,7 @@ mod wrapped {
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex4lockEv(mutex: *mut c_void) {
+        stack::check();
         // SAFETY: passed on.
         unsafe { lock_icu(mutex) };
         begin();

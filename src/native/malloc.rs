@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::ration::{Ration, Share};
-use super::{blocks, refusal, table};
+use super::{blocks, refusal, stack, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -38,6 +38,7 @@ core::arch::global_asm!(
 /// Does not return where its isolate cannot have it: V8 has places that write to what they get without a look, and where it looks it
 /// gives up. Where other threads may wait for this one nothing is refused.
 fn share(size: usize) -> Option<Share> {
+    stack::check();
     let share = if size < LARGE { None } else { Share::of_current(size) }?;
     if !share.is_bearable() {
         share.refuse();
@@ -82,6 +83,7 @@ unsafe extern "C" fn __wrap_calloc(number: usize, size: usize) -> *mut c_void {
 /// Never refused: V8 has its table of WebAssembly's code by it, which is one for the process and under a lock. Its serializer uses Rust's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    stack::check();
     let share = if size < LARGE { None } else { Share::of_current(size) };
     // Before: once it is free another thread may get it.
     let before = table::remove(block as usize);
@@ -121,6 +123,7 @@ unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: u
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_free(block: *mut c_void) {
+    stack::check();
     blocks::freeing(block as usize);
     if let Some((ration, bytes)) = table::remove(block as usize) {
         // SAFETY: what the table has comes from `Share::take`.

@@ -14,6 +14,8 @@ mod ration;
     allow(dead_code, reason = "only the linker of the addon on Linux sends `abort` here")
 )]
 pub mod refusal;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub mod stack;
 mod system;
 #[cfg(any(target_os = "linux", test))]
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "the linker sends nobody here but in the addon"))]

@@ -97,6 +97,8 @@ static REGIONS: LazyLock<Mutex<BTreeMap<usize, Region>>> = LazyLock::new(Mutex::
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn lock() -> MutexGuard<'static, BTreeMap<usize, Region>> {
+    #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+    native::stack::check();
     REGIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

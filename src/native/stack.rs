@@ -1,0 +1,180 @@
+//! The end of a guest's stack. V8 compares the stack with its limit (984 KB) where its authors expect deep recursion, and nowhere else:
+//! resolving names in nested scopes, exports of modules through re-exports, and prototypes of prototypes recurse as deep as a guest
+//! likes. Such a thread would run into the system's guard page, which ends the process.
+//!
+//! So the lowest part of the stack is inaccessible. A thread that gets there goes on in a reserve, as it may hold a lock of the allocator's
+//! just then, and is parked when it next asks for memory or a lock; at the end of the reserve it is parked at once.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+
+use super::{locks, refusal};
+
+/// Never accessible. Larger than any frame.
+const GUARD: usize = 64 << 10;
+
+/// Accessible from the first access on.
+const RESERVE: usize = 256 << 10;
+
+/// The stack that the signal's handler runs on, where such a thread is parked for good. The size tells it from those of others.
+const ALTERNATE: usize = 260 << 10;
+
+const MAGIC: u64 = 0x6973_6f6c_7374_6163;
+
+/// At the start of the alternate stack, where the handler finds it without thread-local storage.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Header {
+    magic: u64,
+    /// Where the guard begins. The reserve follows.
+    guard: usize,
+}
+
+thread_local! {
+    /// Where this thread's reserve begins, if it has one.
+    static START: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// What was done about the signal before.
+static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
+
+/// Takes the signal of inaccessible memory, and leaves to the handler that was there before what is not about the end of a stack.
+pub fn watch() {
+    let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_fault;
+    PREVIOUS.get_or_init(|| {
+        // SAFETY: zero is a valid value of every field. The handler has the type that SA_SIGINFO asks for and does nothing that is
+        // forbidden where code has accessed the end of its stack.
+        unsafe {
+            let mut previous: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut previous);
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as usize;
+            // As the one before was called, but for the stack.
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (previous.sa_flags & libc::SA_NODEFER);
+            action.sa_mask = previous.sa_mask;
+            libc::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut());
+            previous
+        }
+    });
+}
+
+/// Lays guard and reserve at the end of this thread's stack. Where that fails, the stack has the system's guard page alone.
+pub fn guard() {
+    let Some(guard) = lowest() else { return };
+    // SAFETY: nobody else knows the new pages, which outlive their use as a stack. Those of the thread's own stack are far below what it
+    // uses now, and in nobody's use.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let alternate = libc::mmap(ptr::null_mut(), ALTERNATE, access, flags, -1, 0);
+        if alternate == libc::MAP_FAILED {
+            return;
+        }
+        alternate.cast::<Header>().write(Header { magic: MAGIC, guard });
+        let stack = libc::stack_t { ss_sp: alternate, ss_flags: 0, ss_size: ALTERNATE };
+        if libc::mprotect(guard as *mut c_void, GUARD + RESERVE, libc::PROT_NONE) != 0 {
+            libc::munmap(alternate, ALTERNATE);
+        } else if libc::sigaltstack(&raw const stack, ptr::null_mut()) != 0 {
+            libc::mprotect(guard as *mut c_void, GUARD + RESERVE, access);
+            libc::munmap(alternate, ALTERNATE);
+        } else {
+            START.set(guard + GUARD);
+        }
+    }
+}
+
+/// The thread is about to end. Its stack may become that of another.
+pub fn unguard() {
+    let start = START.replace(usize::MAX);
+    if start == usize::MAX {
+        return;
+    }
+    // SAFETY: the pages are those that `guard` has protected, and the stack is the one that it has made, which nothing runs on.
+    unsafe {
+        let mut alternate: libc::stack_t = std::mem::zeroed();
+        let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: ALTERNATE };
+        if libc::sigaltstack(&raw const none, &raw mut alternate) == 0 && alternate.ss_size == ALTERNATE {
+            libc::munmap(alternate.ss_sp, ALTERNATE);
+        }
+        libc::mprotect((start - GUARD) as *mut c_void, GUARD + RESERVE, libc::PROT_READ | libc::PROT_WRITE);
+    }
+}
+
+/// The lowest address of this thread's stack, if that has room for guard and reserve.
+fn lowest() -> Option<usize> {
+    // SAFETY: zero is a valid value of every field, which `pthread_getattr_np` initializes and `pthread_attr_destroy` ends.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return None;
+        }
+        let (mut start, mut size) = (ptr::null_mut(), 0);
+        let error = libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size);
+        libc::pthread_attr_destroy(&raw mut attributes);
+        let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).ok().filter(|page| *page > 0)?;
+        let has_room = error == 0 && size > 4 * (GUARD + RESERVE);
+        has_room.then(|| (start as usize).next_multiple_of(page))
+    }
+}
+
+/// Parks a thread that has come to its reserve, before it takes what others wait for.
+#[inline]
+pub fn check() {
+    let here = 0_u8;
+    let start = START.try_with(Cell::get).unwrap_or(usize::MAX);
+    if (&raw const here as usize).wrapping_sub(start) < RESERVE && !locks::held() {
+        // What parks the thread takes locks as well.
+        START.set(usize::MAX);
+        refusal::end();
+        START.set(start);
+    }
+}
+
+extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes what it has saved, with the stack of signals that this thread has, which is accessible.
+    let (address, header) = unsafe {
+        let stack = (*context.cast::<libc::ucontext_t>()).uc_stack;
+        let is_ours = stack.ss_size == ALTERNATE && !stack.ss_sp.is_null();
+        let header = is_ours.then(|| stack.ss_sp.cast::<Header>().read()).filter(|header| header.magic == MAGIC);
+        ((*info).si_addr() as usize, header)
+    };
+    if let Some(Header { guard, .. }) = header {
+        let reserve = guard + GUARD;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        if address.wrapping_sub(reserve) < RESERVE
+            // SAFETY: the pages are those that `guard` has protected.
+            && unsafe { libc::mprotect(reserve as *mut c_void, RESERVE, access) } == 0
+        {
+            return;
+        }
+        if address.wrapping_sub(guard) < GUARD {
+            // It has taken all of the reserve without asking for anything. Returns where no guest runs.
+            refusal::end();
+        }
+    }
+    let previous = PREVIOUS.get().filter(|previous| previous.sa_sigaction > libc::SIG_IGN);
+    // SAFETY: the action was set by somebody for this signal, with the flags that say what its handler takes. Without one the signal
+    // comes again as soon as this returns, and ends the process.
+    unsafe {
+        match previous {
+            Some(action) if action.sa_flags & libc::SA_SIGINFO != 0 => {
+                let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                    std::mem::transmute(action.sa_sigaction);
+                handler(signal, info, context);
+            }
+            Some(action) => {
+                let handler: extern "C" fn(c_int) = std::mem::transmute(action.sa_sigaction);
+                handler(signal);
+            }
+            None => {
+                libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+                // Unless somebody has sent it.
+                if (*info).si_code <= 0 {
+                    libc::raise(libc::SIGSEGV);
+                }
+            }
+        }
+    }
+}
