@@ -47,8 +47,8 @@ class Owned {
    * @returns {number} for `leave`
    */
   enter() {
-    for (let [ticket, last] = this.#served; ticket < last && this.#offers.size > 0;) {
-      ticket += 1;
+    const [first, last] = this.#served;
+    for (let ticket = first + 1; ticket <= last && this.#offers.size > 0; ticket += 1) {
       this.#offers.delete(ticket);
     }
     this.#served = NOTHING;
