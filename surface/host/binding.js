@@ -56,7 +56,7 @@ function createHostBinding(native) {
     arrivals.serve,
     arrivals.later,
     () => queueMicrotask(bound.tell),
-    (/** @type {unknown} */ value, /** @type {number} */ note) => owned.own(value, note),
+    (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     (/** @type {import('../handle.js').Row} */ entry) => surface.core.entries.leave(entry),
     // A host that was started with `--expose-gc` shares that with its guests, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',

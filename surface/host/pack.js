@@ -156,18 +156,14 @@ function createPack(owned, reply) {
   }
 
   /** @param {import('../callback.js').Described} record */
-  function packFunction(record) {
-    owned.offer();
-    return [TAG.FUNCTION, record.target, record.name, record.length, record.mode];
-  }
+  const packFunction = (record) => [TAG.FUNCTION, owned.offer(record.target), record.name, record.length, record.mode];
 
   /**
    * @param {unknown} value
    * @param {number} flags
    */
   function packReference(value, flags) {
-    owned.offer();
-    return [TAG.REFERENCE, value, typeNameOf(value), flags];
+    return [TAG.REFERENCE, owned.offer(value), typeNameOf(value), flags];
   }
 
   /**

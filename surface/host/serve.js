@@ -31,6 +31,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
     const shows = asked & OP.SHOWS_STACKS;
     const discarded = (asked & OP.DISCARDED) !== 0;
     const op = asked & ~(OP.SHOWS_STACKS | OP.DISCARDED);
+    const entered = owned.enter();
     try {
       const carrier = answer(request, op, slot, args, shows, discarded);
       if (carrier === LATER) {
@@ -42,6 +43,8 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       return carrier;
     } catch (error) {
       return packThrown(op === OP.CALL_AWAITED ? errorFor(error) : error, shows);
+    } finally {
+      owned.leave(entered);
     }
   }
 

@@ -3,15 +3,14 @@
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Bytes that may be resident while 2 GB come and go. */
+/** Bytes that may be resident while 1.1 GB come and go. */
 const PRELUDE = `
-  const MAX = process.memoryUsage.rss() + 1.2e9;
-  const SIZE = 200_000;
+  const MAX = process.memoryUsage.rss() + 0.9e9;
   let made = 0;
   const fresh = () => {
     made += 1;
     if (made % 100 === 0 && process.memoryUsage.rss() > MAX) throw new Error('the host keeps too much after ' + made + ' calls');
-    return { bytes: new Uint8Array(SIZE).fill(made) };
+    return { numbers: new Array(12_500).fill(made + 0.5) };
   };
   const box = Object.defineProperty({}, 'fresh', { get: fresh, enumerable: true });
   await context.global.set('load', new ivm.Reference(fresh));
