@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { argv, memoryUsage } from 'node:process';
 
-import { bytesOf, KINDS, LARGE } from '../__test__/wire/memory-kinds.mjs';
+import { bytesOf, KINDS, LARGE, liveMemory } from '../__test__/wire/memory-kinds.mjs';
 import { selectHosts } from '../scripts/hosts.mjs';
 import { root } from '../scripts/process.mjs';
 
@@ -14,22 +14,6 @@ import { root } from '../scripts/process.mjs';
 const MAX_COUNT = 200_000;
 const WIRE = 3_000_000;
 const require = createRequire(import.meta.url);
-
-/** Live memory of the heap and what belongs to it, and the memory of the process, after garbage is collected. */
-async function memory() {
-  if ('Bun' in globalThis) {
-    globalThis.Bun.gc(true);
-    const { heapStats } = await import('bun:jsc');
-    const { heapSize, extraMemorySize } = heapStats();
-    return { heap: heapSize + extraMemorySize, rss: memoryUsage().rss };
-  }
-  for (let round = 0; round < 3; round += 1) {
-    globalThis.gc();
-    await new Promise((resolve) => { setTimeout(resolve, 5); });
-  }
-  const { heapUsed, external, rss } = memoryUsage();
-  return { heap: heapUsed + external, rss };
-}
 
 async function measure(kind, count) {
   const { Reader } = require('../surface/host/wire/index.js');
@@ -40,13 +24,13 @@ async function measure(kind, count) {
   };
   read(bytesOf(kind, 100));
   const bytes = bytesOf(kind, count);
-  const before = await memory();
+  const before = [await liveMemory(), memoryUsage.rss()];
   const { value, weight } = read(bytes);
-  const peak = memoryUsage().rss;
-  const after = await memory();
+  const peak = memoryUsage.rss();
+  const after = [await liveMemory(), memoryUsage.rss()];
   globalThis.kept = [value, bytes];
   const each = (number) => Math.round(number / count);
-  return { wire: each(bytes.length), counted: each(weight), heap: each(after.heap - before.heap), rss: each(after.rss - before.rss), peak: each(peak - before.rss) };
+  return { wire: each(bytes.length), counted: each(weight), heap: each(after[0] - before[0]), rss: each(after[1] - before[1]), peak: each(peak - before[1]) };
 }
 
 if (argv[2] === '--kind') {

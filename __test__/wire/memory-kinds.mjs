@@ -1,6 +1,7 @@
 // Kinds of values of which a few bytes on the wire become many in the host: `KINDS[name](bytes, index)` appends one, the `index`-th of many.
 
 import { Buffer } from 'node:buffer';
+import { memoryUsage } from 'node:process';
 
 /** Bytes of a value, which grow without garbage. */
 export class Bytes {
@@ -249,4 +250,19 @@ export function bytesOf(kind, count) {
   if (kind in LARGE) LARGE[kind](bytes, count);
   else bytes.dense(count, (_, index) => KINDS[kind](bytes, index));
   return bytes.take();
+}
+
+/** Live memory of this process's heap and of what belongs to it, after garbage is collected. */
+export async function liveMemory() {
+  if ('Bun' in globalThis) {
+    globalThis.Bun.gc(true);
+    const { heapStats } = await import('bun:jsc');
+    const { heapSize, extraMemorySize } = heapStats();
+    return heapSize + extraMemorySize;
+  }
+  // What belongs to buffers is given back in a later turn.
+  globalThis.gc();
+  await new Promise((resolve) => { setTimeout(resolve, 2); });
+  const { heapUsed, external } = memoryUsage();
+  return heapUsed + external;
 }

@@ -58,7 +58,7 @@ const MOST_WEIGHT = 2 ** 29;
  * what is named after its kind besides; its place in another one counts `ELEMENT`, `PROPERTY`, `MAP` or `SET`.
  */
 const WEIGHT = Object.freeze({
-  OBJECT: 72, VIEW: 160, REGEXP: 512, ERROR: 256, DATE: 40, BUFFER: 288, RESIZABLE_BUFFER: 2336,
+  OBJECT: 72, VIEW: 160, REGEXP: 512, ERROR: 420, DATE: 40, BUFFER: 288, RESIZABLE_BUFFER: 2336,
   /** Beside its characters or digits. */
   STRING: 56, BIGINT: 32,
   /** A number that is no small integer. */
