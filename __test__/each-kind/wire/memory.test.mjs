@@ -2,7 +2,6 @@
 // is a limit on the host's memory.
 
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { collectorArguments, root, runFile } from '../../harness.mjs';
