@@ -20,6 +20,7 @@ for (const kind of [...Object.keys(KINDS), ...Object.keys(LARGE)]) {
   const { weight } = read(bytesOf(kind, FEW));
   const bytes = bytesOf(kind, Math.floor(size / (weight / FEW)));
   const before = await liveMemory();
-  const kept = read(bytes);
-  console.log(JSON.stringify({ kind, counted: kept.weight, taken: await liveMemory() - before }));
+  const { value, weight: counted } = read(bytes);
+  const taken = await liveMemory() - before;
+  console.log(JSON.stringify({ kind, counted, taken, isThere: typeof value === 'object' }));
 }
