@@ -49,7 +49,7 @@ test('all come to their end', async () => {
 });
 
 test('together they take no more than one may', async () => {
-  // An object takes 64 bytes, its property 24 and its place 8. There is room for one of them.
+  // An object takes 72 bytes, its property 16 and its place 12. There is room for one of them.
   const mostWeight = OBJECTS * 100;
   const stretch = 2048 * 64;
   const readers = new Set();

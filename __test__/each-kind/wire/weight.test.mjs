@@ -41,15 +41,15 @@ test('one array with room for much', () => {
 });
 
 test('one array of many numbers', () => {
-  assert.strictEqual(read(arrayOf(100_000, [73, 2])).length, 100_000);
-  assert.throws(() => read(arrayOf(140_000, [73, 2])), refused);
+  assert.strictEqual(read(arrayOf(80_000, [73, 2])).length, 80_000);
+  assert.throws(() => read(arrayOf(100_000, [73, 2])), refused);
 });
 
 describe('what is empty takes room in hosts', () => {
   // Bytes of one, of which a quarter more than fit are refused and three quarters are not.
   for (const [what, item, bytes] of [
-    ['maps', [59, 58, 0], 288], ['sets', [39, 44, 0], 272], ['buffers', [66, 0], 352], ['resizable buffers', [126, 0, 16], 2400],
-    ['views', [66, 0, 86, 66, 0, 0, 0], 576], ['dates', [68, 0, 0, 0, 0, 0, 0, 0, 0], 160],
+    ['maps', [59, 58, 0], 308], ['sets', [39, 44, 0], 292], ['buffers', [66, 0], 372], ['resizable buffers', [126, 0, 16], 2420],
+    ['views', [66, 0, 86, 66, 0, 0, 0], 604], ['dates', [68, 0, 0, 0, 0, 0, 0, 0, 0], 124],
   ]) {
     test(what, () => {
       assert.strictEqual(read(arrayOf(Math.floor(MAX * 0.75 / bytes), item)).length, Math.floor(MAX * 0.75 / bytes));

@@ -54,12 +54,27 @@ function follow(buffer, reserved) {
 /** Bytes that a value may take here, as far as that can be told: a host would not survive any number. */
 const MOST_WEIGHT = 2 ** 29;
 /**
- * What an object takes at least, and what some take besides, as measured on Node, Bun and Deno: the largest counts. `MAP_TABLE` and
- * `SET_TABLE` are what maps and sets take that are empty, `MAP` and `SET` are for each entry.
+ * Bytes that values take, as `bench/heap-cost.mjs` measures them on Node, Bun and Deno: the largest counts. An object counts `OBJECT` and
+ * what is named after its kind besides; its place in another one counts `ELEMENT`, `PROPERTY`, `MAP` or `SET`.
  */
 const WEIGHT = Object.freeze({
-  OBJECT: 64, VIEW: 160, REGEXP: 512, ERROR: 256, DATE: 96, STRING: 24, PROPERTY: 24, ELEMENT: 8, SPARSE: 48, MAP_TABLE: 224, MAP: 48, SET_TABLE: 208, SET: 32,
-  BUFFER: 288, RESIZABLE_BUFFER: 2336, BIGINT: 40,
+  OBJECT: 72, VIEW: 160, REGEXP: 512, ERROR: 420, DATE: 40, BUFFER: 288, RESIZABLE_BUFFER: 2336,
+  /** Beside its characters or digits. */
+  STRING: 56, BIGINT: 32,
+  /** A number that is no small integer. */
+  NUMBER: 16,
+  ELEMENT: 12,
+  /** What an array takes that is a table, and each of its elements, or a name of any array. */
+  SPARSE_TABLE: 300, SPARSE: 96,
+  /** What maps and sets take that are empty, and for each entry: those of small tables more. */
+  MAP_TABLE: 224, SMALL_MAP: 130, MAP: 72, SET_TABLE: 208, SMALL_SET: 120, SET: 52,
+  PROPERTY: 16, INDEX: 24,
+  /** A property of an object with many. */
+  TABLE_PROPERTY: 90,
+  /** What an object takes that has any indices. */
+  INDICES: 300,
+  /** A name that no other object has, beside its characters, and a sequence of names that no other object has. */
+  NAME: 48, SHAPE: 240,
 });
 
 /**
@@ -125,6 +140,50 @@ class LeafReader extends Source {
   /** @param {number} [more] bytes that are to be taken */
   checkWeight(more = 0) {
     if ((this.weight += more) > this.maxWeight) throw tooHeavy(this.maxWeight);
+  }
+
+  /** A string with its tag. */
+  string() {
+    const tag = this.peek();
+    this.position++;
+    return this.text(tag);
+  }
+
+  /**
+   * A string behind its tag.
+   * @param {number} tag
+   * @returns {string}
+   */
+  text(tag) {
+    const { position } = this;
+    this.weight += WEIGHT.STRING;
+    switch (tag) {
+      case TAG.ONE_BYTE_STRING: {
+        const text = this.oneByteString();
+        this.weight += this.position - position;
+        return text;
+      }
+      case TAG.TWO_BYTE_STRING: {
+        const text = this.twoByteString();
+        this.weight += this.position - position;
+        return text;
+      }
+      case TAG.UTF8_STRING: {
+        const text = this.utf8String();
+        // One wide character makes all of them wide.
+        this.weight += (this.position - position) * 2;
+        return text;
+      }
+      default: throw malformed('no string where one must be');
+    }
+  }
+
+  /** @override */
+  bigint() {
+    const { position } = this;
+    const value = super.bigint();
+    this.weight += WEIGHT.BIGINT + this.position - position;
+    return value;
   }
 
   reference() {
@@ -209,7 +268,7 @@ class LeafReader extends Source {
       if (isTooMuch) throw unreadable('buffers that may become too long');
       if (resizable.count >= MOST_RESIZABLE) throw unreadable('more resizable buffers than a host has room for');
     }
-    this.checkWeight(canResize ? WEIGHT.RESIZABLE_BUFFER : WEIGHT.BUFFER);
+    this.checkWeight(length + (canResize ? WEIGHT.RESIZABLE_BUFFER : WEIGHT.BUFFER));
     const buffer = this.newBuffer(length, canResize ? { maxByteLength } : undefined);
     if (canResize) follow(buffer, maxByteLength);
     setBytes(new Uint8Array(buffer), subarray(this.bytes, this.position, this.position + length));

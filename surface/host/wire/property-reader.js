@@ -7,6 +7,8 @@ const { ObjectPrototype } = require('./brand.js');
 const { LeafReader, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
 const { malformed } = require('./refusal.js');
+const { addedNames, EMPTY, INDEXED, learn, likelyPlace, NAMES, names, newShape, numbers, placeOf, shapes, shapeWith } = require('./shapes.js');
+const { latin1Slice, SHORT } = require('./source.js');
 const { TAG } = require('./tags.js');
 
 const ArrayPrototype = Array.prototype;
@@ -20,6 +22,32 @@ const FEW = 8;
 /** Indices of an object behind a gap, from this one on, do not get room for the gap. */
 const MAX_HOLES = 16;
 const LARGE_INDEX = 4_294_967_294;
+const LONGEST_INDEX = String(LARGE_INDEX).length;
+const NINE = '9'.charCodeAt(0);
+/** One-byte names up to this length are compared before they are made, which saves making and hashing them. */
+const SHORT_NAME = 32;
+const BYTES_PER_CHARACTER = 2;
+/** An object with so many properties may be a table. */
+const MIN_TABLE = 16;
+/** One with so many is a table in every host, and has no shape. */
+const MAX_SHAPED = 128;
+
+/**
+ * Whether a name that was seen is this one.
+ * @param {number} place
+ * @param {Uint8Array} bytes
+ * @param {number} start
+ * @param {number} length
+ */
+function isAt(place, bytes, start, length) {
+  const name = names[place];
+  if (name.length !== length) return false;
+  for (let index = 0; index < length; index++) if (name.charCodeAt(index) !== bytes[start + index]) return false;
+  return true;
+}
+
+/** @param {number} key */
+const isIndex = (key) => key >= 0 && key <= LARGE_INDEX && Math.floor(key) === key;
 
 class PropertyReader extends LeafReader {
   /**
@@ -32,6 +60,10 @@ class PropertyReader extends LeafReader {
     super(bytes, table, hooks, weight);
     /** Whether Object.prototype has the keys that it had. @type {boolean | undefined} */
     this.standard = undefined;
+    /** The number of the last key that was read. */
+    this.nameNumber = 0;
+    /** The shape of an object with that key. */
+    this.shape = EMPTY;
   }
 
   /**
@@ -52,13 +84,122 @@ class PropertyReader extends LeafReader {
     this.position++;
     switch (tag) {
       case TAG.ONE_BYTE_STRING: return this.name();
-      case TAG.INT32: return this.int32();
-      case TAG.UINT32: return this.varint();
-      case TAG.DOUBLE: return this.double();
-      case TAG.TWO_BYTE_STRING: return this.twoByteString();
-      case TAG.UTF8_STRING: return this.utf8String();
+      case TAG.INT32: return this.numericKey(this.int32());
+      case TAG.UINT32: return this.numericKey(this.varint());
+      case TAG.DOUBLE: return this.numericKey(this.double());
+      case TAG.TWO_BYTE_STRING: return this.nameOf(this.twoByteString());
+      case TAG.UTF8_STRING: return this.nameOf(this.utf8String());
       default: throw malformed('a key that is neither string nor number');
     }
+  }
+
+  /** A one-byte string, after its tag, that is a property's name and was probably seen before. */
+  name() {
+    const length = this.varint();
+    this.require(length);
+    const { bytes, position: start } = this;
+    this.position = start + length;
+    if (length > SHORT_NAME) return this.nameOf(latin1Slice(bytes, start, this.position));
+    let hash = length;
+    for (let index = 0; index < length; index++) hash = (hash * 31 + bytes[start + index]) | 0;
+    const place = (hash & (NAMES / 2 - 1)) * 2;
+    if (isAt(place, bytes, start, length)) {
+      this.nameNumber = numbers[place];
+      return names[place];
+    }
+    if (isAt(place + 1, bytes, start, length)) {
+      this.nameNumber = numbers[place + 1];
+      return names[place + 1];
+    }
+    return this.newName(place, length > SHORT ? latin1Slice(bytes, start, this.position) : this.shortString(start, length));
+  }
+
+  /**
+   * @param {string} name
+   * @returns {any} the same one, from those that were seen before if possible
+   */
+  nameOf(name) {
+    const first = placeOf(name);
+    const place = names[first] === name ? first : first + 1;
+    if (names[place] !== name) return this.newName(first, name);
+    this.nameNumber = numbers[place];
+    return names[place];
+  }
+
+  /**
+   * @param {number} key
+   * @returns {any} an index as a number, anything else as a string
+   */
+  numericKey(key) {
+    if (isIndex(key)) {
+      this.nameNumber = 0;
+      return key;
+    }
+    return this.nameOf(String(key));
+  }
+
+  /**
+   * @param {number} place
+   * @param {string} name
+   * @returns {any} the name, a number if it is an index: engines treat them alike
+   */
+  newName(place, name) {
+    if (name.length <= LONGEST_INDEX && name.charCodeAt(0) <= NINE) {
+      const number = Number(name);
+      if (isIndex(number) && String(number) === name) return this.numericKey(number);
+    }
+    this.weight += WEIGHT.NAME + name.length * BYTES_PER_CHARACTER;
+    this.nameNumber = learn(place, name);
+    return name;
+  }
+
+  /**
+   * Reads a key of an object and charges for it. `this.shape` is the object's shape with that key then.
+   * @param {number} tag which is not taken yet
+   * @param {number} shape of the object
+   * @param {number} count of its properties
+   * @returns {any}
+   */
+  keyOf(tag, shape, count) {
+    const place = tag === TAG.ONE_BYTE_STRING ? likelyPlace(shape) : -1;
+    if (place >= 0) {
+      const name = addedNames[place];
+      const { bytes, position: start } = this;
+      const { length } = name;
+      const end = start + 2 + length;
+      if (bytes[start + 1] === length && end <= this.end) {
+        let index = 0;
+        while (index < length && name.charCodeAt(index) === bytes[start + 2 + index]) index++;
+        if (index === length) {
+          this.position = end;
+          this.shape = shapes[place];
+          this.weight += count < MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY;
+          return name;
+        }
+      }
+    }
+    const key = this.key(tag);
+    this.shape = this.shapeWith(shape, count, key);
+    return key;
+  }
+
+  /**
+   * @param {number} shape
+   * @param {number} count
+   * @param {any} key
+   */
+  shapeWith(shape, count, key) {
+    const name = this.nameNumber;
+    if (name === 0) {
+      this.weight += shape & INDEXED ? WEIGHT.INDEX : WEIGHT.INDICES;
+      return shape | INDEXED;
+    }
+    this.weight += count < MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY;
+    if (count >= MAX_SHAPED) return shape;
+    const known = shapeWith(shape, name);
+    if (known !== 0) return known;
+    this.weight += WEIGHT.SHAPE;
+    return newShape(shape, name, key);
   }
 
   /**

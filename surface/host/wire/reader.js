@@ -11,6 +11,7 @@ const { list, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note, noteTree } = require('./notes.js');
 const { checkCount, keysOfLarge, MANY, PropertyReader } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
+const { EMPTY } = require('./shapes.js');
 const { Work } = require('../work.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
@@ -23,7 +24,7 @@ const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } 
  * @property {boolean} waiting for a value; else it is not begun, or was interrupted between two
  * @property {any} key that the value belongs to, or the parts of an error that were read
  * @property {number} index of the value, or the number of entries before it
- * @property {number} length of an array
+ * @property {number} length of an array; the shape of an object
  * @property {any[]} pairs keys and values of an array, read after its elements
  */
 
@@ -60,6 +61,10 @@ const REGEXP_BYTES = 20_000;
 /** Pairs of an array that are defined before the first look at the clock. */
 const MAX_PAIRS = 512;
 
+/** Entries of maps and sets whose tables are larger for each. */
+const SMALL_TABLE = 64;
+/** Elements for which an array gets room at once. */
+const MAX_PREPARED = 256;
 /** An array gets room for this many holes per element and as many more; beyond it is a dictionary. */
 const HOLES = 16;
 
@@ -185,7 +190,7 @@ class Reader extends PropertyReader {
           if (index >= MANY) this.checkNew(target, key, keysOfLarge(target, index));
           this.property(target, key, value);
         }
-        return this.properties(target, index + (waiting ? 1 : 0), 0);
+        return this.properties(target, index + (waiting ? 1 : 0), length, 0);
       case KIND.ELEMENTS:
         if (waiting) this.element(target, index, value);
         return this.elements(target, index + (waiting ? 1 : 0), length, 0);
@@ -232,13 +237,17 @@ class Reader extends PropertyReader {
     const tag = this.peek();
     this.position++;
     if (tag === TAG.ONE_BYTE_STRING) {
-      this.weight += WEIGHT.STRING;
-      return this.oneByteString();
+      const { position } = this;
+      const text = this.oneByteString();
+      this.weight += WEIGHT.STRING + this.position - position;
+      return text;
     }
     if (tag === TAG.INT32) return this.int32();
     if (tag === TAG.BEGIN_OBJECT) return this.begin(KIND.OBJECT, {}, 0, level);
     switch (tag) {
-      case TAG.DOUBLE: return this.double();
+      case TAG.DOUBLE:
+        this.weight += WEIGHT.NUMBER;
+        return this.double();
       case TAG.TRUE: return true;
       case TAG.FALSE: return false;
       case TAG.NULL: return null;
@@ -247,19 +256,21 @@ class Reader extends PropertyReader {
         const length = this.varint();
         this.require(length);
         this.checkWeight(length * WEIGHT.ELEMENT);
-        return this.begin(KIND.ELEMENTS, [], length, level);
+        // Engines make room for more elements than they are given one by one.
+        // oxlint-disable-next-line no-new-array -- it is the length
+        return this.begin(KIND.ELEMENTS, length <= MAX_PREPARED ? new Array(length) : [], length, level);
       }
       case TAG.BEGIN_SPARSE_ARRAY:
         // Its length is more than its bytes.
         this.isTree = false;
         return this.begin(KIND.SPARSE, [], this.varint(), level);
       case TAG.OBJECT_REFERENCE: return this.viewOn(this.reference());
-      case TAG.TWO_BYTE_STRING: return this.twoByteString();
-      case TAG.UTF8_STRING: return this.utf8String();
-      case TAG.UINT32: return this.varint();
-      case TAG.BIGINT:
-        this.weight += WEIGHT.BIGINT;
-        return this.bigintOrAside(KIND.BIGINT);
+      case TAG.TWO_BYTE_STRING:
+      case TAG.UTF8_STRING: return this.text(tag);
+      case TAG.BIGINT: return this.bigintOrAside(KIND.BIGINT);
+      case TAG.UINT32:
+        this.weight += WEIGHT.NUMBER;
+        return this.varint();
       case TAG.DATE: return this.date();
       case TAG.BEGIN_MAP:
         this.weight += WEIGHT.MAP_TABLE;
@@ -328,7 +339,7 @@ class Reader extends PropertyReader {
       return this.putAside(kind, target, false, 0, 0, length, NONE);
     }
     switch (kind) {
-      case KIND.OBJECT: return this.properties(target, 0, level);
+      case KIND.OBJECT: return this.properties(target, 0, EMPTY, level);
       case KIND.ELEMENTS: return this.elements(target, 0, length, level);
       case KIND.SPARSE: return this.arrayEnd(target, kind, length, NONE, level);
       case KIND.MAP: return this.map(target, 0, level);
@@ -340,25 +351,26 @@ class Reader extends PropertyReader {
   /**
    * @param {any} object
    * @param {number} count of the properties read
+   * @param {number} shape
    * @param {number} level
    * @returns {unknown}
    */
-  properties(object, count, level) {
+  properties(object, count, shape, level) {
     /** The keys of a large object. @type {any} */
     let keys;
     for (;;) {
-      if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.OBJECT, object, false, 0, count, 0, NONE);
+      if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.OBJECT, object, false, 0, count, shape, NONE);
       const tag = this.peek();
       if (tag === TAG.END_OBJECT) break;
-      const key = this.key(tag);
+      const key = this.keyOf(tag, shape, count);
+      ({ shape } = this);
       const value = this.value(level + 1);
-      if (value === PUT_ASIDE) return this.putAside(KIND.OBJECT, object, true, key, count, 0, NONE);
+      if (value === PUT_ASIDE) return this.putAside(KIND.OBJECT, object, true, key, count, shape, NONE);
       if (count >= MANY) {
         if (keys === undefined) keys = keysOfLarge(object, count);
         this.checkNew(object, key, keys);
       }
       this.property(object, key, value);
-      this.weight += WEIGHT.PROPERTY;
       count++;
     }
     this.position++;
@@ -406,18 +418,20 @@ class Reader extends PropertyReader {
       if (tag === end) break;
       if (pairs === NONE) pairs = list();
       const key = this.key(tag);
+      this.weight += WEIGHT.SPARSE;
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(kind, array, true, key, 0, length, pairs);
       withPair(pairs, key, value);
-      this.weight += WEIGHT.SPARSE;
     }
     this.position++;
     const count = pairs.length / 2;
     if (this.varint() !== count || this.varint() !== length) throw malformed('a wrong number of elements');
     if (kind === KIND.SPARSE) {
       // A length makes room for all of it, unless the array has been a dictionary before.
-      if (length > HOLES * (count + 1)) array.length = LONGEST_ARRAY;
-      else this.checkWeight(length * WEIGHT.ELEMENT);
+      if (length > HOLES * (count + 1)) {
+        this.weight += WEIGHT.SPARSE_TABLE;
+        array.length = LONGEST_ARRAY;
+      } else this.checkWeight(length * WEIGHT.ELEMENT);
       array.length = length;
     }
     if (length + count > MAX_WITHOUT_NOTE) note(array, pairs, kind === KIND.SPARSE);
@@ -455,12 +469,12 @@ class Reader extends PropertyReader {
   map(map, count, level) {
     while (this.peek() !== TAG.END_MAP) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.MAP, map, false, 0, count, 0, NONE);
+      this.weight += count < SMALL_TABLE ? WEIGHT.SMALL_MAP : WEIGHT.MAP;
       const key = this.value(level + 1);
       if (key === PUT_ASIDE) return this.putAside(KIND.MAP, map, true, 0, count, 0, NONE);
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(KIND.MAP_VALUE, map, true, key, count, 0, NONE);
       addToMap(map, key, value);
-      this.weight += WEIGHT.MAP;
       count++;
     }
     this.position++;
@@ -492,10 +506,10 @@ class Reader extends PropertyReader {
   set(set, count, level) {
     while (this.peek() !== TAG.END_SET) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.SET, set, false, 0, count, 0, NONE);
+      this.weight += count < SMALL_TABLE ? WEIGHT.SMALL_SET : WEIGHT.SET;
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(KIND.SET, set, true, 0, count, 0, NONE);
       addToSet(set, value);
-      this.weight += WEIGHT.SET;
       count++;
     }
     this.position++;

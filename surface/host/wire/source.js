@@ -19,11 +19,6 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const LONGEST_BIGINT = 2 ** 24;
 /** Up to this length JavaScript makes a string faster than a call into the host. */
 const SHORT = 12;
-/** Property names up to this length are looked for among the last ones, which saves making and hashing them. */
-const LONGEST_NAME = 32;
-const NAMES = 1024;
-/** Names seen, by hash; a miss replaces. @type {string[]} */
-const names = Array.from({ length: NAMES }, () => '');
 
 /** Where doubles are put together: a view of all the bytes would take longer to make than most values to read. */
 const doubleBytes = new Uint8Array(8);
@@ -124,16 +119,6 @@ class Source {
     return isNegative ? -magnitude : magnitude;
   }
 
-  /** A string with its tag. */
-  string() {
-    const tag = this.peek();
-    this.position++;
-    if (tag === TAG.ONE_BYTE_STRING) return this.oneByteString();
-    if (tag === TAG.TWO_BYTE_STRING) return this.twoByteString();
-    if (tag === TAG.UTF8_STRING) return this.utf8String();
-    throw malformed('no string where one must be');
-  }
-
   oneByteString() {
     const length = this.varint();
     this.require(length);
@@ -198,29 +183,8 @@ class Source {
       throw malformed('invalid UTF-8');
     }
   }
-
-  /** A one-byte string, after its tag, that is a property's name and was probably seen before. */
-  name() {
-    const length = this.varint();
-    this.require(length);
-    const { bytes, position: start } = this;
-    this.position = start + length;
-    if (length > LONGEST_NAME) return latin1Slice(bytes, start, this.position);
-    let hash = length;
-    for (let index = 0; index < length; index++) hash = (hash * 31 + bytes[start + index]) | 0;
-    hash &= NAMES - 1;
-    const known = names[hash];
-    if (known.length === length) {
-      let index = 0;
-      while (index < length && known.charCodeAt(index) === bytes[start + index]) index++;
-      if (index === length) return known;
-    }
-    const name = length > SHORT ? latin1Slice(bytes, start, this.position) : this.shortString(start, length);
-    names[hash] = name;
-    return name;
-  }
 }
 
 cutOff(Source);
 
-module.exports = { Source };
+module.exports = { latin1Slice, SHORT, Source };

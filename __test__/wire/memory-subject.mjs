@@ -1,0 +1,26 @@
+// Reads values of each kind that are about as large as a size, and prints how much of the heap they take: a line of JSON for each kind.
+
+import { createRequire } from 'node:module';
+import { argv } from 'node:process';
+import { bytesOf, KINDS, LARGE, liveMemory } from './memory-kinds.mjs';
+
+const require = createRequire(import.meta.url);
+const { Reader } = require('../../surface/host/wire/index.js');
+const { Work } = require('../../surface/host/work.js');
+
+const size = Number(argv[2]);
+const FEW = 500;
+
+function read(bytes) {
+  const reader = new Reader(bytes, [], { resolve: () => undefined, maxWeight: Infinity }, 0, new Work());
+  return { value: reader.run(), weight: reader.weight };
+}
+
+for (const kind of [...Object.keys(KINDS), ...Object.keys(LARGE)]) {
+  const { weight } = read(bytesOf(kind, FEW));
+  const bytes = bytesOf(kind, Math.floor(size / (weight / FEW)));
+  const before = await liveMemory();
+  const { value, weight: counted } = read(bytes);
+  const taken = await liveMemory() - before;
+  console.log(JSON.stringify({ kind, counted, taken, isThere: typeof value === 'object' }));
+}

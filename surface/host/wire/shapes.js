@@ -1,0 +1,112 @@
+'use strict';
+// Engines keep a description of each sequence of names that objects were given: hundreds of bytes for each object that has one of its
+// own. This file tells which sequences were seen before, so that only new ones are charged.
+//
+// Both tables have a fixed size. What is replaced there counts as new again: a guest can add to what is charged, not take away from it.
+
+/** Names that are remembered, and the longest of them. Each has two places, the last one that came in the first. */
+const NAMES = 4096;
+const MAX_NAME = 127;
+/** @type {string[]} */
+const names = Array.from({ length: NAMES }, () => '');
+/** The number of each; 0 of none. */
+const numbers = new Int32Array(NAMES);
+let lastNumber = 0;
+
+const SHAPES_LOG2 = 13;
+/** A shape is another one with a name behind it. Each has two places, too. */
+const parents = new Int32Array(2 ** SHAPES_LOG2).fill(-1);
+const additions = new Int32Array(2 ** SHAPES_LOG2);
+const shapes = new Int32Array(2 ** SHAPES_LOG2);
+/** As the added name of a shape, no one-byte name. */
+const WIDE = '\u0100';
+/** @type {string[]} */
+const addedNames = Array.from({ length: 2 ** SHAPES_LOG2 }, () => '');
+/** The place of the shape that followed, by the place of the shape before it. */
+const following = new Int32Array(2 ** SHAPES_LOG2);
+/** The shape of an object without names; and a bit of the shapes of those that have indices, too. Others have a number of their own and their place. */
+const EMPTY = 0;
+const INDEXED = 1;
+let lastShape = 0;
+
+/**
+ * Remembers a name.
+ * @param {number} place its first
+ * @param {string} name
+ * @returns {number} its number, never one that another name has had
+ */
+function learn(place, name) {
+  lastNumber = (lastNumber + 1) | 0;
+  if (name.length <= MAX_NAME) {
+    names[place + 1] = names[place];
+    numbers[place + 1] = numbers[place];
+    names[place] = name;
+    numbers[place] = lastNumber;
+  }
+  return lastNumber;
+}
+
+/**
+ * @param {string} name
+ * @returns {number} the first of its places
+ */
+function placeOf(name) {
+  const { length } = name;
+  return length === 0 ? 0 : ((length * 31 + name.charCodeAt(0) * 7 + name.charCodeAt(length >> 1) * 13 + name.charCodeAt(length - 1)) & (NAMES / 2 - 1)) * 2;
+}
+
+/**
+ * @param {number} shape
+ * @param {number} name the number of one
+ * @returns {number} the first of two places
+ */
+const placeWith = (shape, name) => ((Math.imul(shape, 0x9e3779b1) + Math.imul(name, 0x85ebca6b)) >>> (33 - SHAPES_LOG2)) * 2;
+
+/** @param {number} shape */
+const ownPlace = (shape) => (shape >> 1) & (2 ** SHAPES_LOG2 - 1);
+
+/**
+ * @param {number} shape
+ * @returns {number} the place of the shape that most likely follows; -1 if there was none
+ */
+function likelyPlace(shape) {
+  const place = following[ownPlace(shape)];
+  return parents[place] === shape ? place : -1;
+}
+
+/**
+ * @param {number} shape
+ * @param {number} name the number of one
+ * @returns {number} the shape with that name behind it, 0 if it is not known
+ */
+function shapeWith(shape, name) {
+  const first = placeWith(shape, name);
+  const place = parents[first] === shape && additions[first] === name ? first : first + 1;
+  if (parents[place] !== shape || additions[place] !== name) return 0;
+  following[ownPlace(shape)] = place;
+  return shapes[place];
+}
+
+/**
+ * Remembers a shape.
+ * @param {number} shape
+ * @param {number} name its number
+ * @param {string} text the name itself
+ * @returns {number} the shape with that name behind it
+ */
+function newShape(shape, name, text) {
+  const place = placeWith(shape, name);
+  parents[place + 1] = parents[place];
+  additions[place + 1] = additions[place];
+  shapes[place + 1] = shapes[place];
+  addedNames[place + 1] = addedNames[place];
+  parents[place] = shape;
+  additions[place] = name;
+  addedNames[place] = text.length <= MAX_NAME ? text : WIDE;
+  lastShape = (lastShape + 1) % 2 ** (30 - SHAPES_LOG2);
+  shapes[place] = ((lastShape + 1) << (SHAPES_LOG2 + 1)) | (place << 1) | (shape & INDEXED);
+  following[ownPlace(shape)] = place;
+  return shapes[place];
+}
+
+module.exports = { addedNames, EMPTY, INDEXED, learn, likelyPlace, NAMES, names, newShape, numbers, placeOf, shapes, shapeWith };
