@@ -8,10 +8,10 @@ import { collectorArguments, root, runFile } from '../../harness.mjs';
 import { KINDS, LARGE } from '../../wire/memory-kinds.mjs';
 import { Reader, write } from '../../wire/helper.mjs';
 
-const SIZE = 2 ** 21;
+const SIZE = 2 ** 19;
 const MAX_RATIO = 1.4;
 /** What a collection leaves, more or less. */
-const NOISE = 2 ** 18;
+const NOISE = 2 ** 17;
 /** What a limit of 512 MB, the default, must have room for. */
 const MAX_WEIGHT = 2 ** 29;
 
