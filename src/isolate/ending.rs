@@ -21,6 +21,10 @@ const LAST_ATTEMPTS: Duration = Duration::from_secs(4);
 const FIRST_SHARING_ATTEMPT: Duration = Duration::from_millis(1);
 const LAST_SHARING_ATTEMPTS: Duration = Duration::from_millis(250);
 
+/// How often it is looked whether V8's own threads are done with an isolate.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+const LAST_LOOKS: Duration = Duration::from_secs(1);
+
 /// How often it is looked whether a grace is over.
 const GRACE_CHECK: Duration = Duration::from_millis(50);
 
@@ -262,9 +266,32 @@ impl Remote {
         has_memory && matches!(self.seat.occupant(), Occupant::Working(_))
     }
 
-    /// The thread has stopped for good, and what is large in its heap is returned to the system.
-    pub(super) fn return_heap(&self) {
-        self.seat.has_returned(engine::abandon_large(&self.budget));
+    /// The thread has stopped for good, while it was in so many tasks of V8's: the system gets the heap's memory back when V8's own threads
+    /// are done with it.
+    pub(super) fn give_back_heap(&self, entered: usize) {
+        // An inspector may sample the thread's stack, which refers to the heap.
+        if let Some(ration) = &self.ration {
+            ration.tasks().close();
+            self.give_back_heap_after(entered, FIRST_LOOK);
+        }
+    }
+
+    fn give_back_heap_after(&self, entered: usize, delay: Duration) {
+        let Some(ration) = &self.ration else { return };
+        if ration.tasks().are_over(entered) {
+            // SAFETY: V8's own threads do nothing for the isolate, and never will. Others do not look into its heap: not those that ask
+            // for its size or have it terminated, and not other isolates, as heaps share no pages but read-only ones.
+            unsafe { self.seat.give_back_heap() };
+            return;
+        }
+        let remote = self.me.clone();
+        clock::after(delay, move || {
+            engine::run_on_pool(move || {
+                if let Some(remote) = remote.upgrade() {
+                    remote.give_back_heap_after(entered, (delay * 2).min(LAST_LOOKS));
+                }
+            });
+        });
     }
 
     fn suspend_after(&self, delay: Duration, before: Duration) {
@@ -280,7 +307,7 @@ impl Remote {
                 if occupant == Occupant::Suspended {
                     // Elsewhere it may hold the lock that this takes.
                     if !anywhere {
-                        remote.return_heap();
+                        remote.give_back_heap(0);
                     }
                     remote.account.freeze();
                 }

@@ -9,7 +9,7 @@ use super::ending::Stop;
 use super::remote::{Remote, Settings};
 use super::{author, run};
 use crate::engine;
-use crate::native::{Ration, TypeBudget, Watch};
+use crate::native::{self, Ration, TypeBudget, Watch};
 
 /// The largest single allocation V8 makes for one object (128 Mi slots), and room to unwind.
 const LOAN: usize = 1_150 << 20;
@@ -206,7 +206,7 @@ pub fn park(refused: bool) {
         author::refuse();
     }
     remote.seat.park();
-    remote.return_heap();
+    remote.give_back_heap(native::entered_tasks());
     engine::abandon_texts();
     if std::thread::panicking() {
         // Rust does not let a panic through V8. It is a bug of ours, and the guest's memory is not at its end.

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::tasks::Tasks;
 use super::{locks, refusal};
 
 /// Who is told how much an isolate has taken.
@@ -28,6 +29,8 @@ pub struct Ration {
     types: Arc<TypeBudget>,
     /// What V8's own threads take for the isolate.
     background: Option<Arc<Ration>>,
+    /// What those do, where this is theirs.
+    tasks: Tasks,
 }
 
 /// Bytes of types of WebAssembly that V8 keeps for the life of the process. Isolates that guests make share that of the one that they
@@ -62,7 +65,7 @@ impl Ration {
     fn alone(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Self {
         let crowd = AtomicUsize::new(limit / 2);
         let [used, peak] = [const { AtomicUsize::new(0) }; 2];
-        Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch, types, background: None }
+        Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch, types, background: None, tasks: Tasks::default() }
     }
 
     /// What V8's own threads draw on for the isolate.
@@ -72,6 +75,11 @@ impl Ration {
     )]
     pub fn in_background(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.background.as_ref().unwrap_or(self))
+    }
+
+    /// What V8's own threads do for the isolate.
+    pub fn tasks(&self) -> &Tasks {
+        self.background.as_ref().map_or(&self.tasks, |background| &background.tasks)
     }
 
     pub fn limit(&self) -> usize {
