@@ -53,7 +53,15 @@ fn main() {
             "_ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
             "_ZN2v88platform15DefaultPlatform33PostDelayedTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEEdRKNS_14SourceLocationE",
         ];
-        let allocator = ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"];
+        let allocator = [
+            "malloc",
+            "calloc",
+            "realloc",
+            "aligned_alloc",
+            "posix_memalign",
+            "free",
+            "_ZN2v88internal19AccountingAllocator15AllocateSegmentEm",
+        ];
         let locks = [
             "_ZN4absl5Mutex4lockEv",
             "_ZN4absl5Mutex8try_lockEv",

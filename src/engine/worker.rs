@@ -102,7 +102,8 @@ unsafe extern "C" fn delete(task: *mut Task) {
     unsafe {
         let Counted { inner, ration, .. } = *Box::from_raw(task.cast::<Counted>());
         let _portion = native::draw_on_in_background(&ration);
-        ((*(*inner).functions).delete)(inner);
+        // One that is left over of an isolate without a thread stays: nothing of that is looked at any more.
+        ration.tasks().run(|| ((*(*inner).functions).delete)(inner));
     }
 }
 

@@ -10,6 +10,7 @@ use super::job::Kind;
 use super::remote::Remote;
 use super::{Job, burial, clock};
 use crate::engine::{self, Occupant};
+use crate::native;
 use crate::value::{Answer, Fault, Outcome, Stay, Value};
 
 /// When a thread that has not come back is to be suspended. What takes long but ends gives its memory back before that. Each
@@ -282,6 +283,8 @@ impl Remote {
             // SAFETY: V8's own threads do nothing for the isolate, and never will. Others do not look into its heap: not those that ask
             // for its size or have it terminated, and not other isolates, as heaps share no pages but read-only ones.
             unsafe { self.seat.give_back_heap() };
+            native::give_back_blocks(ration);
+            burial::tidy_after(self.most_native());
             return;
         }
         let remote = self.me.clone();

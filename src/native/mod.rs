@@ -20,6 +20,12 @@ mod system;
 mod table;
 mod tasks;
 
+/// Elsewhere it is not known what blocks are for.
+#[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
+pub fn give_back_blocks(_ration: &std::sync::Arc<Ration>) {}
+
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use malloc::give_back as give_back_blocks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use ration::draw_on_in_background;
 pub use ration::{Held, Ration, Share, TypeBudget, Watch, current, draw_on};
