@@ -33,7 +33,8 @@ fn main() {
             "_ZN2v88internal4Heap29NotifyDeserializationCompleteEv",
             "_ZN2v88internal10NormalPageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE",
             "_ZN2v88internal9LargePageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE",
-            "_ZN2v88internal11MutablePage25ReleaseAllAllocatedMemoryEv",
+            "_ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE",
+            "_ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE",
         ];
         let stub_cache = [
             "_ZN2v88internal9StubCacheC1EPNS0_7IsolateE",

@@ -42,6 +42,8 @@ pub enum Stop {
     Environment = 3,
     /// Its thread did not come back.
     Lost = 4,
+    /// It was not made: those that are lost take too much.
+    Refused = 5,
 }
 
 impl Stop {
@@ -51,7 +53,8 @@ impl Stop {
             1 => Stop::Disposed,
             2 => Stop::Memory,
             3 => Stop::Environment,
-            _ => Stop::Lost,
+            4 => Stop::Lost,
+            _ => Stop::Refused,
         }
     }
 
@@ -63,6 +66,7 @@ impl Stop {
             Stop::Memory => Some(Fault::out_of_memory()),
             Stop::Environment => Some(Fault::environment_gone()),
             Stop::Lost => Some(Fault::unresponsive()),
+            Stop::Refused => Some(Fault::too_much_lost()),
         }
     }
 
@@ -70,7 +74,7 @@ impl Stop {
         match self {
             Stop::None => End::Collected,
             Stop::Disposed => End::Disposed,
-            Stop::Memory => End::OutOfMemory,
+            Stop::Memory | Stop::Refused => End::OutOfMemory,
             Stop::Environment => End::Environment,
             Stop::Lost => End::GivenUp,
         }

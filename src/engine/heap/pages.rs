@@ -3,8 +3,8 @@
 //!
 //! That is sound where nothing looks at them any more: the thread has stopped, V8's own threads do nothing for the isolate
 //! (`native::Tasks`), and other isolates never see its pages. V8 passes free pages on to other isolates, so which heap a page belongs to is
-//! learned where V8 makes the page and where it gives it up, not from the page allocator. On Linux the linker sends the functions that
-//! do so here (`build.rs`).
+//! learned where V8 makes the page, where it adds it to the pool for all isolates, and from the page allocator where it is freed. On Linux
+//! the linker sends the functions of the first two here (`build.rs`).
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -47,8 +47,13 @@ fn remove(description: usize) {
 
 /// Only `size` bytes from `start` on are left of what may be a page; the rest is about to be freed.
 pub fn shrink(start: usize, size: usize) {
-    if let Some(page) = lock().by_start.get_mut(&start) {
-        page.size = page.size.min(size);
+    let mut pages = lock();
+    if size > 0 {
+        if let Some(page) = pages.by_start.get_mut(&start) {
+            page.size = page.size.min(size);
+        }
+    } else if let Some(page) = pages.by_start.remove(&start) {
+        pages.starts.remove(&page.description);
     }
 }
 
@@ -115,15 +120,26 @@ mod wrapped {
             executable: c_int,
             flags: Object,
         );
-        #[link_name = "__real__ZN2v88internal11MutablePage25ReleaseAllAllocatedMemoryEv"]
-        fn release_page(page: Object);
+        #[link_name = "__real__ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE"]
+        fn add_to_pool(pool: Object, isolate: Object, page: Object);
+        #[link_name = "__real__ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE"]
+        fn add_large_to_pool(pool: Object, isolate: Object, pages: *mut Vector);
     }
 
     core::arch::global_asm!(
         ".hidden __wrap__ZN2v88internal10NormalPageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE",
         ".hidden __wrap__ZN2v88internal9LargePageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE",
-        ".hidden __wrap__ZN2v88internal11MutablePage25ReleaseAllAllocatedMemoryEv"
+        ".hidden __wrap__ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE",
+        ".hidden __wrap__ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE"
     );
+
+    /// `std::vector<LargePage*>`.
+    #[repr(C)]
+    struct Vector {
+        start: *const Object,
+        end: *const Object,
+        _capacity: *const Object,
+    }
 
     /// V8 aligns pages to this; the first object of each lies in the first such part.
     const ALIGNMENT: usize = 256 << 10;
@@ -171,12 +187,35 @@ mod wrapped {
         unsafe { make_large_page(page, heap, space, size, area_start, area_end, reservation, executable, flags) };
     }
 
-    /// `v8::internal::MutablePage::ReleaseAllAllocatedMemory`: V8 calls this for each page before it is freed, or kept for any isolate.
+    /// `v8::internal::MemoryPool::Add`: any isolate may get the page.
     #[unsafe(no_mangle)]
-    unsafe extern "C" fn __wrap__ZN2v88internal11MutablePage25ReleaseAllAllocatedMemoryEv(page: Object) {
+    unsafe extern "C" fn __wrap__ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE(
+        pool: Object,
+        isolate: Object,
+        page: Object,
+    ) {
         super::remove(page as usize);
         // SAFETY: passed on.
-        unsafe { release_page(page) };
+        unsafe { add_to_pool(pool, isolate, page) };
+    }
+
+    /// `v8::internal::MemoryPool::AddLarge`. What the pool does not take is freed afterwards.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE(
+        pool: Object,
+        isolate: Object,
+        pages: *mut Vector,
+    ) {
+        // SAFETY: V8 passes a vector, of which nothing is done with the pages meanwhile but to compare their addresses.
+        unsafe {
+            let mut page = (*pages).start;
+            while page < (*pages).end {
+                super::remove(*page as usize);
+                page = page.add(1);
+            }
+        }
+        // SAFETY: passed on.
+        unsafe { add_large_to_pool(pool, isolate, pages) };
     }
 }
 

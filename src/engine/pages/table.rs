@@ -130,6 +130,7 @@ unsafe extern "C" fn on_allocate_with_hint(
 unsafe extern "C" fn on_free(this: Allocator, address: *mut c_void, size: usize) -> bool {
     // Before: once it is free it may be reserved anew.
     super::forget(address as usize);
+    heap::shrink_page(address as usize, 0);
     // SAFETY: passed on from V8.
     unsafe { free(this, address, size) }
 }
