@@ -25,11 +25,17 @@ fn main() {
         process::exit(1);
     }
     if target.contains("linux") {
-        // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap.rs`, those of the stub
+        // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the stub
         // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those that
         // hand texts to ICU in `engine/icu/texts.rs`, those of the allocator and of locks in `native`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
-        let heap = ["_ZN2v88internal4Heap29NotifyDeserializationCompleteEv"];
+        let heap = [
+            "_ZN2v88internal4Heap29NotifyDeserializationCompleteEv",
+            "_ZN2v88internal10NormalPageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE",
+            "_ZN2v88internal9LargePageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE",
+            "_ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE",
+            "_ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE",
+        ];
         let stub_cache = [
             "_ZN2v88internal9StubCacheC1EPNS0_7IsolateE",
             "_ZN2v88internal9StubCache10InitializeEv",
@@ -46,8 +52,17 @@ fn main() {
         let platform = [
             "_ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
             "_ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
+            "_ZN2v88platform15DefaultPlatform33PostDelayedTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEEdRKNS_14SourceLocationE",
         ];
-        let allocator = ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"];
+        let allocator = [
+            "malloc",
+            "calloc",
+            "realloc",
+            "aligned_alloc",
+            "posix_memalign",
+            "free",
+            "_ZN2v88internal19AccountingAllocator15AllocateSegmentEm",
+        ];
         let locks = [
             "_ZN4absl5Mutex4lockEv",
             "_ZN4absl5Mutex8try_lockEv",

@@ -1641,16 +1641,22 @@ declare namespace ivm {
     timeout?: number | null;
     /** Milliseconds: `deadline` of every call that is not given one; 0 for none. Default 0. */
     deadline?: number | null;
+    /**
+     * Megabytes that lost isolates may take together (`lostBytes` of `engineStats`), 16 to 1,073,741,824. While they take more, no
+     * further isolates are made in this process: calls that need one fail with `ERR_ISOLATE_LIMIT`. Default half of the machine's memory, or of the
+     * limit of the container or process if that is less.
+     */
+    lostMemoryLimit?: number | null;
   }
 
   /**
    * Sets what holds for all isolates of the process, in worker threads too, where calls say nothing else; what is left out stays as
    * it is. Calls that have begun keep their limits. The sandboxes have limits of their own. An addition to isolated-vm, for
    * hosts only.
-   * @returns what holds now, in milliseconds, 0 for none
+   * @returns what holds now: milliseconds, 0 for none, and megabytes
    * @throws TypeError `ERR_INVALID_ARG` for a value out of range, and for a setting that there is not
    */
-  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number };
+  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number };
 
   /** For calls that compile: a compilation cache to use, or to make. */
   type CachedDataOptions = {

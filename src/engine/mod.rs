@@ -11,6 +11,7 @@ mod icu;
 mod macos;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod maglev;
+mod memory;
 mod pages;
 mod platform;
 mod pool;
@@ -39,7 +40,8 @@ pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
-pub use pages::{abandon as abandon_large, draw_on, learn_array};
+pub use memory::memory;
+pub use pages::draw_on;
 pub use platform::{TaskSink, forget_isolate, make_author, make_isolate, register_isolate};
 pub use pool::{run_on_pool, threads};
 pub use prelude::Prelude;

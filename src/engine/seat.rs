@@ -76,9 +76,15 @@ impl Seat {
         Sitting(self)
     }
 
-    /// The system has got so many bytes of the heap of a thread that does not come back.
-    pub fn has_returned(&self, bytes: usize) {
-        self.returned.store(bytes, Ordering::Relaxed);
+    /// Has the system take the heap's memory back.
+    ///
+    /// # Safety
+    /// The thread has stopped for good, and nothing else looks at the heap's objects from now on.
+    pub unsafe fn give_back_heap(&self) {
+        if let Some(heap) = self.heap.get() {
+            // SAFETY: passed on to the caller. Without its thread the isolate is never disposed.
+            self.returned.fetch_add(unsafe { heap.give_back() }, Ordering::Relaxed);
+        }
     }
 
     /// This thread does not come back.

@@ -15,11 +15,15 @@ unsafe extern "C" {
     /// `v8::platform::DefaultPlatform::PostTaskOnWorkerThreadImpl`.
     #[link_name = "__real__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE"]
     fn post_task(platform: Object, priority: u8, task: *mut Task, location: Object);
+    /// `v8::platform::DefaultPlatform::PostDelayedTaskOnWorkerThreadImpl`.
+    #[link_name = "__real__ZN2v88platform15DefaultPlatform33PostDelayedTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEEdRKNS_14SourceLocationE"]
+    fn post_delayed_task(platform: Object, priority: u8, task: *mut Task, delay: f64, location: Object);
 }
 
 core::arch::global_asm!(
     ".hidden __wrap__ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
-    ".hidden __wrap__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE"
+    ".hidden __wrap__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
+    ".hidden __wrap__ZN2v88platform15DefaultPlatform33PostDelayedTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEEdRKNS_14SourceLocationE"
 );
 
 /// `v8::Task` and `v8::JobTask`, which begin with the address of their functions.
@@ -70,7 +74,7 @@ unsafe extern "C" fn run(task: *mut Task, delegate: Object) {
         let inner = (*task.cast::<Counted>()).inner;
         let ration = Arc::clone(&(*task.cast::<Counted>()).ration);
         let _portion = native::draw_on_in_background(&ration);
-        ((*(*inner).functions).run)(inner, delegate);
+        ration.tasks().run(|| ((*(*inner).functions).run)(inner, delegate));
     }
 }
 
@@ -78,6 +82,9 @@ unsafe extern "C" fn max_concurrency(task: *const Task, workers: usize) -> usize
     // SAFETY: made by `counted`, of a job.
     let (most, is_over) = unsafe {
         let Counted { inner, ration, .. } = &*task.cast::<Counted>();
+        if ration.tasks().are_closed() {
+            return 0;
+        }
         (((*(**inner).functions).max_concurrency)(*inner, workers), ration.is_exceeded())
     };
     // An isolate that ends for want of memory does not take more on several threads.
@@ -95,7 +102,8 @@ unsafe extern "C" fn delete(task: *mut Task) {
     unsafe {
         let Counted { inner, ration, .. } = *Box::from_raw(task.cast::<Counted>());
         let _portion = native::draw_on_in_background(&ration);
-        ((*(*inner).functions).delete)(inner);
+        // One that is left over of an isolate without a thread stays: nothing of that is looked at any more.
+        ration.tasks().run(|| ((*(*inner).functions).delete)(inner));
     }
 }
 
@@ -121,4 +129,17 @@ unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerTh
 ) {
     // SAFETY: passed on.
     unsafe { post_task(platform, priority, counted(task), location) }
+}
+
+/// `v8::platform::DefaultPlatform::PostDelayedTaskOnWorkerThreadImpl`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform33PostDelayedTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEEdRKNS_14SourceLocationE(
+    platform: Object,
+    priority: u8,
+    task: *mut Task,
+    delay: f64,
+    location: Object,
+) {
+    // SAFETY: passed on.
+    unsafe { post_delayed_task(platform, priority, counted(task), delay, location) }
 }

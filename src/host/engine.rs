@@ -30,15 +30,16 @@ pub unsafe extern "C" fn statistics(env: sys::napi_env, info: sys::napi_callback
     })
 }
 
-/// `configure(terminationGrace, timeout, deadline)`: milliseconds; what is negative stays as it is, and a limit of 0 is none. Returns
-/// what holds now.
+/// `configure(terminationGrace, timeout, deadline, lostMemoryLimit)`: milliseconds, and bytes; what is negative stays as it is, and a limit
+/// of time of 0 is none. Returns what holds now.
 pub unsafe extern "C" fn configure(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, _local, args| {
-        let [grace, timeout, deadline, ..] = args else {
+        let [grace, timeout, deadline, lost, ..] = args else {
             return Err(Refused);
         };
         let (grace, timeout, deadline) =
             (js.read_number(*grace)?, js.read_number(*timeout)?, js.read_number(*deadline)?);
+        let lost = js.read_number(*lost)?;
         let mut policy = Policy::current();
         if let Some(grace) = milliseconds(grace) {
             policy.termination_grace = grace;
@@ -49,10 +50,15 @@ pub unsafe extern "C" fn configure(env: sys::napi_env, info: sys::napi_callback_
         if deadline >= 0.0 {
             policy.deadline = milliseconds(deadline);
         }
+        if lost >= 0.0 {
+            // The cast saturates.
+            policy.lost_memory_limit = lost as usize;
+        }
         policy.set();
         let policy = Policy::current();
         let number =
             |duration: Option<Duration>| js.number(duration.map_or(0.0, |duration| duration.as_secs_f64() * 1_000.0));
-        js.array(&[number(Some(policy.termination_grace))?, number(policy.timeout)?, number(policy.deadline)?])
+        let lost = js.number(policy.lost_memory_limit as f64)?;
+        js.array(&[number(Some(policy.termination_grace))?, number(policy.timeout)?, number(policy.deadline)?, lost])
     })
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use super::policy;
 use super::remote::Remote;
 
 /// How an isolate has ended.
@@ -51,10 +52,20 @@ pub struct Census {
     pub lost_bytes: usize,
 }
 
+/// What the isolates of lost threads take at this moment. Never waits for a guest.
+fn lost_bytes() -> usize {
+    let lost: Vec<_> = lost().clone();
+    lost.iter().filter_map(Weak::upgrade).map(|remote| remote.taken().saturating_add(OVERHEAD)).sum()
+}
+
+/// Whether isolates of lost threads take so much that no other is to be made.
+pub(super) fn has_lost_too_much() -> bool {
+    LOST_THREADS.load(Ordering::SeqCst) > 0 && lost_bytes() > policy::lost_memory_limit()
+}
+
 /// Never waits for a guest.
 pub fn census() -> Census {
-    let lost: Vec<_> = lost().clone();
-    let lost_bytes = lost.iter().filter_map(Weak::upgrade).map(|remote| remote.taken().saturating_add(OVERHEAD)).sum();
+    let lost_bytes = lost_bytes();
     // In this order: what has ended was made before.
     let ended = std::array::from_fn(|end| ENDED[end].load(Ordering::SeqCst));
     Census {

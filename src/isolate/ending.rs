@@ -10,6 +10,7 @@ use super::job::Kind;
 use super::remote::Remote;
 use super::{Job, burial, clock};
 use crate::engine::{self, Occupant};
+use crate::native;
 use crate::value::{Answer, Fault, Outcome, Stay, Value};
 
 /// When a thread that has not come back is to be suspended. What takes long but ends gives its memory back before that. Each
@@ -20,6 +21,10 @@ const LAST_ATTEMPTS: Duration = Duration::from_secs(4);
 /// The same where a host's memory is at stake.
 const FIRST_SHARING_ATTEMPT: Duration = Duration::from_millis(1);
 const LAST_SHARING_ATTEMPTS: Duration = Duration::from_millis(250);
+
+/// How often it is looked whether V8's own threads are done with an isolate.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+const LAST_LOOKS: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether a grace is over.
 const GRACE_CHECK: Duration = Duration::from_millis(50);
@@ -37,6 +42,8 @@ pub enum Stop {
     Environment = 3,
     /// Its thread did not come back.
     Lost = 4,
+    /// It was not made: those that are lost take too much.
+    Refused = 5,
 }
 
 impl Stop {
@@ -46,7 +53,8 @@ impl Stop {
             1 => Stop::Disposed,
             2 => Stop::Memory,
             3 => Stop::Environment,
-            _ => Stop::Lost,
+            4 => Stop::Lost,
+            _ => Stop::Refused,
         }
     }
 
@@ -58,6 +66,7 @@ impl Stop {
             Stop::Memory => Some(Fault::out_of_memory()),
             Stop::Environment => Some(Fault::environment_gone()),
             Stop::Lost => Some(Fault::unresponsive()),
+            Stop::Refused => Some(Fault::too_much_lost()),
         }
     }
 
@@ -65,7 +74,7 @@ impl Stop {
         match self {
             Stop::None => End::Collected,
             Stop::Disposed => End::Disposed,
-            Stop::Memory => End::OutOfMemory,
+            Stop::Memory | Stop::Refused => End::OutOfMemory,
             Stop::Environment => End::Environment,
             Stop::Lost => End::GivenUp,
         }
@@ -262,9 +271,34 @@ impl Remote {
         has_memory && matches!(self.seat.occupant(), Occupant::Working(_))
     }
 
-    /// The thread has stopped for good, and what is large in its heap is returned to the system.
-    pub(super) fn return_heap(&self) {
-        self.seat.has_returned(engine::abandon_large(&self.budget));
+    /// The thread has stopped for good, while it was in so many tasks of V8's: the system gets the heap's memory back when V8's own threads
+    /// are done with it.
+    pub(super) fn give_back_heap(&self, entered: usize) {
+        // An inspector may sample the thread's stack, which refers to the heap.
+        if let Some(ration) = &self.ration {
+            ration.tasks().close();
+            self.give_back_heap_after(entered, FIRST_LOOK);
+        }
+    }
+
+    fn give_back_heap_after(&self, entered: usize, delay: Duration) {
+        let Some(ration) = &self.ration else { return };
+        if ration.tasks().are_over(entered) {
+            // SAFETY: V8's own threads do nothing for the isolate, and never will. Others do not look into its heap: not those that ask
+            // for its size or have it terminated, and not other isolates, as heaps share no pages but read-only ones.
+            unsafe { self.seat.give_back_heap() };
+            native::give_back_blocks(ration);
+            burial::tidy_after(self.most_native());
+            return;
+        }
+        let remote = self.me.clone();
+        clock::after(delay, move || {
+            engine::run_on_pool(move || {
+                if let Some(remote) = remote.upgrade() {
+                    remote.give_back_heap_after(entered, (delay * 2).min(LAST_LOOKS));
+                }
+            });
+        });
     }
 
     fn suspend_after(&self, delay: Duration, before: Duration) {
@@ -280,7 +314,7 @@ impl Remote {
                 if occupant == Occupant::Suspended {
                     // Elsewhere it may hold the lock that this takes.
                     if !anywhere {
-                        remote.return_heap();
+                        remote.give_back_heap(0);
                     }
                     remote.account.freeze();
                 }

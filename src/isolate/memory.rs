@@ -9,7 +9,7 @@ use super::ending::Stop;
 use super::remote::{Remote, Settings};
 use super::{author, run};
 use crate::engine;
-use crate::native::{Ration, TypeBudget, Watch};
+use crate::native::{self, Ration, TypeBudget, Watch};
 
 /// The largest single allocation V8 makes for one object (128 Mi slots), and room to unwind.
 const LOAN: usize = 1_150 << 20;
@@ -194,19 +194,19 @@ unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, current: usize, in
 
 unsafe extern "C" fn on_out_of_memory(_location: *const c_char, _details: &v8::OomDetails) {
     park(false);
-    // A thread of V8's own: there is no call to answer and nothing to go back to.
+    // There is no isolate that could be given up.
     std::process::abort();
 }
 
-/// Gives up the isolate of this thread and stays here; returns if it has none. `refused`: V8 has not run out of memory, but
+/// Gives up the isolate that this thread works for and stays here; returns if there is none. `refused`: V8 has not run out of memory, but
 /// found something that it cannot write into a snapshot.
 pub fn park(refused: bool) {
-    let Some(remote) = run::current() else { return };
+    let Some(remote) = run::current() else { return park_helper() };
     if refused {
         author::refuse();
     }
     remote.seat.park();
-    remote.return_heap();
+    remote.give_back_heap(native::entered_tasks());
     engine::abandon_texts();
     if std::thread::panicking() {
         // Rust does not let a panic through V8. It is a bug of ours, and the guest's memory is not at its end.
@@ -218,6 +218,18 @@ pub fn park(refused: bool) {
     // Where the isolate was given up before, its thread counts as running.
     remote.account.freeze();
     // V8's heap is in the middle of an operation; returning would let it abort the process.
+    stay()
+}
+
+/// The same on a thread of V8's own. The isolate's thread may wait for it, and is given up then.
+fn park_helper() {
+    if let Some(ration) = native::current() {
+        ration.exceed();
+        stay();
+    }
+}
+
+fn stay() -> ! {
     loop {
         std::thread::park();
     }

@@ -39,7 +39,6 @@ impl Realm {
         // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can
         // be known by that asks for no weak handle (the crate's embedder data does, which shared isolates refuse).
         let scope = &mut v8::ContextScope::new(scope, context);
-        engine::learn_array(scope);
         context.set_security_token(v8::Integer::new_from_unsigned(scope, index).into());
         if guest.agent().is_some() {
             Agent::guard_console(scope);

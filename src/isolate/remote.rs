@@ -394,6 +394,7 @@ impl Remote {
             let fault = match self.stop_reason() {
                 Stop::Memory => Fault::out_of_memory(),
                 Stop::Lost => Fault::unresponsive(),
+                Stop::Refused => Fault::too_much_lost(),
                 _ => Fault::disposed(job.kind == Kind::Call),
             };
             job.answer.answer(Err(fault));

@@ -116,6 +116,10 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
         remote.stop(Stop::Memory);
         return remote.give_up("There is no address space for another isolate");
     }
+    if body.is_none() && census::has_lost_too_much() {
+        remote.stop(Stop::Refused);
+        return end_without(&remote, || {});
+    }
     if remote.is_author {
         remote.has_arrived();
         return author::write(&remote);

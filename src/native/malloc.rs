@@ -1,10 +1,13 @@
 //! The system's allocator as the addon's C++ code finds it: the linker sends every call of `malloc` and its kind here (`build.rs`),
 //! so that large blocks count for the isolate that the thread works for. Rust code goes past it.
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use super::ration::{Ration, Share};
-use super::{blocks, refusal, stack, table};
+use super::table::Readers;
+use super::{blocks, locks, refusal, stack, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -19,6 +22,9 @@ unsafe extern "C" {
     fn posix_memalign(place: *mut *mut c_void, alignment: usize, size: usize) -> c_int;
     #[link_name = "__real_free"]
     pub fn free(block: *mut c_void);
+    /// `v8::internal::AccountingAllocator::AllocateSegment`.
+    #[link_name = "__real__ZN2v88internal19AccountingAllocator15AllocateSegmentEm"]
+    fn allocate_segment(allocator: *mut c_void, size: usize) -> *mut c_void;
 }
 
 /// Smaller blocks do not count. V8 takes memory for handles in parts of nearly 8 KB, for its parser and compilers in parts of 8 to 32.
@@ -30,7 +36,8 @@ core::arch::global_asm!(
     ".hidden __wrap_realloc",
     ".hidden __wrap_aligned_alloc",
     ".hidden __wrap_posix_memalign",
-    ".hidden __wrap_free"
+    ".hidden __wrap_free",
+    ".hidden __wrap__ZN2v88internal19AccountingAllocator15AllocateSegmentEm"
 );
 
 /// What a block of `size` counts for; `None` if it does not count.
@@ -48,6 +55,43 @@ fn share(size: usize) -> Option<Share> {
     Some(share)
 }
 
+/// Larger blocks are made for one guest's value: V8's own structures are smaller, but for those of WebAssembly's modules and those that
+/// all isolates share. These are under a lock when they grow.
+const VERY_LARGE: usize = 1 << 20;
+
+thread_local! {
+    /// V8 takes a segment of a zone: what it parses and compiles with, on one thread.
+    static SEGMENT: Cell<bool> = const { Cell::new(false) };
+}
+
+fn readers(size: usize) -> Readers {
+    if locks::held() {
+        Readers::Any
+    } else if SEGMENT.try_with(Cell::get).unwrap_or(false) {
+        Readers::Isolate
+    } else if size >= VERY_LARGE {
+        Readers::IsolateButForModules
+    } else {
+        Readers::Any
+    }
+}
+
+/// Has the system take the memory of blocks back that nothing but the isolate with `ration` looks into. Its thread has stopped for good, and
+/// V8's own threads do nothing for it.
+pub fn give_back(ration: &Arc<Ration>) {
+    // SAFETY: asks for a constant of the system.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 << 10);
+    let mut bytes = 0;
+    for (block, size) in table::private(Arc::as_ptr(ration), ration.has_modules()) {
+        let (start, end) = (block.next_multiple_of(page), (block + size) / page * page);
+        // SAFETY: these pages lie inside of a block that nothing looks into or frees any more.
+        if start < end && unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) } == 0 {
+            bytes += end - start;
+        }
+    }
+    ration.has_returned(bytes);
+}
+
 /// Has `block` count from now on, if there is one.
 fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
     if block.is_null() {
@@ -60,7 +104,7 @@ fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
 }
 
 fn note(block: *mut c_void, ration: *const Ration, bytes: usize) {
-    if !table::insert(block as usize, ration, bytes) {
+    if !table::insert(block as usize, ration, bytes, readers(bytes)) {
         // SAFETY: both come from `Share::take`; nothing else has them.
         unsafe { Share::give_back(ration, bytes) };
     }
@@ -131,4 +175,17 @@ unsafe extern "C" fn __wrap_free(block: *mut c_void) {
     }
     // SAFETY: passed on.
     unsafe { free(block) };
+}
+
+/// A zone grows.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88internal19AccountingAllocator15AllocateSegmentEm(
+    allocator: *mut c_void,
+    size: usize,
+) -> *mut c_void {
+    let _ = SEGMENT.try_with(|segment| segment.set(true));
+    // SAFETY: passed on.
+    let segment = unsafe { allocate_segment(allocator, size) };
+    let _ = SEGMENT.try_with(|segment| segment.set(false));
+    segment
 }

@@ -20,8 +20,16 @@ mod system;
 #[cfg(any(target_os = "linux", test))]
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "the linker sends nobody here but in the addon"))]
 mod table;
+mod tasks;
 
+/// Elsewhere it is not known what blocks are for.
+#[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
+pub fn give_back_blocks(_ration: &std::sync::Arc<Ration>) {}
+
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use malloc::give_back as give_back_blocks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use ration::draw_on_in_background;
 pub use ration::{Held, Ration, Share, TypeBudget, Watch, current, draw_on};
 pub use system::{System, calloc, free, malloc, trim};
+pub use tasks::entered as entered_tasks;

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::tasks::Tasks;
 use super::{locks, refusal};
 
 /// Who is told how much an isolate has taken.
@@ -28,6 +29,10 @@ pub struct Ration {
     types: Arc<TypeBudget>,
     /// What V8's own threads take for the isolate.
     background: Option<Arc<Ration>>,
+    /// What those do, where this is theirs.
+    tasks: Tasks,
+    /// The isolate has compiled WebAssembly.
+    has_modules: AtomicBool,
 }
 
 /// Bytes of types of WebAssembly that V8 keeps for the life of the process. Isolates that guests make share that of the one that they
@@ -62,7 +67,9 @@ impl Ration {
     fn alone(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Self {
         let crowd = AtomicUsize::new(limit / 2);
         let [used, peak] = [const { AtomicUsize::new(0) }; 2];
-        Self { limit, used, peak, crowd, exceeded: AtomicBool::new(false), watch, types, background: None }
+        let [exceeded, has_modules] = [const { AtomicBool::new(false) }; 2];
+        let tasks = Tasks::default();
+        Self { limit, used, peak, crowd, exceeded, watch, types, background: None, tasks, has_modules }
     }
 
     /// What V8's own threads draw on for the isolate.
@@ -72,6 +79,33 @@ impl Ration {
     )]
     pub fn in_background(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.background.as_ref().unwrap_or(self))
+    }
+
+    /// What V8's own threads do for the isolate.
+    pub fn tasks(&self) -> &Tasks {
+        self.background.as_ref().map_or(&self.tasks, |background| &background.tasks)
+    }
+
+    /// The isolate compiles a module of WebAssembly.
+    pub fn compiles_module(&self) {
+        self.has_modules.store(true, Ordering::Relaxed);
+    }
+
+    #[cfg_attr(
+        any(test, fuzzing, not(target_os = "linux")),
+        allow(dead_code, reason = "only the addon on Linux knows what blocks are for")
+    )]
+    pub fn has_modules(&self) -> bool {
+        self.has_modules.load(Ordering::Relaxed)
+    }
+
+    /// The system has got so many bytes back that nobody frees.
+    #[cfg_attr(
+        any(test, fuzzing, not(target_os = "linux")),
+        allow(dead_code, reason = "only the addon on Linux knows what blocks are for")
+    )]
+    pub fn has_returned(&self, bytes: usize) {
+        self.give_back(bytes);
     }
 
     pub fn limit(&self) -> usize {

@@ -13,6 +13,21 @@ const BUCKETS: usize = 1 << 15;
 /// An entry that is being written or read.
 const BUSY: usize = 1;
 
+/// Set in an entry's number of bytes where only its isolate looks into the block, or only that does unless it has modules of WebAssembly.
+const PRIVATE: usize = 1 << 63;
+const PRIVATE_BUT_FOR_MODULES: usize = 1 << 62;
+const FLAGS: usize = PRIVATE | PRIVATE_BUT_FOR_MODULES;
+
+/// Who may look into a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Readers {
+    Any,
+    /// The isolate's thread, and V8's own threads that work for it.
+    Isolate,
+    /// The same, unless it is part of a module of WebAssembly.
+    IsolateButForModules,
+}
+
 struct Entry {
     bytes: AtomicUsize,
     ration: AtomicPtr<Ration>,
@@ -35,11 +50,16 @@ fn bucket(address: usize) -> usize {
 }
 
 /// Notes that a block counts for `ration`. False if there is no room.
-pub fn insert(address: usize, ration: *const Ration, bytes: usize) -> bool {
+pub fn insert(address: usize, ration: *const Ration, bytes: usize, readers: Readers) -> bool {
+    let flags = match readers {
+        Readers::Any => 0,
+        Readers::Isolate => PRIVATE,
+        Readers::IsolateButForModules => PRIVATE_BUT_FOR_MODULES,
+    };
     let bucket = bucket(address);
     for (place, entry) in ADDRESSES[bucket].0.iter().zip(&ENTRIES[bucket]) {
         if place.compare_exchange(0, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            entry.bytes.store(bytes, Ordering::Relaxed);
+            entry.bytes.store(bytes | flags, Ordering::Relaxed);
             entry.ration.store(ration.cast_mut(), Ordering::Relaxed);
             place.store(address, Ordering::Release);
             COUNT.fetch_add(1, Ordering::Relaxed);
@@ -59,7 +79,8 @@ pub fn remove(address: usize) -> Option<(*const Ration, usize)> {
         if place.load(Ordering::Relaxed) == address
             && place.compare_exchange(address, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
-            let found = (entry.ration.load(Ordering::Relaxed).cast_const(), entry.bytes.load(Ordering::Relaxed));
+            let bytes = entry.bytes.load(Ordering::Relaxed) & !FLAGS;
+            let found = (entry.ration.load(Ordering::Relaxed).cast_const(), bytes);
             place.store(0, Ordering::Release);
             COUNT.fetch_sub(1, Ordering::Relaxed);
             return Some(found);
@@ -68,14 +89,27 @@ pub fn remove(address: usize) -> Option<(*const Ration, usize)> {
     None
 }
 
+/// The blocks that count for `ration` and that only its isolate looks into. Nobody takes or frees blocks for that any more.
+pub fn private(ration: *const Ration, has_modules: bool) -> impl Iterator<Item = (usize, usize)> {
+    let wanted = if has_modules { PRIVATE } else { FLAGS };
+    let entries = ADDRESSES.iter().zip(&ENTRIES).flat_map(|(bucket, entries)| bucket.0.iter().zip(entries));
+    entries.filter_map(move |(place, entry)| {
+        let address = place.load(Ordering::Acquire);
+        // Those of the ration stay as they are. What changes meanwhile belongs to others.
+        let found = (entry.ration.load(Ordering::Acquire).cast_const(), entry.bytes.load(Ordering::Acquire));
+        let is_known = address > BUSY && place.load(Ordering::Acquire) == address;
+        (is_known && found.0 == ration && found.1 & wanted != 0).then_some((address, found.1 & !FLAGS))
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{BUCKET, bucket, insert, remove};
+    use super::{BUCKET, Readers, bucket, insert, private, remove};
 
     #[test]
     fn knows_what_was_noted_once() {
         let other = std::ptr::dangling();
-        assert!(insert(0x1000, other, 5));
+        assert!(insert(0x1000, other, 5, Readers::Isolate));
         assert_eq!(remove(0x2000), None);
         assert_eq!(remove(0), None);
         assert_eq!(remove(0x1000), Some((other, 5)));
@@ -87,8 +121,26 @@ mod tests {
         let first = bucket(0x10);
         let alike: Vec<usize> =
             (2..).map(|n| n << 4).filter(|address| bucket(*address) == first).take(BUCKET + 1).collect();
-        let taken = alike.iter().filter(|address| insert(**address, std::ptr::null(), 1)).count();
+        let taken = alike.iter().filter(|address| insert(**address, std::ptr::null(), 1, Readers::Any)).count();
         assert_eq!(taken, BUCKET);
         assert_eq!(alike.iter().filter_map(|address| remove(*address)).count(), BUCKET);
+    }
+
+    #[test]
+    fn knows_which_blocks_are_private() {
+        let ration = std::ptr::without_provenance(0x77);
+        let readers = [Readers::Any, Readers::Isolate, Readers::IsolateButForModules];
+        for (address, readers) in [0x5000, 0x6000, 0x7000].into_iter().zip(readers) {
+            assert!(insert(address, ration, address + 1, readers));
+        }
+        let find = |has_modules| {
+            let mut found: Vec<_> = private(ration, has_modules).collect();
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(find(true), [(0x6000, 0x6001)]);
+        assert_eq!(find(false), [(0x6000, 0x6001), (0x7000, 0x7001)]);
+        assert_eq!(private(std::ptr::without_provenance(0x78), false).count(), 0);
+        assert_eq!([0x5000, 0x6000, 0x7000].map(remove), [0x5001, 0x6001, 0x7001].map(|bytes| Some((ration, bytes))));
     }
 }

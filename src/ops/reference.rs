@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::args::{malformed, reference_of};
 use super::{Args, Location, Prepared, Transfer, call_function, locate, op, transfer_out, work_on_value};
 use crate::convert;
-use crate::isolate::Place;
+use crate::isolate::{Guest, Place};
 use crate::value::{Fault, Outcome, Reference, TypeOf, Value};
 
 pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
@@ -108,7 +108,8 @@ fn object_of<'s>(
 ) -> Result<v8::Local<'s, v8::Object>, Fault> {
     let object = v8::Local::<v8::Object>::try_from(value).map_err(|_| not_an_object())?;
     let mut current = value;
-    loop {
+    for step in 1_usize.. {
+        check_stopping(scope, step)?;
         if current.is_proxy() {
             return Err(Fault::invalid("Object is or has proxy"));
         }
@@ -120,6 +121,14 @@ fn object_of<'s>(
         };
         current = prototype;
     }
+    Ok(object)
+}
+
+/// Prototypes that are looked at before it is checked whether the call was stopped.
+const PROTOTYPES_PER_CHECK: usize = 1 << 10;
+
+fn check_stopping(scope: &v8::PinScope<'_, '_>, step: usize) -> Result<(), Fault> {
+    if step.is_multiple_of(PROTOTYPES_PER_CHECK) { Guest::of(scope)?.check_stopping() } else { Ok(()) }
 }
 
 /// A property as `transfer` asks for it, with what the reference allows beside own data properties.
@@ -138,7 +147,9 @@ pub fn get<'s>(
     v8::tc_scope!(let scope, scope);
     let caught = |scope: &mut _| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped);
     let mut holder: v8::Local<v8::Value> = object.into();
-    while let Ok(current) = v8::Local::<v8::Object>::try_from(holder) {
+    for step in 1_usize.. {
+        let Ok(current) = v8::Local::<v8::Object>::try_from(holder) else { break };
+        check_stopping(scope, step)?;
         let Some(own) = current.has_own_property(scope, name) else {
             return Err(caught(scope));
         };

@@ -233,6 +233,10 @@ impl Fault {
         Self::coded(ErrorClass::Error, "Isolate was disposed during execution due to memory limit", Code::Memory)
     }
 
+    pub fn too_much_lost() -> Self {
+        Self::beyond("No isolate can be made: lost isolates of this process take more memory than `lostMemoryLimit`")
+    }
+
     pub fn unresponsive() -> Self {
         Self::coded(ErrorClass::Error, "Script failed to terminate; its isolate was given up", Code::Unresponsive)
     }

@@ -11,7 +11,12 @@ const MOST_GRACE = 600_000;
 
 const MOST_LIMIT = 0x7fff_ffff;
 
-const SETTINGS = Object.freeze(['terminationGrace', 'timeout', 'deadline']);
+/** Megabytes. */
+const MIN_LOST_MEMORY = 16;
+const MAX_LOST_MEMORY = 2 ** 30;
+const MEGABYTE = 2 ** 20;
+
+const SETTINGS = Object.freeze(['terminationGrace', 'timeout', 'deadline', 'lostMemoryLimit']);
 
 /** The native side leaves a setting as it is. */
 const UNSAID = -1;
@@ -21,15 +26,16 @@ const UNSAID = -1;
  * @param {string} key
  * @param {number} least
  * @param {number} most
+ * @param {string} unit
  * @returns {number}
  */
-function readSetting(options, key, least, most) {
+function readSetting(options, key, least, most, unit = 'milliseconds') {
   const value = options[key];
   if (value === undefined || value === null) {
     return UNSAID;
   }
   if (typeof value !== 'number' || !(value >= least && value <= most)) {
-    throw invalid(`\`${key}\` must be a number of milliseconds from ${least} to ${most}`);
+    throw invalid(`\`${key}\` must be a number of ${unit} from ${least} to ${most}`);
   }
   return value;
 }
@@ -42,12 +48,14 @@ function createEngine(environment) {
   /** @param {any} options */
   function configureEngine(options) {
     const settings = checkOptions(optionsArgument(options, 1, 'configureEngine'), SETTINGS);
-    const [terminationGrace, timeout, deadline] = environment.configure(
+    const lost = readSetting(settings, 'lostMemoryLimit', MIN_LOST_MEMORY, MAX_LOST_MEMORY, 'megabytes');
+    const [terminationGrace, timeout, deadline, lostMemoryLimit] = environment.configure(
       readSetting(settings, 'terminationGrace', LEAST_GRACE, MOST_GRACE),
       readSetting(settings, 'timeout', 0, MOST_LIMIT),
       readSetting(settings, 'deadline', 0, MOST_LIMIT),
+      lost === UNSAID ? UNSAID : lost * MEGABYTE,
     );
-    return { terminationGrace, timeout, deadline };
+    return { terminationGrace, timeout, deadline, lostMemoryLimit: lostMemoryLimit / MEGABYTE };
   }
 
   return {

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 test('a grace says when a guest is given up', () => passes(`
-  assert.deepEqual(ivm.configureEngine(), { terminationGrace: 1000, timeout: 0, deadline: 0 });
+  const { lostMemoryLimit, ...settings } = ivm.configureEngine();
+  assert.deepEqual(settings, { terminationGrace: 1000, timeout: 0, deadline: 0 });
   assert.equal(ivm.configureEngine({ terminationGrace: 100 }).terminationGrace, 100);
   const time = ms();
   const error = syncError(() => context.evalSync('Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)', { timeout: 20 }));
@@ -74,13 +75,17 @@ test('what makes no sense is refused', () => passes(`
     [{ timeout: -1 }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
     [{ timeout: NaN }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
     [{ deadline: Infinity }, '\`deadline\` must be a number of milliseconds from 0 to 2147483647'],
-    [{ deadLine: 1 }, 'There is no option \`deadLine\`, but \`terminationGrace\`, \`timeout\`, \`deadline\`'],
+    [{ deadLine: 1 }, 'There is no option \`deadLine\`, but \`terminationGrace\`, \`timeout\`, \`deadline\`, \`lostMemoryLimit\`'],
     [1, '\`configureEngine\` requires parameter 1 to be an object'],
   ]) assert.throws(() => ivm.configureEngine(options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
   // Little is not none.
   assert.ok(ivm.configureEngine({ timeout: 1e-9 }).timeout > 0);
   ivm.configureEngine({ timeout: 0 });
-  assert.deepEqual(ivm.configureEngine(null), { terminationGrace: 1000, timeout: 0, deadline: 0 });
+  const { lostMemoryLimit, ...settings } = ivm.configureEngine(null);
+  assert.deepEqual(settings, { terminationGrace: 1000, timeout: 0, deadline: 0 });
+  // What is left out stays.
+  assert.equal(ivm.configureEngine({ lostMemoryLimit: 64 }).lostMemoryLimit, 64);
+  assert.equal(ivm.configureEngine({ timeout: 0 }).lostMemoryLimit, 64);
   // Guests have no say.
   context.global.setSync('ivm', ivm);
   assert.equal(context.evalSync('typeof ivm.configureEngine'), 'undefined');`));

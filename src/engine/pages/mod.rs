@@ -8,7 +8,6 @@
 
 #![cfg_attr(windows, allow(dead_code, reason = "nobody asks there"))]
 
-mod large;
 #[cfg(not(windows))]
 mod table;
 
@@ -17,8 +16,6 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-
-pub use large::{abandon, learn_array};
 
 use super::space;
 use crate::native::{self, Held, Ration, Share};

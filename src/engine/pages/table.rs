@@ -4,7 +4,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::{Change, Use, large};
+use super::{Change, Use};
+use crate::engine::heap;
 
 /// `v8::PageAllocator::Permission`.
 const NO_ACCESS: c_int = 0;
@@ -122,11 +123,6 @@ unsafe extern "C" fn on_allocate_with_hint(
     match access {
         NO_ACCESS if alignment <= MOST_ALIGNED && hint.address.is_null() => super::reserve(Use::Buffer, size, allocate),
         CODE_LATER if alignment <= MOST_ALIGNED => super::reserve(Use::Code, size, allocate),
-        READ_WRITE => {
-            let start = allocate();
-            large::note(start as usize, size, alignment);
-            start
-        }
         _ => allocate(),
     }
 }
@@ -134,14 +130,14 @@ unsafe extern "C" fn on_allocate_with_hint(
 unsafe extern "C" fn on_free(this: Allocator, address: *mut c_void, size: usize) -> bool {
     // Before: once it is free it may be reserved anew.
     super::forget(address as usize);
-    large::shrink(address as usize, 0);
+    heap::shrink_page(address as usize, 0);
     // SAFETY: passed on from V8.
     unsafe { free(this, address, size) }
 }
 
 /// Called where V8 needs less of a part of its heap.
 unsafe extern "C" fn on_release(this: Allocator, address: *mut c_void, size: usize, new_size: usize) -> bool {
-    large::shrink(address as usize, new_size);
+    heap::shrink_page(address as usize, new_size);
     // SAFETY: passed on from V8.
     unsafe { release(this, address, size, new_size) }
 }

@@ -42,6 +42,9 @@ pub fn began_compiling() -> bool {
 /// Whether V8 is to get a module; if not, why not.
 fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     let guest = native::current();
+    if let Some(guest) = &guest {
+        guest.compiles_module();
+    }
     let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit().saturating_add(MARGIN));
     let module = Module::read(bytes, MAX_MODULE_TYPES, most);
     let (cost, function) = module.largest;

@@ -2,9 +2,14 @@
 //! the heap's thread: they walk its pages. V8 keeps a sum beside that, but shows nobody the heap; so the linker sends a call that each
 //! isolate makes once to its heap here (`build.rs`).
 
+mod pages;
+
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
+
+#[cfg_attr(windows, allow(unused_imports, reason = "nobody asks there"))]
+pub use pages::shrink as shrink_page;
 
 thread_local! {
     /// The heap that was made last on this thread.
@@ -38,6 +43,15 @@ impl Heap {
     pub unsafe fn committed(self) -> usize {
         // SAFETY: the heap is there, as the caller keeps the isolate.
         unsafe { wrapped::committed(self.0.as_ptr()) }
+    }
+
+    /// Has the system take the memory of its pages back. Returns how many bytes that were.
+    ///
+    /// # Safety
+    /// Nothing looks at the heap's objects from now on, or collects them, and the isolate is never disposed.
+    pub unsafe fn give_back(self) -> usize {
+        // SAFETY: passed on to the caller.
+        unsafe { pages::give_back(self.0.as_ptr() as usize) }
     }
 }
 

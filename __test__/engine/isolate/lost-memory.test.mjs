@@ -1,0 +1,121 @@
+// Memory of guests whose threads stop for good: the system gets it back, nobody else's is touched, and what is not returned is bounded.
+
+import { describe, test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+const skip = process.platform !== 'linux' && 'its memory stays there';
+
+/** What the programs have at hand. */
+const METER = `
+  const stats = () => ivm.engineStats();
+  const until = async (holds) => {
+    const end = ms() + 10_000;
+    while (!holds() && ms() < end) await sleep(10);
+    return holds();
+  };
+  const make = (memoryLimit) => new ivm.Isolate({ memoryLimit }).createContextSync();
+  const lose = (context, code, options = {}) => assert.match(syncError(() => context.evalSync(code, options)).code, /^ERR_ISOLATE_(MEMORY|UNRESPONSIVE)$/);`;
+
+/** V8 does not come back from it. */
+const FATAL = "JSON.parse('['.repeat(3e7))";
+
+describe('a guest that V8 has no memory for', { skip }, () => {
+  for (const [name, code] of Object.entries({
+    'small objects': `globalThis.kept = []; for (let i = 0; i < 6e5; i += 1) kept.push([i]); ${FATAL}`,
+    'objects with names': `globalThis.kept = {}; for (let i = 0; i < 2e5; i += 1) kept['name' + i] = { i }; ${FATAL}`,
+    'strings and closures': `globalThis.kept = []; for (let i = 0; i < 2e5; i += 1) kept.push(() => i, 'a longer text ' + i); ${FATAL}`,
+    'what JSON is read with': `JSON.parse('[{"a":'.repeat(6e6))`,
+    'a syntax tree': "(0, eval)('[' + '{a:1},'.repeat(1.1e6) + ']')",
+    'a table of matches': "'ab,'.repeat(5e7).split(',')",
+  })) {
+    test(`${name}: their memory is returned`, () => passes(`${METER}
+      for (let i = 1; i <= 3; i += 1) {
+        lose(make(64), ${JSON.stringify(code)});
+        assert.ok(await until(() => stats().lostThreads === i && stats().lostBytes < i * 40e6), JSON.stringify(stats()));
+      }
+      assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
+  }
+
+  test('one that is suspended returns its memory as well', () => passes(`${METER}
+    ivm.configureEngine({ terminationGrace: 50 });
+    const stuck = make(64);
+    stuck.evalSync('globalThis.kept = []; for (let i = 0; i < 6e5; i += 1) kept.push([i]); 0');
+    lose(stuck, "Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)", { timeout: 50 });
+    assert.ok(await until(() => stats().lostRunning === 0));
+    assert.equal(stats().lostThreads, 1);
+    assert.ok(await until(() => stats().lostBytes < 10e6), JSON.stringify(stats()));
+    process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
+});
+
+describe('V8 passes pages on from isolate to isolate', () => {
+  for (const [name, { garbage, kept, check }] of Object.entries({
+    'large arrays': {
+      garbage: '{ let x; for (let i = 0; i < 60; i += 1) x = new Array(150_000).fill(i); }',
+      kept: 'kept.push(new Array(150_000).fill(7))',
+      check: 'kept.every((array) => array.every((element) => element === 7))',
+    },
+    'large strings': {
+      garbage: "{ let x; for (let i = 0; i < 60; i += 1) { x = 'x'.repeat(1.2e6) + i; /z/.test(x); } }",
+      kept: "{ const text = 'y'.repeat(1.2e6) + kept.length; /z/.test(text); kept.push(text); }",
+      check: "kept.every((text) => text.length > 1.2e6 && !/[^y0-9]/.test(text))",
+    },
+    'small objects': {
+      garbage: '{ let x; for (let i = 0; i < 5e5; i += 1) x = { i }; }',
+      kept: 'for (let i = 0; i < 5e3; i += 1) kept.push({ seven: 7 })',
+      check: 'kept.every((object) => object.seven === 7)',
+    },
+  })) {
+    test(`${name} of others stay as they are when the first one is lost`, () => passes(`${METER}
+      const [first, other] = [make(256), make(256)];
+      other.evalSync('globalThis.kept = []');
+      for (let round = 0; round < 30; round += 1) {
+        first.evalSync(${JSON.stringify(garbage)});
+        for (let i = 0; i < 3; i += 1) other.evalSync(${JSON.stringify(`${kept}; 0`)});
+      }
+      lose(first, "'a'.repeat(2 ** 28).split('')");
+      assert.ok(await until(() => stats().lostThreads === 1));
+      assert.equal(other.evalSync(${JSON.stringify(check)}), true);
+      other.evalSync('kept = undefined; { let x = []; for (let i = 0; i < 1e6; i += 1) x.push({ i }); }');
+      assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
+  }
+});
+
+describe('what stays lost is bounded', () => {
+  /** Runs on, with 50 MB. */
+  const LOST = 'Array(6e6).fill(1).toLocaleString()';
+  const REFUSED = 'No isolate can be made: lost isolates of this process take more memory than `lostMemoryLimit`';
+
+  test('beyond the limit no isolate is made, and those that are there go on', () => passes(`${METER}
+    ivm.configureEngine({ terminationGrace: 50, lostMemoryLimit: 32 });
+    lose(make(64), ${JSON.stringify(LOST)}, { timeout: 500 });
+    assert.equal(stats().lostThreads, 1);
+    const refused = { name: 'RangeError', code: 'ERR_ISOLATE_LIMIT', message: ${JSON.stringify(REFUSED)} };
+    assert.throws(() => make(8), refused);
+    await assert.rejects(async () => (await new ivm.Isolate().createContext()).eval('1'), refused);
+    const { failure } = await ivm.createSandbox({}).execute('1');
+    assert.equal(failure.code, 'ERR_ISOLATE_LIMIT');
+    assert.throws(() => ivm.Isolate.createSnapshot([{ code: '1' }]), refused);
+    assert.equal(context.evalSync('6 * 7'), 42);
+    ivm.configureEngine({ lostMemoryLimit: 1024 });
+    assert.equal(make(8).evalSync('6 * 7'), 42);
+    assert.equal((await ivm.createSandbox({}).execute('6 * 7')).result, 42);
+    process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
+
+  test('a guest that makes isolates is told so', () => passes(`${METER}
+    ivm.configureEngine({ terminationGrace: 50, lostMemoryLimit: 32 });
+    context.global.setSync('ivm', ivm);
+    lose(make(64), ${JSON.stringify(LOST)}, { timeout: 500 });
+    const code = "try { new ivm.Isolate({ memoryLimit: 8 }).createContextSync(); 'made' } catch (error) { error.code }";
+    assert.equal(context.evalSync(code), 'ERR_ISOLATE_LIMIT');
+    ivm.configureEngine({ lostMemoryLimit: 1024 });
+    assert.equal(context.evalSync(code), 'made');
+    process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
+
+  test('the limit is half of the memory by default', () => passes(`${METER}
+    const { totalmem } = await import('node:os');
+    const { lostMemoryLimit } = ivm.configureEngine();
+    assert.ok(lostMemoryLimit > 16 && lostMemoryLimit <= totalmem() / 2 ** 21 * 1.01, String(lostMemoryLimit));
+    for (const value of [0, 15, 2 ** 31, NaN, '64']) {
+      assert.throws(() => ivm.configureEngine({ lostMemoryLimit: value }), { code: 'ERR_INVALID_ARG', message: '\`lostMemoryLimit\` must be a number of megabytes from 16 to 1073741824' });
+    }`));
+});

@@ -1,0 +1,264 @@
+//! The pages of V8's heaps. A thread that runs out of memory in the middle of V8's work stops for good with its isolate; the system then
+//! gets the memory of these pages back, though not their addresses.
+//!
+//! That is sound where nothing looks at them any more: the thread has stopped, V8's own threads do nothing for the isolate
+//! (`native::Tasks`), and other isolates never see its pages. V8 passes free pages on to other isolates, so which heap a page belongs to is
+//! learned where V8 makes the page, where it adds it to the pool for all isolates, and from the page allocator where it is freed. On Linux
+//! the linker sends the functions of the first two here (`build.rs`).
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// A page of a heap, or one of a large object.
+struct Page {
+    heap: usize,
+    size: usize,
+    /// Where V8 describes it.
+    description: usize,
+}
+
+#[derive(Default)]
+struct Pages {
+    by_start: HashMap<usize, Page>,
+    /// Starts by descriptions.
+    starts: HashMap<usize, usize>,
+}
+
+static PAGES: LazyLock<Mutex<Pages>> = LazyLock::new(Mutex::default);
+
+fn lock() -> MutexGuard<'static, Pages> {
+    PAGES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A page belongs to `heap` from now on.
+fn add(description: usize, heap: usize, start: usize, size: usize) {
+    let mut pages = lock();
+    pages.by_start.insert(start, Page { heap, size, description });
+    pages.starts.insert(description, start);
+}
+
+/// A page belongs to no heap any more.
+fn remove(description: usize) {
+    let mut pages = lock();
+    if let Some(start) = pages.starts.remove(&description) {
+        pages.by_start.remove(&start);
+    }
+}
+
+/// Only `size` bytes from `start` on are left of what may be a page; the rest is about to be freed.
+pub fn shrink(start: usize, size: usize) {
+    let mut pages = lock();
+    if size > 0 {
+        if let Some(page) = pages.by_start.get_mut(&start) {
+            page.size = page.size.min(size);
+        }
+    } else if let Some(page) = pages.by_start.remove(&start) {
+        pages.starts.remove(&page.description);
+    }
+}
+
+/// Has the system take the memory of the pages of `heap` back. Returns how many bytes that were.
+///
+/// # Safety
+/// Nothing looks at the pages or frees them from now on.
+pub(super) unsafe fn give_back(heap: usize) -> usize {
+    let pages: Vec<(usize, Page)> = {
+        let mut pages = lock();
+        let given: Vec<_> = pages.by_start.extract_if(|_, page| page.heap == heap).collect();
+        for (_, page) in &given {
+            pages.starts.remove(&page.description);
+        }
+        given
+    };
+    // Without the lock, which all isolates need.
+    // SAFETY: they are pages of the heap, and the caller says that nothing looks at them.
+    pages.into_iter().map(|(start, page)| unsafe { drop_memory(start, page.size) }).sum()
+}
+
+/// # Safety
+/// Nothing looks at this memory, and it stays where it is.
+#[cfg(target_os = "linux")]
+unsafe fn drop_memory(start: usize, size: usize) -> usize {
+    // SAFETY: promised by the caller. The memory reads as zeros afterwards.
+    let failed = unsafe { libc::madvise(start as *mut libc::c_void, size, libc::MADV_DONTNEED) } != 0;
+    if failed { 0 } else { size }
+}
+
+#[cfg(not(target_os = "linux"))]
+unsafe fn drop_memory(_start: usize, _size: usize) -> usize {
+    0
+}
+
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod wrapped {
+    use std::ffi::{c_int, c_void};
+
+    type Object = *mut c_void;
+
+    unsafe extern "C" {
+        #[link_name = "__real__ZN2v88internal10NormalPageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE"]
+        fn make_page(
+            page: Object,
+            heap: Object,
+            space: Object,
+            size: usize,
+            area_start: usize,
+            area_end: usize,
+            reservation: Object,
+            executable: c_int,
+            flags: Object,
+        );
+        #[link_name = "__real__ZN2v88internal9LargePageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE"]
+        fn make_large_page(
+            page: Object,
+            heap: Object,
+            space: Object,
+            size: usize,
+            area_start: usize,
+            area_end: usize,
+            reservation: Object,
+            executable: c_int,
+            flags: Object,
+        );
+        #[link_name = "__real__ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE"]
+        fn add_to_pool(pool: Object, isolate: Object, page: Object);
+        #[link_name = "__real__ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE"]
+        fn add_large_to_pool(pool: Object, isolate: Object, pages: *mut Vector);
+    }
+
+    core::arch::global_asm!(
+        ".hidden __wrap__ZN2v88internal10NormalPageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE",
+        ".hidden __wrap__ZN2v88internal9LargePageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE",
+        ".hidden __wrap__ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE",
+        ".hidden __wrap__ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE"
+    );
+
+    /// `std::vector<LargePage*>`.
+    #[repr(C)]
+    struct Vector {
+        start: *const Object,
+        end: *const Object,
+        _capacity: *const Object,
+    }
+
+    /// V8 aligns pages to this; the first object of each lies in the first such part.
+    const ALIGNMENT: usize = 256 << 10;
+
+    fn add(page: Object, heap: Object, size: usize, area_start: usize, executable: c_int) {
+        // Code lies in a part of the address space that all isolates share, and who samples stacks looks at it.
+        if executable == 0 {
+            super::add(page as usize, heap as usize, area_start & !(ALIGNMENT - 1), size);
+        }
+    }
+
+    /// `v8::internal::NormalPage::NormalPage`. V8 passes its `VirtualMemory` by address.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal10NormalPageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE(
+        page: Object,
+        heap: Object,
+        space: Object,
+        size: usize,
+        area_start: usize,
+        area_end: usize,
+        reservation: Object,
+        executable: c_int,
+        flags: Object,
+    ) {
+        add(page, heap, size, area_start, executable);
+        // SAFETY: passed on.
+        unsafe { make_page(page, heap, space, size, area_start, area_end, reservation, executable, flags) };
+    }
+
+    /// `v8::internal::LargePage::LargePage`.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal9LargePageC1EPNS0_4HeapEPNS0_9BaseSpaceEmmmNS0_13VirtualMemoryENS0_13ExecutabilityEPNS_4base5FlagsINS0_11MemoryChunk4FlagEmmEE(
+        page: Object,
+        heap: Object,
+        space: Object,
+        size: usize,
+        area_start: usize,
+        area_end: usize,
+        reservation: Object,
+        executable: c_int,
+        flags: Object,
+    ) {
+        add(page, heap, size, area_start, executable);
+        // SAFETY: passed on.
+        unsafe { make_large_page(page, heap, space, size, area_start, area_end, reservation, executable, flags) };
+    }
+
+    /// `v8::internal::MemoryPool::Add`: any isolate may get the page.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE(
+        pool: Object,
+        isolate: Object,
+        page: Object,
+    ) {
+        super::remove(page as usize);
+        // SAFETY: passed on.
+        unsafe { add_to_pool(pool, isolate, page) };
+    }
+
+    /// `v8::internal::MemoryPool::AddLarge`. What the pool does not take is freed afterwards.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE(
+        pool: Object,
+        isolate: Object,
+        pages: *mut Vector,
+    ) {
+        // SAFETY: V8 passes a vector, of which nothing is done with the pages meanwhile but to compare their addresses.
+        unsafe {
+            let mut page = (*pages).start;
+            while page < (*pages).end {
+                super::remove(*page as usize);
+                page = page.add(1);
+            }
+        }
+        // SAFETY: passed on.
+        unsafe { add_large_to_pool(pool, isolate, pages) };
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    /// Memory of one page of the system, filled.
+    fn filled(size: usize) -> usize {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: new memory, which is written to where it is.
+        unsafe {
+            let start = libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            start.cast::<u8>().write_bytes(1, size);
+            start as usize
+        }
+    }
+
+    fn first(start: usize) -> u8 {
+        // SAFETY: `filled` has made it, and nothing frees it.
+        unsafe { (start as *const u8).read_volatile() }
+    }
+
+    #[test]
+    fn gives_back_what_belongs_to_a_heap_at_that_time() {
+        const SIZE: usize = 1 << 16;
+        const HEAP: usize = 0x1000;
+        const OTHER: usize = 0x2000;
+        let [kept, freed, moved, others, half] = std::array::from_fn(|_| filled(SIZE));
+        super::add(1, HEAP, kept, SIZE);
+        super::add(2, HEAP, freed, SIZE);
+        super::remove(2);
+        super::add(3, HEAP, moved, SIZE);
+        super::remove(3);
+        super::add(3, OTHER, moved, SIZE);
+        super::add(4, OTHER, others, SIZE);
+        super::add(5, HEAP, half, SIZE);
+        super::shrink(half, SIZE / 2);
+        // SAFETY: the test uses the pages of this heap, which is none, to see whether they are zeros.
+        assert_eq!(unsafe { super::give_back(HEAP) }, SIZE + SIZE / 2);
+        assert_eq!([kept, freed, moved, others, half, half + SIZE / 2].map(first), [0, 1, 1, 1, 0, 1]);
+        // SAFETY: as above.
+        assert_eq!(unsafe { super::give_back(HEAP) }, 0);
+        // SAFETY: as above.
+        assert_eq!(unsafe { super::give_back(OTHER) }, SIZE * 2);
+    }
+}

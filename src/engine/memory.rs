@@ -1,0 +1,43 @@
+//! How much memory this process may have.
+
+/// Bytes of the machine's memory, or fewer where the process or its container has a limit.
+pub fn memory() -> usize {
+    [machine(), container(), process()].into_iter().flatten().min().unwrap_or(usize::MAX)
+}
+
+#[cfg(unix)]
+fn machine() -> Option<usize> {
+    // SAFETY: asks for constants of the system.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    usize::try_from(pages).ok()?.checked_mul(usize::try_from(size).ok()?)
+}
+
+/// The limit of the group that a container sees as the outermost one.
+#[cfg(target_os = "linux")]
+fn container() -> Option<usize> {
+    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    files.iter().find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())
+}
+
+#[cfg(unix)]
+fn process() -> Option<usize> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for writes.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then(|| usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
+}
+
+#[cfg(not(unix))]
+fn machine() -> Option<usize> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn container() -> Option<usize> {
+    None
+}
+
+#[cfg(not(unix))]
+fn process() -> Option<usize> {
+    None
+}
