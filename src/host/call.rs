@@ -143,8 +143,7 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
             break outcome;
         }
         if let Some(request) = local.shared.take_call() {
-            // Fails only where the host is going down; the request is answered in any case.
-            let _ = js.scoped(|| local.serve(js, request, Origin::default()));
+            local.serve_now(js, request);
             continue;
         }
         if !spin(SPIN, || local.shared.version.load(Ordering::Acquire) != version)
@@ -460,6 +459,16 @@ pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
+/// `serveNext()`: serves the request that [`Local::serve_now`] has put down.
+unsafe extern "C" fn serve_next(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, _args| {
+        if let Some(request) = local.next.take() {
+            local.serve(js, request, Origin::default());
+        }
+        js.undefined()
+    })
+}
+
 /// `tell()`: the isolates that were called in this turn, and sleep, hear of it.
 pub unsafe extern "C" fn tell(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
@@ -468,12 +477,13 @@ pub unsafe extern "C" fn tell(env: sys::napi_env, info: sys::napi_callback_info)
     })
 }
 
-/// `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc)`: opens this environment; the result has the functions above.
+/// `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc, hasScopes)`: opens this environment; the result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, serve_later, defer, tell_later, own, leave, exposes_gc, ..] = call.args() else {
+        let [settle, serve, serve_later, defer, tell_later, own, leave, exposes_gc, has_scopes, ..] = call.args()
+        else {
             return Err(super::js::Refused);
         };
         if js.read_boolean(*exposes_gc)? {
@@ -482,6 +492,9 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
         let functions = [*settle, *serve, *serve_later, *defer, *tell_later, *own, *leave];
         let local = Local::open(js, functions, crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
+        if !js.read_boolean(*has_scopes)? {
+            local.has_no_scopes(js, js.function("serveNext", Some(serve_next), data)?)?;
+        }
         js.object(&[
             (c"invoke", js.function("invoke", Some(invoke), data)?),
             (c"announce", js.function("announce", Some(announce), data)?),

@@ -1,6 +1,6 @@
 //! One host environment on its own thread, which it never leaves: a realm of Node, Bun or Deno that has loaded the addon.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -20,7 +20,9 @@ use super::streams::{Kept, Origin};
 use super::{carrier, signal};
 use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
-use crate::value::{Answer, Chain, Charge, Fault, Handle, Host, Outcome, Owner, Settlement, SharedMemory, Slot, Value};
+use crate::value::{
+    Answer, Chain, Charge, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
+};
 
 /// An answer that the surface was asked for, or has promised.
 pub struct Asked {
@@ -73,6 +75,9 @@ pub struct Local {
     pub(super) shelf: Shelf,
     /// The deepest place on the stack where there was room to serve a request.
     roomy: Cell<usize>,
+    /// Where this host has no handle scopes: a function of ours that serves `next`. Handles that are made during its call end with it.
+    serve_next: OnceCell<sys::napi_ref>,
+    pub(super) next: RefCell<Option<Request>>,
     /// An async call was made in this turn.
     called: Cell<bool>,
     /// Isolates that were called since then, and sleep.
@@ -125,9 +130,33 @@ impl Local {
             abortable: Abortable::default(),
             shelf: Shelf::default(),
             roomy: Cell::new(usize::MAX),
+            serve_next: OnceCell::new(),
+            next: RefCell::default(),
         }));
         signal::attach(js, local)?;
         Ok(local)
+    }
+
+    /// This host keeps all handles until it has its thread back; `serve_next` serves the request in `next`.
+    pub(super) fn has_no_scopes(&self, js: Js<'_>, serve_next: JsValue) -> JsResult<()> {
+        let _ = self.serve_next.set(js.reference(serve_next)?);
+        Ok(())
+    }
+
+    /// Serves a request while a sync call waits. What it needs of the host's memory is let go of at its end.
+    pub(super) fn serve_now(&self, js: Js<'_>, request: Request) {
+        // It fails only where the host is going down; the request is answered in any case.
+        let Some(serve_next) = self.serve_next.get() else {
+            let _ = js.scoped(|| self.serve(js, request, Origin::default()));
+            return;
+        };
+        *self.next.borrow_mut() = Some(request);
+        let _ = js.dereference(*serve_next).and_then(|function| js.call(function, &[]));
+        if let Some(request) = self.next.take() {
+            // At the end of the stack.
+            js.clear_exception();
+            self.serve(js, request, Origin::default());
+        }
     }
 
     pub(super) fn signal(&self) -> &Signal {

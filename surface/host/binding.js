@@ -16,7 +16,7 @@ const { createUnpack } = require('./unpack.js');
 const { bigint: now } = process.hrtime;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc)`
+ * @param {any} native the addon: `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc, hasScopes)`
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
 function createHostBinding(native) {
@@ -60,6 +60,8 @@ function createHostBinding(native) {
     (/** @type {import('../handle.js').Row} */ entry) => surface.core.entries.leave(entry),
     // A host that was started with `--expose-gc` shares that with its guests, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
+    // Deno's handle scopes of Node-API do nothing.
+    process.versions.deno === undefined,
   );
   Object.assign(bound, environment);
 
