@@ -84,3 +84,15 @@ test('what makes no sense is refused', () => passes(`
   // Guests have no say.
   context.global.setSync('ivm', ivm);
   assert.equal(context.evalSync('typeof ivm.configureEngine'), 'undefined');`));
+
+for (const [what, make] of Object.entries({
+  'a resizable buffer': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); buffer.resize(2 ** 23);',
+  'one that grows bit by bit': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); for (let size = 2 ** 20; size <= 2 ** 23; size += 2 ** 20) buffer.resize(size);',
+  'a shared one': 'const buffer = new SharedArrayBuffer(0, { maxByteLength: 2 ** 23 }); buffer.grow(2 ** 23);',
+  'a memory of WebAssembly': 'new WebAssembly.Memory({ initial: 100, maximum: 1_000 });',
+  'one that grows': 'new WebAssembly.Memory({ initial: 1, maximum: 1_000 }).grow(100);',
+})) {
+  test(`${what} has room where there is garbage, and gives it back`, () => passes(`
+    const make = context.evalSync('(count) => { let done = 0; for (; done < count; done += 1) { ${make} } return done; }', { reference: true });
+    for (const count of [60, 20]) assert.equal(make.applySync(undefined, [count]), count);`, { options: '{ memoryLimit: 16 }' }));
+}
