@@ -99,6 +99,9 @@ export async function waitingProbe(off, { inherited } = {}) {
     /** Kills its parent. */
     kill: () => {
       process.kill('SIGKILL');
+      // A child that goes on has them, too.
+      process.stdout.destroy();
+      process.stderr.destroy();
       return end;
     },
   };

@@ -303,7 +303,11 @@ describe('a parent that is killed', options, () => {
       };
       assert.ok(!isGone());
       const killed = child.kill();
-      await until(isGone, 'the end of the child', ORPHANED_MS);
+      try {
+        await until(isGone, 'the end of the child', ORPHANED_MS);
+      } finally {
+        if (!isGone()) process.kill(child.pid, 'SIGKILL');
+      }
       await killed;
     });
   }
