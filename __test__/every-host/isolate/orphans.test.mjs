@@ -49,3 +49,20 @@ for (const [how, call] of Object.entries({
     // Some may still be on the stack, for collectors that do not know what is there.
     assert.ok(collected >= 40, String(collected));`, { collects: true, timeout: 60_000 }));
 }
+
+test('shared memory that no isolate uses any more is let go', () => passes(`
+  let collected = 0;
+  const registry = new FinalizationRegistry(() => { collected += 1; });
+  const share = () => {
+    const buffer = new SharedArrayBuffer(1_000);
+    registry.register(buffer);
+    const one = new ivm.Isolate({ memoryLimit: 8 });
+    one.createContextSync().global.setSync('shared', new ivm.ExternalCopy(buffer).copyInto({ release: true }));
+    one.dispose();
+  };
+  for (let index = 0; index < 20; index += 1) share();
+  for (const until = ms() + 20_000; collected < 15 && ms() < until;) {
+    gc();
+    await sleep(10);
+  }
+  assert.ok(collected >= 15, String(collected));`, { collects: true, timeout: 60_000 }));

@@ -126,6 +126,18 @@ describe('the same isolate', () => {
     assert.deepEqual(got.filter((name) => name.startsWith('B')), ['B6', 'B 7']);
     assert.ok(got.indexOf('B 7') < got.indexOf('A3'), got.join());`));
 
+  test('waits where a thousand messages wait for their host, however small they are', () => run(`
+    const sent = new Int32Array(new SharedArrayBuffer(4));
+    await context.global.set('sent', new ivm.ExternalCopy(sent.buffer).copyInto());
+    await context.global.set('send', new ivm.Callback(() => {}, { ignored: true }));
+    const ended = errorOf(() => context.eval('const count = new Int32Array(sent); for (;;) { send(); Atomics.add(count, 0, 1); }'));
+    while (Atomics.load(sent, 0) < 900) block(5);
+    // Ten thousand would take less.
+    block(500);
+    assert.ok(Atomics.load(sent, 0) <= 1_100, String(Atomics.load(sent, 0)));
+    isolate.dispose();
+    assert.equal((await ended).code, 'ERR_ISOLATE_DISPOSED');`));
+
   test('hears of its deadline before what it has sent is read, which then need not be', () => run(`
     await prepare(context, 'A', ${LARGE});
     const ended = errorOf(() => context.eval('send(1); for (;;) send(big);', { deadline: 2_000 }));
