@@ -36,9 +36,9 @@ const fileNamed = (pattern) => {
  * @property {{ exit?: number, signal?: number }} end
  */
 
-function start(off, operations) {
+function start(off, operations, inherited = 'ignore') {
   const args = ['probe', fileNamed(/^isolated-v8\..*\.node$/), off.join(','), operations.join('|')];
-  const process = spawn(fileNamed(/^isolated-v8-launcher\./), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const process = spawn(fileNamed(/^isolated-v8-launcher\./), args, { stdio: ['ignore', 'pipe', 'pipe', ...(inherited === 'ignore' ? [] : [inherited])] });
   let output = '';
   let errors = '';
   process.stdout.setEncoding('utf8').on('data', (chunk) => { output += chunk; });
@@ -82,9 +82,10 @@ export async function probe(off, operations) {
 /**
  * A child that does nothing.
  * @param {string[]} off
+ * @param {{ inherited?: number }} [settings] a descriptor of ours that its parent has as well
  */
-export async function waitingProbe(off) {
-  const { process, lines, ended } = start(off, ['wait']);
+export async function waitingProbe(off, { inherited } = {}) {
+  const { process, lines, ended } = start(off, ['wait'], inherited);
   const value = (name) => lines().find(([key]) => key === name)?.[1];
   const isReady = () => value(LAYERS.at(-1)) !== undefined && (value('pidNamespace') === 'off' || value('moved') !== undefined);
   const end = ended.then(() => 'ended', () => 'ended');
@@ -93,10 +94,14 @@ export async function waitingProbe(off) {
     if (await Promise.race([pause(), end]) === 'ended') throw new Error('the child has ended');
   }
   return {
+    parent: process.pid,
     pid: Number(value('moved') ?? value('launcher')),
     /** Kills its parent. */
     kill: () => {
       process.kill('SIGKILL');
+      // A child that goes on has them, too.
+      process.stdout.destroy();
+      process.stderr.destroy();
       return end;
     },
   };

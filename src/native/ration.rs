@@ -357,6 +357,26 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_refused_to_a_thread_that_holds_a_lock() {
+        let ration = || Ration::new(100, TypeBudget::new(0), Arc::new(Arc::new(Heard::default())));
+        let is_bearable = || Share::of_current(PATIENCE + 101).is_some_and(|share| share.is_bearable());
+        let (one, other) = (ration(), ration());
+        let portion = draw_on(Some(&one));
+        assert!(!is_bearable());
+        super::locks::set(1);
+        assert!(is_bearable());
+        {
+            // Locks that are held for one isolate do not count for another.
+            let _other = draw_on(Some(&other));
+            assert!(!is_bearable());
+        }
+        assert!(is_bearable());
+        drop(portion);
+        let _portion = draw_on(Some(&one));
+        assert!(!is_bearable());
+    }
+
+    #[test]
     fn types_are_limited() {
         let types = TypeBudget::new(10);
         assert_eq!([6, 5, 4, 1].map(|bytes| types.take(bytes)), [true, false, true, false]);

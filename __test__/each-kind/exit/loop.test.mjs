@@ -45,6 +45,18 @@ describe('the event loop stays alive for', () => {
       ${call};`, 'done'));
   }
 
+  for (const [name, target] of Object.entries({
+    'at once': '() => 5',
+    'later, by a timer': '() => new Promise((resolve) => { setTimeout(() => resolve(5), 20); })',
+  })) {
+    test(`what a guest does with an answer that comes ${name}`, () => prints(
+      `context.global.setSync('log', new ivm.Callback((text) => console.log(text), { ignored: true }));
+      context.global.setSync('ask', new ivm.Reference(${target}));
+      const code = 'const work = () => { for (let i = 0; i < 2e7; i++); }; const options = { result: { promise: true } };'
+        + 'ask.apply(undefined, [], options).then(() => { work(); return ask.apply(undefined, [], options); }).then((value) => { work(); log("done " + value); }); 0';
+      context.evalSync(code);`, 'done 5'));
+  }
+
   test('what a disposed isolate abandons', () => prints(
     `context.evalSync('new Promise(() => {})', { promise: true }).catch((error) => console.log(error.message));
     isolate.dispose();`, 'Promise was abandoned'));

@@ -89,3 +89,27 @@ test('what makes no sense is refused', () => passes(`
   // Guests have no say.
   context.global.setSync('ivm', ivm);
   assert.equal(context.evalSync('typeof ivm.configureEngine'), 'undefined');`));
+
+for (const [what, make] of Object.entries({
+  'a resizable buffer': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); buffer.resize(2 ** 23);',
+  'one that grows bit by bit': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); for (let size = 2 ** 20; size <= 2 ** 23; size += 2 ** 20) buffer.resize(size);',
+  'a shared one': 'const buffer = new SharedArrayBuffer(0, { maxByteLength: 2 ** 23 }); buffer.grow(2 ** 23);',
+  'a memory of WebAssembly': 'new WebAssembly.Memory({ initial: 100, maximum: 1_000 });',
+  'one that grows': 'new WebAssembly.Memory({ initial: 1, maximum: 1_000 }).grow(100);',
+})) {
+  test(`${what} has room where there is garbage, and gives it back`, () => passes(`
+    const make = context.evalSync('(count) => { let done = 0; for (; done < count; done += 1) { ${make} } return done; }', { reference: true });
+    for (const count of [60, 20]) assert.equal(make.applySync(undefined, [count]), count);`, { options: '{ memoryLimit: 16 }' }));
+}
+
+for (const [what, use] of Object.entries({
+  'a value': "context.evalSync('new Array(100_000).fill(1.5)', { reference: true }).release()",
+  'a value that an asynchronous call gave': "(await context.eval('new Array(100_000).fill(1.5)', { reference: true })).release()",
+  'a part of one': "const outer = context.evalSync('[new Array(100_000).fill(1.5)]', { reference: true }); outer.getSync(0, { reference: true }).release(); outer.release()",
+  'a context': "const made = isolate.createContextSync(); made.evalSync('globalThis.kept = new Array(100_000).fill(1.5); 1'); made.release()",
+  'a script': "isolate.compileScriptSync('\"' + 'x'.repeat(800_000) + index + '\"').release()",
+})) {
+  test(`${what} makes room when its last handle is released`, () => passes(`
+    for (let index = 0; index < 100; index += 1) { ${use}; }
+    assert.equal(context.evalSync('1 + 1'), 2);`, { options: '{ memoryLimit: 16 }', timeout: 60_000 }));
+}

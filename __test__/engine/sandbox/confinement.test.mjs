@@ -6,7 +6,7 @@
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -191,7 +191,21 @@ describe('one layer alone', options, () => {
     assert.deepEqual(others.results, { map: 0, memfd: ENOSYS, shmget: ENOSYS, children: ENOSYS, uname: ENOSYS, thread: 0 });
     const without = await probe(LAYERS, [operation('SHARED'), 'memfd', 'shmget', 'children']);
     assert.deepEqual(without.results, { map: 0, memfd: 0, shmget: 0, children: 0 });
+    const limits = `limits ${bystander.pid}`;
+    const asked = [await probe(LAYERS, [limits]), await probe(allBut('seccomp'), [limits]), await probe(allBut('seccomp'), ['limits 0'])];
+    assert.deepEqual(asked.map(({ results }) => results.limits), [0, ENOSYS, 0]);
     assert.deepEqual((await probe(LAYERS, [operation('PRIVATE', 'GROWSDOWN')])).results, { map: 0 });
+  });
+
+  test('with no layer, it has no descriptor that its parent has left open', async () => {
+    const left = openSync('/etc/passwd');
+    const child = await waitingProbe(LAYERS, { inherited: left });
+    closeSync(left);
+    const [parents, own] = [child.parent, child.pid].map((pid) => readdirSync(`/proc/${pid}/fd`).map((name) => readlinkSync(`/proc/${pid}/fd/${name}`)));
+    await child.kill();
+    assert.ok(parents.includes('/etc/passwd'), String(parents));
+    // The connection, and what it says: the same may be open twice.
+    assert.equal(new Set(own).size, 3, String(own));
   });
 
   test('capabilities: none', async () => {
@@ -199,6 +213,9 @@ describe('one layer alone', options, () => {
     const threads = threadsOf(child.pid);
     await child.kill();
     for (const thread of threads) assert.deepEqual([thread.CapEff, thread.CapPrm, thread.CapInh], Array(3).fill('0'.repeat(16)), thread.Name);
+    // What is not in this set cannot be had by running a program either. Only who has CAP_SETPCAP can empty it.
+    const [own] = threadsOf(process.pid);
+    if (BigInt(`0x${own.CapEff}`) & (1n << 8n)) for (const thread of threads) assert.equal(thread.CapBnd, '0'.repeat(16), thread.Name);
   });
 
   test('noNewPrivileges: the flag is set', async () => {
@@ -286,7 +303,11 @@ describe('a parent that is killed', options, () => {
       };
       assert.ok(!isGone());
       const killed = child.kill();
-      await until(isGone, 'the end of the child', ORPHANED_MS);
+      try {
+        await until(isGone, 'the end of the child', ORPHANED_MS);
+      } finally {
+        if (!isGone()) process.kill(child.pid, 'SIGKILL');
+      }
       await killed;
     });
   }

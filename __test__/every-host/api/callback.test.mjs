@@ -129,6 +129,24 @@ test('functions of a guest are callable from the host', () => withContext(({ con
   for (const count of [0, 1, 2, 3, 4, 20]) assert.equal(echo(...Array.from({ length: count }, () => 'x')), count);
 }));
 
+test('a callback of a guest is called by its host as the guest says', () => withContext(async ({ context }) => {
+  context.global.setSync('ivm', ivm);
+  context.evalSync('var heard = []; const hear = (value) => { heard.push(value); return value * 2; };');
+  const [sync, async, ignored] = ['{}', '{ async: true }', '{ ignored: true }'].map((options) => context.evalSync(`new ivm.Callback(hear, ${options})`));
+  assert.equal(sync(1), 2);
+  const promise = async(2);
+  assert.ok(promise instanceof Promise);
+  assert.equal(await promise, 4);
+  assert.equal(ignored(3), undefined);
+  assert.equal(ignored(Infinity), undefined);
+  // Calls of an isolate are in order.
+  assert.equal(await context.eval('heard.join()'), '1,2,3,Infinity');
+  // Nobody hears of what one that is ignored throws.
+  const throws = context.evalSync('new ivm.Callback(() => { throw new Error("ignored"); }, { ignored: true })');
+  assert.equal(throws(), undefined);
+  assert.equal(await context.eval('1 + 1'), 2);
+}));
+
 test('a function that comes home is another function that calls it', () => {
   let calls = 0;
   const count = () => (calls += 1);

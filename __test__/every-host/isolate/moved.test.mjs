@@ -102,6 +102,26 @@ test('what the host keeps is refused, and stays whole', () => passes(`${MAKE}
   attempt(new WebAssembly.Memory({ initial: 4 }).buffer, true);
   assert.equal(Buffer.from('the pool works').toString(), 'the pool works');`));
 
+test('what a host copies instead of giving it away is refused, and stays whole', () => passes(`${MAKE}
+  // As Node 20 does with memory that it keeps.
+  const clone = globalThis.structuredClone;
+  globalThis.structuredClone = (value) => clone(value);
+  const refused = { name: 'TypeError', code: 'ERR_ISOLATE_TRANSFER', message: 'An ArrayBuffer cannot be moved because the host keeps its memory. Copy it instead.' };
+  const buffer = make(3);
+  const moves = {
+    buffer: () => new ivm.ExternalCopy(buffer, { transferOut: true }),
+    view: () => new ivm.ExternalCopy(new Uint8Array(buffer), { transferOut: true }),
+    inside: () => new ivm.ExternalCopy({ buffer }, { transferList: [buffer] }),
+    aside: () => new ivm.ExternalCopy({}, { transferList: [buffer] }),
+  };
+  for (const [name, move] of Object.entries(moves)) {
+    assert.throws(move, refused, name);
+    assert.equal(buffer.byteLength, SIZE, name);
+  }
+  globalThis.structuredClone = clone;
+  assert.equal(new Uint8Array(moves.buffer().copy())[SIZE - 1], 3);
+  assert.equal(buffer.byteLength, 0);`));
+
 test('a worker is terminated while guests write to what it gave away, and while more is under way', () => passes(`
   const { isMainThread, parentPort, Worker } = await import("node:worker_threads");
   if (isMainThread) {

@@ -4,6 +4,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { collectorArguments, run } from '../../harness.mjs';
+import { passes } from '../../isolate/helper.mjs';
 
 test('forgotten isolates give their memory back', async () => {
   const { stdout, stderr, code } = await run(`
@@ -23,3 +24,45 @@ test('forgotten isolates give their memory back', async () => {
     console.log(back >= 40 * 2 ** 20 ? 'back' : back + ' bytes');`, { hostArgs: collectorArguments() });
   assert.deepEqual({ stdout, stderr, code }, { stdout: 'back\n', stderr: '', code: 0 });
 });
+
+for (const [how, call] of Object.entries({
+  'a synchronous call': 'target.applySync(undefined, [value, Symbol("refused")])',
+  'an asynchronous call': 'await target.apply(undefined, [value, Symbol("refused")])',
+  'a closure': 'context.evalClosureSync("", [new ivm.Reference(value), () => {}, Symbol("refused")])',
+  'a call that nobody waits for': 'target.applyIgnored(undefined, [new ivm.Callback(value), Symbol("refused")])',
+})) {
+  test(`what ${how} would have taken is let go where it is refused`, () => passes(`
+    const target = context.evalSync('() => {}', { reference: true });
+    let collected = 0;
+    const registry = new FinalizationRegistry(() => { collected += 1; });
+    const refuse = async (index) => {
+      const value = () => index;
+      registry.register(value);
+      try { ${call}; } catch { return; }
+      assert.fail('it was not refused');
+    };
+    for (let index = 0; index < 50; index += 1) await refuse(index);
+    for (const until = ms() + 20_000; collected < 40 && ms() < until;) {
+      gc();
+      await sleep(10);
+    }
+    // Some may still be on the stack, for collectors that do not know what is there.
+    assert.ok(collected >= 40, String(collected));`, { collects: true, timeout: 60_000 }));
+}
+
+test('shared memory that no isolate uses any more is let go', () => passes(`
+  let collected = 0;
+  const registry = new FinalizationRegistry(() => { collected += 1; });
+  const share = () => {
+    const buffer = new SharedArrayBuffer(1_000);
+    registry.register(buffer);
+    const one = new ivm.Isolate({ memoryLimit: 8 });
+    one.createContextSync().global.setSync('shared', new ivm.ExternalCopy(buffer).copyInto({ release: true }));
+    one.dispose();
+  };
+  for (let index = 0; index < 20; index += 1) share();
+  for (const until = ms() + 20_000; collected < 15 && ms() < until;) {
+    gc();
+    await sleep(10);
+  }
+  assert.ok(collected >= 15, String(collected));`, { collects: true, timeout: 60_000 }));

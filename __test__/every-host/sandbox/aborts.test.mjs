@@ -101,7 +101,9 @@ for (const [name, make] of Object.entries(SANDBOXES)) {
       later(20, () => abort('like'));
       assert.deepEqual(said(await execute(wait, signal)), aborted('like'));
       assert.equal(listeners.size, 0);
-      assert.equal((await execute('return 1', signalLike().signal)).error, undefined);
+      const patient = signalLike();
+      assert.equal((await execute('return 1', patient.signal)).error, undefined);
+      assert.equal(patient.listeners.size, 0, 'what has ended does not listen');
       // It cannot be listened to.
       const deaf = signalLike({ addEventListener() { throw new Error('deaf'); } });
       assert.deepEqual(said(await execute(wait, deaf.signal)), aborted('deaf'));

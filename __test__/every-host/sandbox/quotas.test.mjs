@@ -57,10 +57,18 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
       assert.equal((await run('return undefined', { maxOutputSize: 0 })).error, undefined);
     });
 
-    test('a large one does not leave the guest', async () => {
+    test('a large one is not read to its end', async () => {
       const { error, code } = await run('return "x".repeat(3e6)', { maxOutputSize: 1_000, memoryLimit: 64 });
       assert.match(error, /^Result of (more than )?\d+ bytes exceeds the maximum output size of 1000 bytes$/);
       assert.equal(code, 'ERR_ISOLATE_LIMIT');
+    });
+
+    test('one that is far too large does not leave the guest', async () => {
+      for (const value of ['"x".repeat(2e7)', '["x".repeat(2e7)]', 'new Uint8Array(2e7)', 'Array.from({ length: 1e6 }, () => "x".repeat(20))']) {
+        const { result, error, code } = await run(`return ${value}`, { maxOutputSize: 1_000, memoryLimit: 128 });
+        assert.match(error, /^Result of \d{8} bytes as a clone exceeds the maximum output size of 1000 bytes by far$/, value);
+        assert.deepEqual([result, code], [null, 'ERR_ISOLATE_LIMIT'], value);
+      }
     });
 
     test('what is undefined takes nothing', async () => {

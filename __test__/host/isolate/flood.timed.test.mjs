@@ -81,6 +81,24 @@ describe('other isolates pass', () => {
     isolate.dispose();
     await ended;`));
 
+  test('small messages, each of which takes its host long', () => run(`
+    const sent = new Int32Array(new SharedArrayBuffer(8));
+    const shared = new ivm.ExternalCopy(sent.buffer);
+    const calls = [[context, () => { got.push('A'); block(2); }], [there, () => { got.push('B'); }]];
+    for (const [each, call] of calls) {
+      await each.global.set('sent', shared.copyInto());
+      await each.global.set('send', new ivm.Callback(call, { ignored: true }));
+    }
+    // All of that is sent before the host takes any.
+    const all = [context.eval('for (let i = 0; i < 300; i += 1) send(); Atomics.store(new Int32Array(sent), 0, 1)')];
+    while (Atomics.load(sent, 0) === 0) block(5);
+    all.push(there.eval('send(); Atomics.store(new Int32Array(sent), 1, 1)'));
+    while (Atomics.load(sent, 1) === 0) block(5);
+    await until(() => got.includes('B'));
+    assert.ok(got.indexOf('B') < 30, String(got.indexOf('B')));
+    await Promise.all(all);
+    assert.equal(got.length, 301);`));
+
   test('isolates that send large values take turns', () => run(`
     const a = await made('A', ${LARGE});
     const b = await made('B', ${LARGE} / 10);
@@ -107,6 +125,18 @@ describe('the same isolate', () => {
     assert.ok(got.indexOf('A ${LARGE}') > got.indexOf('A3') && got.indexOf('A 5') > got.indexOf('A4'), got.join());
     assert.deepEqual(got.filter((name) => name.startsWith('B')), ['B6', 'B 7']);
     assert.ok(got.indexOf('B 7') < got.indexOf('A3'), got.join());`));
+
+  test('waits where a thousand messages wait for their host, however small they are', () => run(`
+    const sent = new Int32Array(new SharedArrayBuffer(4));
+    await context.global.set('sent', new ivm.ExternalCopy(sent.buffer).copyInto());
+    await context.global.set('send', new ivm.Callback(() => {}, { ignored: true }));
+    const ended = errorOf(() => context.eval('const count = new Int32Array(sent); for (;;) { send(); Atomics.add(count, 0, 1); }'));
+    while (Atomics.load(sent, 0) < 900) block(5);
+    // Ten thousand would take less.
+    block(500);
+    assert.ok(Atomics.load(sent, 0) <= 1_100, String(Atomics.load(sent, 0)));
+    isolate.dispose();
+    assert.equal((await ended).code, 'ERR_ISOLATE_DISPOSED');`));
 
   test('hears of its deadline before what it has sent is read, which then need not be', () => run(`
     await prepare(context, 'A', ${LARGE});

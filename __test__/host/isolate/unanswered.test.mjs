@@ -84,3 +84,32 @@ describe('is not refused', () => {
     await context.evalClosure('return (async () => {' + code + '})()', [take], { result: { promise: true } });
     assert.equal(bytes, 60 * (2 ** 22 + 20_000));`, { options: '{ memoryLimit: 8 }', timeout: 60_000 }));
 });
+
+for (const [what, end] of Object.entries({
+  // Longer than the deadline, and time for the guest to stop.
+  'has passed its deadline': 'block(700);',
+  'was aborted': 'block(50); controller.abort(); block(500);',
+  'was ended with its isolate': 'block(50); isolate.dispose(); block(500);',
+})) {
+  test(`a function of the host is not called for a call that ${what} before its host had time`, () => passes(`
+    const sent = new Int32Array(new SharedArrayBuffer(4));
+    let calls = 0;
+    for (const ask of ['ask.applySync()', 'ask.applySyncPromise()', 'call()']) {
+      const isolate = new ivm.Isolate();
+      const context = isolate.createContextSync();
+      const controller = new AbortController();
+      const call = () => { calls += 1; };
+      context.global.setSync('sent', new ivm.ExternalCopy(sent.buffer).copyInto());
+      context.global.setSync('ask', new ivm.Reference(call));
+      context.global.setSync('call', call);
+      Atomics.store(sent, 0, 0);
+      const ended = errorOf(() => context.eval('Atomics.store(new Int32Array(sent), 0, 1); ' + ask, { deadline: 200, signal: controller.signal }));
+      while (Atomics.load(sent, 0) === 0) block(1);
+      ${end}
+      const error = await ended;
+      assert.ok(error.name === 'AbortError' || /DEADLINE|DISPOSED/.test(error.code), error.stack);
+      await sleep(20);
+      assert.equal(calls, 0, ask);
+      if (!isolate.isDisposed) assert.equal(await context.eval('1 + 1'), 2);
+    }`));
+}

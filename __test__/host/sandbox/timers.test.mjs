@@ -145,6 +145,21 @@ describe('timers: under limits', () => {
     `), ['RangeError', 'Too many timers are pending', 1_000]);
   });
 
+  test('those that are cleared when their time has come are pending until then', async () => {
+    assert.deepEqual(await resultOf(`
+      const most = () => {
+        for (let made = 0; made < 3_000; made += 1) {
+          try { clearImmediate(setImmediate(() => { throw new Error('it was cleared'); })); } catch (error) { return [error.name, error.message, made]; }
+        }
+        return 'any number';
+      };
+      const later = new Promise((done) => { setTimeout(done, 1); });
+      const first = most();
+      await later;
+      return [first, most()];
+    `), [999, 1_000].map((count) => ['RangeError', 'Too many timers are pending', count]));
+  });
+
   test('arguments count against the memory limit', async () => {
     const { error } = await errorOf(`
       const many = new Array(60_000).fill(0);

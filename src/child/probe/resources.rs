@@ -62,6 +62,12 @@ pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
             // SAFETY: the limit is valid for reads.
             done(unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) } == 0)
         }
+        // Those of a process; 0 is its own.
+        "limits" => {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            // SAFETY: no limit is read, and there is room for one to be written.
+            done(unsafe { libc::prlimit(number()?, libc::RLIMIT_NOFILE, ptr::null(), &raw mut limit) } == 0)
+        }
         _ => Err(io::Error::other("no such operation")),
     }
 }
