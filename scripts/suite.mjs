@@ -117,15 +117,18 @@ function leftOut(values) {
 
 /**
  * Runs the suite, or the part of it that these options choose; resolves with the counts of tests.
+ * @param {Record<string, any>} [values]
+ * @param {{ name: string, seconds: number, load: number, run: (print?: (text: string) => void) => Promise<void> }[]} [others] what is done beside it, before all else
  * @returns {Promise<{ passed: number, failed: number, skipped: number, left: string[] }>}
  */
-export async function runSuite(values = {}) {
+export async function runSuite(values = {}, others = []) {
   selectHosts(values.host);
   const limit = Number(values.limit ?? DEFAULT_LIMIT_SECONDS);
   const jobs = await choose(values);
   const total = { passed: 0, failed: 0, skipped: 0, left: leftOut(values) };
   if (jobs.length === 0) {
     console.log('     no test file is affected');
+    await Promise.all(others.map(({ run }) => run()));
     return total;
   }
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-suite-'));
@@ -137,6 +140,10 @@ export async function runSuite(values = {}) {
   let repeats = 0;
 
   const schedule = new Schedule(jobs, async (job) => {
+    if (job.run !== undefined) {
+      await job.run((text) => progress.print(text));
+      return;
+    }
     const result = await runFile(hostOf(job.host), job.file, limit, folder);
     const ok = result.failures.length === 0;
     if (!ok && job.before === undefined && repeats < MAX_REPEATS) {
@@ -158,9 +165,10 @@ export async function runSuite(values = {}) {
     summary.push(`${ok ? 'ok  ' : 'FAIL'} ${job.host.padEnd(6)} ${shortName(job.file)}${ok ? ', the second time only' : job.before === undefined ? '' : ', twice'}`);
   });
   const progress = new Progress(() => {
-    const now = schedule.running.map(({ host, file }) => `${host} ${shortName(file)}`).join(', ');
+    const now = schedule.running.map(({ name, host, file }) => name ?? `${host} ${shortName(file)}`).join(', ');
     return `${clock((performance.now() - start) / 1000)}  ${done} of ${jobs.length} files, ${total.passed} passed, ${total.failed} failed, about ${clock(schedule.left)} left: ${now}`;
   });
+  for (const other of others.toReversed()) schedule.first(other);
   try {
     await schedule.run();
   } finally {

@@ -51,14 +51,14 @@ function countHosts(output) {
   return { passed: output.match(/^ok /gm)?.length ?? 0, failed: output.match(/^FAIL /gm)?.length ?? 0 };
 }
 
-async function runCheck({ name, command: [command, ...args], count }) {
+async function runCheck({ name, command: [command, ...args], count }, print) {
   const { code, output, ms } = await capture(command, args).catch((error) => ({ code: 1, output: error.message, ms: 0 }));
   const counts = count?.(output) ?? { passed: 0, failed: 0 };
   if (code === 0) counts.passed ||= 1;
   else counts.failed ||= 1;
   const mark = code === 0 ? 'ok' : 'FAIL';
-  console.log(`${mark.padEnd(4)} ${name}${count ? `  ${counts.passed} passed` : ''}  ${(ms / 1000).toFixed(1)} s`);
-  if (code !== 0) console.log(output.trimEnd().replace(/^/gm, '       '));
+  print(`${mark.padEnd(4)} ${name}${count ? `  ${counts.passed} passed` : ''}  ${(ms / 1000).toFixed(1)} s`);
+  if (code !== 0) print(output.trimEnd().replace(/^/gm, '       '));
   return counts;
 }
 
@@ -79,8 +79,8 @@ const add = ({ passed, failed }) => {
   total.passed += passed;
   total.failed += failed;
 };
-const runChecks = async (list) => {
-  for (const check of list) add(await runCheck(check));
+const runChecks = async (list, print = console.log) => {
+  for (const check of list) add(await runCheck(check, print));
 };
 const isCargo = ({ command: [command] }) => command === 'cargo';
 
@@ -88,10 +88,14 @@ const isCargo = ({ command: [command] }) => command === 'cargo';
 async function runAll(options) {
   const chosen = chosenChecks(options);
   const first = chosen.filter(({ hosts }) => !hosts);
-  // Cargo leaves a processor idle most of the time.
-  await Promise.all([runChecks(first.filter(isCargo)), runChecks(first.filter((check) => !isCargo(check)))]);
-  if (options['skip-suite']) return [];
-  const suite = await runSuite(options);
+  const cargo = (print) => runChecks(first.filter(isCargo), print);
+  const others = (print) => runChecks(first.filter((check) => !isCargo(check)), print);
+  if (options['skip-suite']) {
+    await Promise.all([cargo(), others()]);
+    return [];
+  }
+  // Cargo leaves a processor idle much of the time.
+  const suite = await runSuite(options, [{ name: 'checks by cargo', seconds: 90, load: 1.3, run: cargo }, { name: 'other checks', seconds: 20, load: 1, run: others }]);
   add(suite);
   await runChecks(chosen.filter(({ hosts }) => hosts));
   return suite.left;
