@@ -274,8 +274,8 @@ impl Remote {
     /// The thread has stopped for good, while it was in so many tasks of V8's: the system gets the heap's memory back when V8's own threads
     /// are done with it.
     pub(super) fn give_back_heap(&self, entered: usize) {
-        // An inspector may sample the thread's stack, which refers to the heap.
-        if let Some(ration) = &self.ration {
+        // An inspector or a profile may sample the thread's stack, which refers to the heap.
+        if let Some(ration) = self.ration.as_ref().filter(|_| !self.profiles.are_taken()) {
             ration.tasks().close();
             self.give_back_heap_after(entered, FIRST_LOOK);
         }

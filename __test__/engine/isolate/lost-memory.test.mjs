@@ -47,6 +47,33 @@ describe('a guest that V8 has no memory for', { skip }, () => {
     process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
 });
 
+describe('V8 samples the stacks of threads that are lost while a profile is taken', { skip }, () => {
+  for (const [name, code] of Object.entries({
+    'no memory': `const lost = () => { for (;;) 'a'.repeat(2 ** 28).split(''); }; const call = (depth) => depth > 0 ? call(depth - 1) + 1 : lost(); call(50)`,
+    'no memory for JSON': `const call = (depth) => depth > 0 ? call(depth - 1) + 1 : ${FATAL}; call(50)`,
+    'a thread that is suspended': 'const call = (depth) => depth > 0 ? call(depth - 1) + 1 : Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object); call(50)',
+  })) {
+    test(`${name}: the host goes on`, () => passes(`${METER}
+      ivm.configureEngine({ terminationGrace: 50 });
+      const profiled = new ivm.Isolate({ memoryLimit: 64 });
+      profiled.startCpuProfiler('all');
+      lose(profiled.createContextSync(), ${JSON.stringify(code)}, { timeout: 5_000 });
+      assert.ok(await until(() => stats().lostThreads === 1 && stats().lostRunning === 0));
+      await sleep(500);
+      otherWorks();
+      process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
+  }
+
+  test('one whose profile is over returns its memory', () => passes(`${METER}
+    const profiled = new ivm.Isolate({ memoryLimit: 64 });
+    profiled.startCpuProfiler('all');
+    const once = profiled.createContextSync();
+    once.evalSync('let sum = 0; for (let i = 0; i < 1e6; i += 1) sum += i');
+    assert.ok((await profiled.stopCpuProfiler('all')).length > 0);
+    lose(once, \`globalThis.kept = []; for (let i = 0; i < 6e5; i += 1) kept.push([i]); ${FATAL}\`);
+    assert.ok(await until(() => stats().lostThreads === 1 && stats().lostBytes < 40e6), JSON.stringify(stats()));`, { timeout: 60_000 }));
+});
+
 describe('V8 passes pages on from isolate to isolate', () => {
   for (const [name, { garbage, kept, check }] of Object.entries({
     'large arrays': {

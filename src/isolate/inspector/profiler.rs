@@ -64,13 +64,20 @@ impl Profiling {
         let trust = V8InspectorClientTrustLevel::FullyTrusted;
         let session = inspector.connect(GROUP, channel, StringView::empty(), trust);
         session.dispatch_protocol_message(StringView::from(ENABLE));
-        sample(|| session.dispatch_protocol_message(StringView::from(START)))?;
+        // Before V8 samples.
+        remote.profiles.take(true);
+        let started = sample(|| session.dispatch_protocol_message(StringView::from(START)));
+        if started.is_none() {
+            remote.profiles.take(false);
+        }
+        started?;
         Some(Self { session, _inspector: own, result })
     }
 
     /// Ends the profile and keeps it for those who want it.
     pub fn finish(self, remote: &Remote) {
         self.session.dispatch_protocol_message(StringView::from(STOP));
+        remote.profiles.take(false);
         if let Some(profile) = self.result.take() {
             remote.profiles.add(remote.seat.thread_id(), profile);
         }

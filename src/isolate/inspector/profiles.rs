@@ -28,6 +28,8 @@ struct Shelf {
 pub struct Profiles {
     shelf: Mutex<Shelf>,
     wanted: AtomicBool,
+    /// V8 samples the stack of the isolate's thread.
+    taken: AtomicBool,
 }
 
 impl Profiles {
@@ -37,6 +39,15 @@ impl Profiles {
 
     pub fn are_wanted(&self) -> bool {
         self.wanted.load(Ordering::Acquire)
+    }
+
+    pub fn are_taken(&self) -> bool {
+        self.taken.load(Ordering::SeqCst)
+    }
+
+    /// A profile begins or ends. Where the thread is lost in between, V8 goes on sampling it.
+    pub fn take(&self, begins: bool) {
+        self.taken.store(begins, Ordering::SeqCst);
     }
 
     /// From now on profiles are kept for `title`.
