@@ -35,6 +35,7 @@ mod worker;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use crate::native;
 use crate::value::Budget;
 pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
@@ -118,6 +119,9 @@ impl Engine {
     /// memory where V8 would end the process, and those whose fatal errors are contained.
     pub fn start(recipe: &Recipe, park: abort::Park) -> &'static Engine {
         ENGINE.get_or_init(|| {
+            // What V8 takes here is the process's, such as the types that WebAssembly has from the start: it stays when the isolate of
+            // this thread is lost.
+            let _portion = native::draw_on(None);
             v8::V8::set_flags_from_string(FLAGS);
             if EXPOSE_GC.load(Ordering::Relaxed) {
                 v8::V8::set_flags_from_string("--expose-gc");

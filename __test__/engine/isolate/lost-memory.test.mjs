@@ -47,6 +47,36 @@ describe('a guest that V8 has no memory for', { skip }, () => {
     process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
 });
 
+/** Compiles a module of WebAssembly with so many types, each with a function. */
+const COMPILE = `
+  const leb = (n) => n > 127 ? [n & 127 | 128, ...leb(n >>> 7)] : [n];
+  const section = (id, bytes) => [id, ...leb(bytes.length), ...bytes];
+  const vector = (entries) => [...leb(entries.length), ...entries.flat()];
+  const compile = (count) => {
+    const numbers = Array.from({ length: count }, (_, i) => i);
+    const types = numbers.map((i) => [0x60, 11, ...Array.from({ length: 11 }, (_, bit) => i >> bit & 1 ? 0x7f : 0x7e), 0]);
+    const module = new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, ...section(1, vector(types)), ...section(3, vector(numbers.map(leb))),
+      ...section(7, vector([[1, 97, 0, ...leb(count - 1)]])), ...section(10, vector(numbers.map(() => [3, 0, 0, 11])))]));
+    return new WebAssembly.Instance(module).exports.a.length;
+  };`;
+
+describe('what the first isolate has brought about for the whole process stays when it is lost', { skip }, () => {
+  for (const [name, code] of Object.entries({
+    'types of WebAssembly': `(() => { ${COMPILE} return compile(1_500); })()`,
+    'types of WebAssembly that V8 has from the start': "WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 11, 2, 0x5e, 0x77, 1, 0x60, 2, 0x6f, 0x63, 0, 0, 2, 4, 0])) + typeof new WebAssembly.Tag({ parameters: ['i32'] })",
+    'data of Intl': "'e\\u0301'.normalize('NFC') + new Intl.NumberFormat('de').format(1e6) + new Intl.DateTimeFormat('fr', { dateStyle: 'long', timeZone: 'UTC' }).format(0)",
+    'code of regular expressions and JSON': "JSON.stringify('a1b2'.replace(/(?<letter>[a-z])(\\d)/g, '$2$<letter>').split('')) + BigInt(7) ** 70n",
+  })) {
+    test(name, () => passes(`${METER}
+      const code = \`${code.replaceAll('`', '\\`')}\`;
+      const expected = context.evalSync(code);
+      lose(context, "JSON.parse('['.repeat(3e7))");
+      assert.ok(await until(() => stats().lostThreads === 1 && stats().lostBytes < 150e6));
+      await sleep(200);
+      for (let i = 0; i < 3; i += 1) assert.equal(make(64).evalSync(code), expected);`, { timeout: 60_000, options: '{ memoryLimit: 64 }' }));
+  }
+});
+
 describe('V8 samples the stacks of threads that are lost while a profile is taken', { skip }, () => {
   for (const [name, code] of Object.entries({
     'no memory': `const lost = () => { for (;;) 'a'.repeat(2 ** 28).split(''); }; const call = (depth) => depth > 0 ? call(depth - 1) + 1 : lost(); call(50)`,
