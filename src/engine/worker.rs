@@ -82,10 +82,9 @@ unsafe extern "C" fn max_concurrency(task: *const Task, workers: usize) -> usize
     // SAFETY: made by `counted`, of a job.
     let (most, is_over) = unsafe {
         let Counted { inner, ration, .. } = &*task.cast::<Counted>();
-        if ration.tasks().are_closed() {
-            return 0;
-        }
-        (((*(**inner).functions).max_concurrency)(*inner, workers), ration.is_exceeded())
+        let mut most = 0;
+        ration.tasks().run(|| most = ((*(**inner).functions).max_concurrency)(*inner, workers));
+        (most, ration.is_exceeded())
     };
     // An isolate that ends for want of memory does not take more on several threads.
     if is_over { most.min(1) } else { most }
