@@ -158,7 +158,7 @@ describe('what stays lost is bounded', () => {
     assert.equal((await ivm.createSandbox({}).execute('6 * 7')).result, 42);
     process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
 
-  test('a guest that makes isolates is told so', () => passes(`${METER}
+  test('a guest that makes isolates gets the error', () => passes(`${METER}
     ivm.configureEngine({ terminationGrace: 50, lostMemoryLimit: 32 });
     context.global.setSync('ivm', ivm);
     lose(make(64), ${JSON.stringify(LOST)}, { timeout: 500 });

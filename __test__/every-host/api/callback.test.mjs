@@ -141,7 +141,7 @@ test('a callback of a guest is called by its host as the guest says', () => with
   assert.equal(ignored(Infinity), undefined);
   // Calls of an isolate are in order.
   assert.equal(await context.eval('heard.join()'), '1,2,3,Infinity');
-  // Nobody hears of what one that is ignored throws.
+  // What an ignored callback throws is dropped.
   const throws = context.evalSync('new ivm.Callback(() => { throw new Error("ignored"); }, { ignored: true })');
   assert.equal(throws(), undefined);
   assert.equal(await context.eval('1 + 1'), 2);

@@ -105,7 +105,7 @@ describe('what a guest may hold is bounded', () => {
       assert.equal(most, '4000ERR_ISOLATE_LIMIT');`, { options: '{ memoryLimit: 64 }', timeout: 50_000 });
   });
 
-  test('not what the host gives it of its own accord', { timeout: 60_000 }, async () => {
+  test('not what the host sends unasked', { timeout: 60_000 }, async () => {
     await passes(`
       const keep = context.evalSync('const kept = []; (value) => kept.push(value)', { reference: true });
       let count = 0;

@@ -122,7 +122,7 @@ describe('the executor alone', () => {
     ['null for a provider', 'Provider name "undefined" is not a valid JavaScript identifier', [null]],
     ['null for all', 'The tools of provider "codemode" must be an object of functions', null],
   ]) {
-    test(`wrong providers are told, never thrown: ${what}`, async () => {
+    test(`wrong providers are reported, not thrown: ${what}`, async () => {
       assert.deepEqual(await executor.execute('async () => 1', ...args), { result: undefined, error });
     });
   }
