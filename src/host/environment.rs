@@ -232,7 +232,7 @@ impl Local {
         outcome
     }
 
-    /// Who gets what the surface replies under this number.
+    /// The receiver of the surface's reply to this number.
     pub fn asker_of(&self, request: i64) -> Option<Weak<dyn Owner>> {
         match usize::try_from(request - 1) {
             Ok(number) => self.asked.borrow().get(number)?.asker.clone(),

@@ -365,7 +365,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         remote.meter.worked(since);
     }
     if outermost {
-        // Before the answer: whoever gets it looks whether more is to come.
+        // Before the answer: its receiver checks whether more is to come.
         remote.note_compiling(scope, kind);
     }
     let stopped = outermost && remote.is_stopping();

@@ -44,7 +44,7 @@ struct Entry {
 
 enum Carried {
     Foreign(Value),
-    /// A handle on what is in this very isolate. Without the handle's own slot, which would keep the isolate alive for ever.
+    /// A handle on what is in this very isolate. Without the handle's own slot, which would never let the isolate end.
     Own(Own),
 }
 

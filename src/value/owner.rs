@@ -93,7 +93,7 @@ impl Slot {
         Self::charged(owner, index, Charge::default())
     }
 
-    /// One that is charged to whoever has asked for it.
+    /// One that is charged to its requester.
     pub fn charged(owner: Arc<dyn Owner>, index: u32, charge: Charge) -> Arc<Self> {
         Arc::new(Self { owner, index, _charge: charge })
     }

@@ -31,6 +31,10 @@ fn lock() -> MutexGuard<'static, Pages> {
 }
 
 /// A page belongs to `heap` from now on.
+#[cfg_attr(
+    any(not(target_os = "linux"), fuzzing),
+    allow(dead_code, reason = "only the linker of the addon on Linux sends pages here")
+)]
 fn add(description: usize, heap: usize, start: usize, size: usize) {
     let mut pages = lock();
     pages.by_start.insert(start, Page { heap, size, description });
@@ -38,6 +42,10 @@ fn add(description: usize, heap: usize, start: usize, size: usize) {
 }
 
 /// A page belongs to no heap any more.
+#[cfg_attr(
+    any(not(target_os = "linux"), fuzzing),
+    allow(dead_code, reason = "only the linker of the addon on Linux sends pages here")
+)]
 fn remove(description: usize) {
     let mut pages = lock();
     if let Some(start) = pages.starts.remove(&description) {

@@ -4,7 +4,7 @@
 
 const { Work } = require('../work.js');
 
-/** Nobody waits for the work any more. */
+/** The call that needs the work has been stopped. */
 const UNWANTED = new Error('The call was stopped');
 
 /**
@@ -21,7 +21,7 @@ function createInTurns({ hold }) {
    * @template {Task} T
    * @param {import('../work.js').WorkLimits} limits
    * @param {(work: InstanceType<typeof Work>) => T} begin
-   * @returns {T | Promise<T>} the task, when it is done; a promise where that takes longer than a slice, which never settles once nobody waits for the
+   * @returns {T | Promise<T>} the task, when it is done; a promise where that takes longer than a slice, which never settles once the call has stopped waiting for the
    *   answer
    */
   return function inTurns(limits, begin) {
