@@ -167,11 +167,12 @@ class Message {
  *   fail; `limits()`: milliseconds until the deadline of what was just handed over; `drain()`; `reply(request, carrier)`
  * @param {import('./wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
+ * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
  * @param {(thrown: unknown, bits: number) => any} host.packThrown
  * @param {number} [host.mostWeight] bytes that all of them may take
  */
-function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeight = MOST_WEIGHT }) {
+function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, mostWeight = MOST_WEIGHT }) {
   /** Those that are being read, the oldest first. @type {Message[]} */
   const messages = [];
   /** Whose turn it is. */
@@ -363,6 +364,20 @@ function createArrivals({ native, hooks, settle, serveFor, packThrown, mostWeigh
         if (carrier !== undefined) native.reply(args[0], carrier);
       };
       return weightOf(args) <= SMALL || isRead(args, answerLater, () => {}) ? serveDirectly(caller, args) : undefined;
+    },
+    /**
+     * Serves a request of a synchronous call. The event loop cannot turn until it is answered, so `hold` returns undefined, also where a
+     * function that the event loop serves makes the call.
+     * @param {any[]} args
+     */
+    serveNow(...args) {
+      const outer = served;
+      served = undefined;
+      try {
+        return serveNow(...args);
+      } finally {
+        served = outer;
+      }
     },
   };
 }

@@ -49,10 +49,10 @@ function createHostBinding(native) {
   };
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, serve, args);
-  const arrivals = createArrivals({ native: bound, hooks, settle, serveFor, packThrown });
+  const arrivals = createArrivals({ native: bound, hooks, settle, serveNow: serve, serveFor, packThrown });
   const environment = native.open(
     arrivals.settle,
-    serve,
+    arrivals.serveNow,
     arrivals.serve,
     arrivals.later,
     () => queueMicrotask(bound.tell),

@@ -76,3 +76,24 @@ test('what is not wanted any more is dropped', async () => {
   assert.deepStrictEqual(settled, [[1, TAG.FAULT], [2, OBJECTS]]);
   assert.deepStrictEqual(resumed, [102]);
 });
+
+test('a synchronous call within a request cannot be held', () => {
+  const paused = [];
+  const holds = [];
+  const arrivals = createArrivals({
+    native: { pause: () => { paused.push('pause'); return 1; }, wanted: () => 1, resume: () => {}, drain: () => {}, limits: () => [Infinity, Infinity] },
+    hooks: {},
+    settle: () => {},
+    // A function of the host that calls another isolate, whose guest calls the host.
+    serveFor: () => {
+      arrivals.serveNow();
+      holds.push(arrivals.hold());
+    },
+    serveNow: () => { holds.push(arrivals.hold()); },
+    packThrown: () => {},
+  });
+  arrivals.serve(0, 1, 2, 3);
+  assert.strictEqual(holds[0], undefined);
+  assert.ok(holds[1]);
+  assert.deepStrictEqual(paused, ['pause']);
+});
