@@ -17,8 +17,8 @@ const OPTIONS = ['port', 'host', 'title', 'origins'];
 /** Clients that are programs send no origin, and DevTools these. */
 const DEVTOOLS = /^(?:chrome-)?devtools:\/\//;
 /** What may wait for a client that does not read. */
-const MOST_WAITING = 256 * 2 ** 20;
-const MOST_MESSAGE = 64 * 2 ** 20;
+const MAX_WAITING = 256 * 2 ** 20;
+const MAX_MESSAGE = 64 * 2 ** 20;
 const CHECK_MS = 1_000;
 const GONE = 1001;
 /** Connections at a time: each takes a file descriptor of the process. */
@@ -67,7 +67,7 @@ async function serve(isolate, options) {
   isolate.createInspectorSession().dispose();
 
   const id = randomUUID();
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: MOST_MESSAGE, perMessageDeflate: false });
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
   const server = createServer((request, response) => {
     const answer = isAllowed(request) ? answerTo(String(request.url)) : undefined;
     const body = answer === undefined ? '' : JSON.stringify(answer, undefined, 2);
@@ -144,7 +144,7 @@ async function serve(isolate, options) {
     };
     /** @param {string} message */
     const send = (message) => {
-      if (socket.bufferedAmount > MOST_WAITING) socket.terminate();
+      if (socket.bufferedAmount > MAX_WAITING) socket.terminate();
       else if (socket.readyState === socket.OPEN) socket.send(message);
     };
     session.onNotification = send;

@@ -15,7 +15,7 @@ const NAMELESS = /^kernel-/;
 const LIMIT_MS = 120_000;
 const SHOWN = 14;
 const PER_SECOND = '1999';
-const MOST_CHARS = 110;
+const MAX_CHARS = 110;
 /** Names of the host's compiled JavaScript come from a map that it writes. */
 const NAMES = '--perf-basic-prof-only-functions';
 const REPORT = ['--stdio', '--no-children', '--call-graph=none', '--percent-limit=0.8', '--field-separator=|'];
@@ -27,7 +27,7 @@ async function perf(args) {
 }
 
 /** What the process's own code is called says nothing of where it lies on this machine. */
-const nameOf = (symbol) => symbol.replace(/^\[[.k]\] /, '').replaceAll(`${root}/`, '').slice(0, MOST_CHARS);
+const nameOf = (symbol) => symbol.replace(/^\[[.k]\] /, '').replaceAll(`${root}/`, '').slice(0, MAX_CHARS);
 const placeOf = (object) => object.replace('[kernel.kallsyms]', 'kernel').replace(/^isolated-v8\..*\.node$/, 'addon').replace(/^(perf-|\[JIT\]|\/\/anon|anon).*$/, 'JavaScript');
 
 function* symbolsIn(report) {

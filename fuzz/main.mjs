@@ -7,8 +7,8 @@ import { nodeCommand } from './libraries.mjs';
 
 const CODEC = ['values', 'wire', 'carriers'];
 const RUST = ['evals', 'frames', 'inspector', 'operations', 'payload', 'seal', 'web'];
-const MOST_BYTES = 2048;
-const MOST_MEGABYTES = 4096;
+const MAX_BYTES = 2048;
+const MAX_MEGABYTES = 4096;
 const INPUT_MS = 120_000;
 
 const [target, ...options] = process.argv.slice(2);
@@ -23,7 +23,7 @@ function corpora() {
   return [found, join(fuzz, 'corpus', target)];
 }
 
-const common = [`-max_len=${MOST_BYTES}`, `-rss_limit_mb=${MOST_MEGABYTES}`, `-artifact_prefix=${join(artifacts, target)}-`];
+const common = [`-max_len=${MAX_BYTES}`, `-rss_limit_mb=${MAX_MEGABYTES}`, `-artifact_prefix=${join(artifacts, target)}-`];
 
 async function codec() {
   const cli = join(fuzz, 'node_modules/@jazzer.js/core/dist/cli.js');

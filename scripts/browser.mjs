@@ -12,7 +12,7 @@ import { makeSite, siteFolder } from './documentation.mjs';
 import { root } from './process.mjs';
 
 const LIMIT_MS = 120_000;
-const MOST_OUTPUT = 64 * 2 ** 20;
+const MAX_OUTPUT = 64 * 2 ** 20;
 /** What a page's scripts may take, by the page's own clock, which does not tick while they run. */
 const SCRIPTS_MS = 20_000;
 const NAMES = process.env.CHROMIUM === undefined ? ['chromium', 'chromium-browser', 'google-chrome'] : [process.env.CHROMIUM];
@@ -52,7 +52,7 @@ async function open(chromium, profile, file, ...args) {
     // Its own sandbox does not work for root; the pages are ours.
     ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     '--host-resolver-rules=MAP * ~NOTFOUND', '--enable-logging=stderr', `--virtual-time-budget=${SCRIPTS_MS}`, ...args, url,
-  ], { timeout: LIMIT_MS, maxBuffer: MOST_OUTPUT });
+  ], { timeout: LIMIT_MS, maxBuffer: MAX_OUTPUT });
 }
 
 /** What is wrong with a page, as the browser has it once its scripts have run. */

@@ -16,7 +16,7 @@ import { setup } from './setup.mjs';
 
 const LIMIT_MS = 180_000;
 /** Workers among which jobs must have been shared, where there are as many. */
-const LEAST_WORKERS = 2;
+const MIN_WORKERS = 2;
 /** For workers to finish what they have. */
 const PATIENCE_MS = 20_000;
 
@@ -87,7 +87,7 @@ try {
   const lines = output.trimEnd().split('\n');
   const [last] = lines.splice(-1);
   // How many had a share is chance; that one took all of them would be none.
-  const shared = Number(/^by (\d+) workers$/.exec(last)?.[1]) >= Math.min(LEAST_WORKERS, hosts.length);
+  const shared = Number(/^by (\d+) workers$/.exec(last)?.[1]) >= Math.min(MIN_WORKERS, hosts.length);
   const right = code === 0 && shared && JSON.stringify(lines) === JSON.stringify(EXPECTED);
   for (const { child } of workers) child.kill('SIGTERM');
   const timer = setTimeout(() => workers.forEach(({ child }) => child.kill('SIGKILL')), PATIENCE_MS);

@@ -10,7 +10,7 @@ const typeName = uncurryThis(/** @type {any} */ (
 
 /** Milliseconds that the waits last: the first is short for quick answers, the longest costs next to no processor time. */
 const FIRST_SLICE = 0.02;
-const LONGEST_SLICE = 1;
+const MAX_SLICE = 1;
 const GROWTH = 1.5;
 /** What the clock cuts off, as it has whole milliseconds. A wait must not end too early. */
 const CLOCK_STEP = 1;
@@ -61,7 +61,7 @@ function divideWaits(atomics) {
         if (left <= 0) {
           return outcome;
         }
-        slice = slice * GROWTH < LONGEST_SLICE ? slice * GROWTH : LONGEST_SLICE;
+        slice = slice * GROWTH < MAX_SLICE ? slice * GROWTH : MAX_SLICE;
         outcome = original(typedArray, index, value, left < slice ? left : slice);
         if (outcome === 'not-equal') {
           return 'ok';

@@ -10,7 +10,7 @@ const { profilesOf } = require('./profile.js');
 const { defineClass, needsNew } = require('./classes.js');
 const { createCreateSnapshot, readSnapshot } = require('./snapshot.js');
 const {
-  illegalInvocation, LEAST_MEMORY, optionsArgument, Origin, readBoolean, readFunction, readNumber, readSignal, tooFew,
+  illegalInvocation, MIN_MEMORY, optionsArgument, Origin, readBoolean, readFunction, readNumber, readSignal, tooFew,
   wrongParameter, wrongThis,
 } = require('./options.js');
 
@@ -24,7 +24,7 @@ async function laterProfiles(profiles) {
   return profilesOf(await inner(profiles));
 }
 
-const MOST_MEMORY = 0x7fff_ffff;
+const MAX_MEMORY = 0x7fff_ffff;
 
 /** Isolates that are to be ready for whoever makes the next ones. */
 const WARM = 1;
@@ -57,10 +57,10 @@ module.exports = function createIsolate(core, openSession) {
       memory = readNumber(options, 'memoryLimit', undefined);
       if (memory !== undefined) {
         // Written so that NaN fails as well, and infinity as in the original. Fractions are cut off: 7.9 fails and 8.9 is 8.
-        if (!(memory >= LEAST_MEMORY && memory < 1 / 0)) {
-          throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY}`, CODE.INVALID_ARG);
+        if (!(memory >= MIN_MEMORY && memory < 1 / 0)) {
+          throw coded(Error, `\`memoryLimit\` must be at least ${MIN_MEMORY}`, CODE.INVALID_ARG);
         }
-        memory = memory > MOST_MEMORY ? MOST_MEMORY : memory | 0;
+        memory = memory > MAX_MEMORY ? MAX_MEMORY : memory | 0;
       }
       snapshot = readSnapshot(options);
       inspector = readBoolean(options, 'inspector');

@@ -9,7 +9,7 @@ const { KIND, MODE, TRANSFER } = require('./protocol.js');
 const { CODE, coded, invalid } = require('./error.js');
 
 /** The least `memoryLimit` in megabytes. */
-const LEAST_MEMORY = 8;
+const MIN_MEMORY = 8;
 
 /** The resource name of code without one. */
 const FILENAME = '<isolated-vm>';
@@ -348,7 +348,7 @@ function readCopyOfBuffer(options, key) {
 }
 
 module.exports = freeze({
-  arrayArgument, FILENAME, handleArgument, illegalInvocation, isObject, LEAST_MEMORY, optionsArgument, Origin, readArray, readBoolean,
+  arrayArgument, FILENAME, handleArgument, illegalInvocation, isObject, MIN_MEMORY, optionsArgument, Origin, readArray, readBoolean,
   readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readSignal, readString, readTimeout, readTransfer,
   tooFew, wrongParameter, wrongThis,
 });

@@ -6,11 +6,11 @@ const { recordOf } = require('./handle.js');
 const { KIND, MODE, OP } = require('./protocol.js');
 const { CODE, coded, invalid } = require('./error.js');
 const {
-  FILENAME, isObject, LEAST_MEMORY, optionsArgument, readCopyOfBuffer, readDeadline, readInt32, readNumber, readString, tooFew, wrongParameter,
+  FILENAME, isObject, MIN_MEMORY, optionsArgument, readCopyOfBuffer, readDeadline, readInt32, readNumber, readString, tooFew, wrongParameter,
 } = require('./options.js');
 
 /** V8 counts a snapshot's bytes in 31 bits; heap and buffers may each take this many megabytes. */
-const MOST_MEMORY = 512;
+const MAX_MEMORY = 512;
 
 const DEFAULT_DEADLINE = 30_000;
 
@@ -29,8 +29,8 @@ function readMemory(options) {
     return undefined;
   }
   // Written so that NaN fails as well.
-  if (!(memory >= LEAST_MEMORY && memory <= MOST_MEMORY)) {
-    throw coded(Error, `\`memoryLimit\` must be at least ${LEAST_MEMORY} and at most ${MOST_MEMORY}`, CODE.INVALID_ARG);
+  if (!(memory >= MIN_MEMORY && memory <= MAX_MEMORY)) {
+    throw coded(Error, `\`memoryLimit\` must be at least ${MIN_MEMORY} and at most ${MAX_MEMORY}`, CODE.INVALID_ARG);
   }
   return memory | 0;
 }

@@ -19,7 +19,7 @@ const MIN_REST_MS = 100;
 const MAX_REST_MS = 6_000;
 const REST_POLL_MS = 50;
 /** After this time a guest that has not stopped is given up for certain. */
-const MOST_GRACE_MS = 6_000;
+const MAX_GRACE_MS = 6_000;
 
 const { file, runs, together, kept } = JSON.parse(process.argv[2]);
 const tell = (line) => writeSync(1, `${JSON.stringify(line)}\n`);
@@ -109,7 +109,7 @@ if (together) await Promise.all(runs.map(([way, name]) => run(way, name)));
 else for (const [way, name] of runs) await run(way, name);
 
 // A sandbox answers before its guest has stopped or is given up.
-const until = now() + MOST_GRACE_MS;
+const until = now() + MAX_GRACE_MS;
 while (ivm.engineStats().alive > 0 && now() < until) await sleep(20);
 /** What this process has lost for good, and what it has grown by in all, in MB. What guests sent is the host's to collect, some time. */
 const measure = () => {

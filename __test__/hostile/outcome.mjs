@@ -1,8 +1,8 @@
 // How a program has ended, in words, and whether that is what it had to.
 
-const MOST_CHARACTERS = 300;
-const MOST_ENTRIES = 20;
-const MOST_DEPTH = 4;
+const MAX_CHARACTERS = 300;
+const MAX_ENTRIES = 20;
+const MAX_DEPTH = 4;
 
 const WORDS = {
   ERR_ISOLATE_TIMEOUT: 'timeout',
@@ -12,16 +12,16 @@ const WORDS = {
 };
 const OUT_OF_MEMORY = 'Isolate was disposed during execution due to memory limit';
 
-const cut = (text) => (text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text);
+const cut = (text) => (text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text);
 
 /** JSON of small values; the beginning of large ones. */
 function sketch(value, depth = 0) {
   if (typeof value === 'string') return JSON.stringify(cut(value));
   if (typeof value === 'bigint') return value < 2n ** 64n ? `${value}n` : 'a BigInt';
   if (typeof value !== 'object' || value === null) return String(value);
-  if (depth === MOST_DEPTH) return '…';
-  if (Array.isArray(value)) return `[${value.slice(0, MOST_ENTRIES).map((item) => sketch(item, depth + 1))}]`;
-  const keys = Object.keys(value).slice(0, MOST_ENTRIES);
+  if (depth === MAX_DEPTH) return '…';
+  if (Array.isArray(value)) return `[${value.slice(0, MAX_ENTRIES).map((item) => sketch(item, depth + 1))}]`;
+  const keys = Object.keys(value).slice(0, MAX_ENTRIES);
   return `{${keys.map((key) => `${JSON.stringify(cut(key))}:${sketch(value[key], depth + 1)}`)}}`;
 }
 

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { collectorArguments, root } from '../harness.mjs';
 
 const CHILD = join(root, '__test__/hostile/child.mjs');
-const MOST_MB = 3_000;
+const MAX_MB = 3_000;
 const WATCH_MS = 100;
-const MOST_STDERR = 2_000;
+const MAX_STDERR = 2_000;
 
 /** MB that a process takes; 0 where nobody can say. */
 function resident(pid) {
@@ -47,10 +47,10 @@ export function runChild(task, limit) {
     };
     const timer = setTimeout(() => kill('did not end'), limit);
     const watch = setInterval(() => {
-      if (resident(child.pid) > MOST_MB) kill(`took more than ${MOST_MB} MB`);
+      if (resident(child.pid) > MAX_MB) kill(`took more than ${MAX_MB} MB`);
     }, WATCH_MS);
     child.stdout.setEncoding('utf8').on('data', (chunk) => { stdout += chunk; });
-    child.stderr.setEncoding('utf8').on('data', (chunk) => { stderr = (stderr + chunk).slice(-MOST_STDERR); });
+    child.stderr.setEncoding('utf8').on('data', (chunk) => { stderr = (stderr + chunk).slice(-MAX_STDERR); });
     child.on('error', reject);
     child.on('close', (code, signal) => {
       clearTimeout(timer);

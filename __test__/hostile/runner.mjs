@@ -10,10 +10,10 @@ import { runChild } from './process.mjs';
 /** What a guest has after its time limit, before it is given up; and what a busy machine may add to that. */
 const GRACE_MS = 1_000;
 const MARGIN_MS = 250;
-const MOST_DELAY_MS = 3_000;
+const MAX_DELAY_MS = 3_000;
 /** Sandboxes answer at their timeout. */
 const SANDBOX_MARGIN_MS = 500;
-const MOST_GAP_MS = 500;
+const MAX_GAP_MS = 500;
 
 const START_MS = 20_000;
 const RUN_MS = 10_000;
@@ -25,7 +25,7 @@ const AT_A_TIME = 3;
 /** How long a run may take, when the host and its guest have waited for processors for that long. */
 export function bound(program, way, delayed) {
   const margin = way === 'sandbox' ? SANDBOX_MARGIN_MS : GRACE_MS + MARGIN_MS;
-  return program.timeout + margin + delayed.host + Math.min(delayed.others, MOST_DELAY_MS);
+  return program.timeout + margin + delayed.host + Math.min(delayed.others, MAX_DELAY_MS);
 }
 
 const rounded = (number) => Math.round(number);
@@ -39,7 +39,7 @@ function judge(program, way, run) {
   if (!run.answered) certain.push('no new isolate answered afterwards');
   const most = bound(program, way, run.delayed);
   if (run.took > most) doubtful.push(`took ${rounded(run.took)} ms, more than ${rounded(most)}`);
-  if (run.gap > MOST_GAP_MS) doubtful.push(`held up the event loop for ${rounded(run.gap)} ms`);
+  if (run.gap > MAX_GAP_MS) doubtful.push(`held up the event loop for ${rounded(run.gap)} ms`);
   if (run.grown > program.peak) doubtful.push(`took ${rounded(run.grown)} MB at its peak, more than ${program.peak}`);
   return { certain, doubtful };
 }
@@ -52,7 +52,7 @@ function judgeEnd(child, rest, most) {
   if (child.code !== 0) wrong.push(`ended with exit code ${child.code}`);
   if (rest === undefined) return [...wrong, 'ended before it had said how it is'];
   if (rest.grown > most + rest.lost) wrong.push(`kept ${rounded(rest.grown)} MB, of which ${rounded(rest.lost)} were lost`);
-  if (rest.gap > MOST_GAP_MS) wrong.push(`held up the event loop for ${rounded(rest.gap)} ms in the end`);
+  if (rest.gap > MAX_GAP_MS) wrong.push(`held up the event loop for ${rounded(rest.gap)} ms in the end`);
   if (rest.polluted) wrong.push('found the prototype of its objects changed');
   return wrong;
 }

@@ -11,8 +11,8 @@ import { SLOTS, World } from './world.mjs';
 const WEIGHTS = { send: 6, fetch: 4, call: 3, apply: 3, promised: 6, get: 2, set: 2, deref: 2 };
 const names = Object.keys(operations).flatMap((name) => Array.from({ length: WEIGHTS[name] ?? 1 }, () => name));
 /** Items that a realm holds before some are let go. */
-const MOST_ITEMS = 30;
-const MOST_PENDING = 24;
+const MAX_ITEMS = 30;
+const MAX_PENDING = 24;
 const BETWEEN = [0, 0, 0, 0, 1, 1, 2, 3, 4];
 
 export class Program {
@@ -38,7 +38,7 @@ export class Program {
       this.#renew();
       this.#next();
       if (random.chance(0.1)) await new Promise((resolve) => setImmediate(resolve));
-      if (this.#pending.size > MOST_PENDING || random.chance(0.01)) await this.#settled();
+      if (this.#pending.size > MAX_PENDING || random.chance(0.01)) await this.#settled();
     }
     await this.#settled();
   }
@@ -62,7 +62,7 @@ export class Program {
 
   #plan(realm) {
     for (;;) {
-      const name = realm.items.length > MOST_ITEMS ? 'drop' : this.random.pick(names);
+      const name = realm.items.length > MAX_ITEMS ? 'drop' : this.random.pick(names);
       const plan = new Plan(this.world, realm, [], {});
       plan.name = name;
       if (name === 'drop') this.#drop(plan);

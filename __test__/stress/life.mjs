@@ -146,7 +146,7 @@ const rareUses = {
 };
 
 const RARE = 0.04;
-const MOST_USES = 6;
+const MAX_USES = 6;
 
 /**
  * @param {any} ivm
@@ -178,7 +178,7 @@ export async function live(ivm, random, { tally, watch, other }) {
   try {
     const context = random() < 0.5 ? isolate.createContextSync() : await watch('createContext', isolate.createContext());
     const subject = { ivm, isolate, context, other };
-    for (let left = below(MOST_USES + 1); left > 0; left -= 1) {
+    for (let left = below(MAX_USES + 1); left > 0; left -= 1) {
       const done = watch('use', use(subject, random() < RARE));
       pending.push(done);
       if (random() < 0.5) await done;

@@ -10,7 +10,7 @@ function build(bytes) {
   let at = 0;
   const MOST = 400;
   // Far more than the codec recurses, and less than V8's stack is good for.
-  const MOST_LEVELS = 1000;
+  const MAX_LEVELS = 1000;
   let values = 0;
   let levels = 0;
   const objects = [];
@@ -141,7 +141,7 @@ function build(bytes) {
       }
       default: {
         let inner = value(depth + 1);
-        for (let level = below(256); level > 0 && levels < MOST_LEVELS; level -= 1, levels += 1) inner = level % 3 ? [inner] : { inner };
+        for (let level = below(256); level > 0 && levels < MAX_LEVELS; level -= 1, levels += 1) inner = level % 3 ? [inner] : { inner };
         return inner;
       }
     }

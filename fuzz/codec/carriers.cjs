@@ -12,9 +12,9 @@ const CODES = ['1', '({})', 'throw 1', '(a) => a', 'globalThis', '[1, [2]]', 're
 /** These take long, or wait for what never comes. */
 const LEFT_OUT = new Set([OP.CREATE_SNAPSHOT, OP.LINK_WATCH, OP.DISPOSE]);
 const OPERATIONS = Object.values(OP).filter((op) => !LEFT_OUT.has(op));
-const MOST_USES = 500;
+const MAX_USES = 500;
 
-const MOST_IDS = 60;
+const MAX_IDS = 60;
 
 let environment;
 let unpack;
@@ -37,7 +37,7 @@ function open(native) {
     ({ environment } = host);
     ({ unpack } = host.binding);
   }
-  if (ids.length > 0 && uses++ < MOST_USES) return;
+  if (ids.length > 0 && uses++ < MAX_USES) return;
   for (const id of ids) giveUp(id);
   uses = 0;
   const isolate = environment.invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, 16, undefined, false, undefined)[2];
@@ -91,7 +91,7 @@ function reader(bytes) {
   return { any, below, byte, id, list, isAtEnd: () => at >= bytes.length };
 }
 
-const MOST_CALLS = 8;
+const MAX_CALLS = 8;
 
 /**
  * @param {any} native the addon
@@ -101,13 +101,13 @@ function checkCarriers(native, data) {
   open(native);
   const before = pollution();
   const input = reader(data);
-  for (let calls = 0; calls < MOST_CALLS && !input.isAtEnd(); calls += 1) {
+  for (let calls = 0; calls < MAX_CALLS && !input.isAtEnd(); calls += 1) {
     const isCall = input.below(3) > 0;
     const outcome = outcomeOf(() => (isCall ? call(input) : unpack(input.any(0))));
     if ('thrown' in outcome && outcome.thrown instanceof Error) assert.strictEqual(typeof outcome.thrown.message, 'string');
     if (isCall && 'value' in outcome && Array.isArray(outcome.value) && outcome.value[0] === TAG.HANDLE) {
       const id = outcome.value[2];
-      if (ids.length < MOST_IDS) ids.push(id);
+      if (ids.length < MAX_IDS) ids.push(id);
       else giveUp(id);
     }
   }

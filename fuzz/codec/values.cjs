@@ -54,7 +54,7 @@ function outcomeOf(run) {
 /** What is said where a thread has as many resizable buffers as it may, or as much space for them. */
 const FULL = /more resizable buffers than a host has room for|buffers that may become too long/;
 
-const MOST_USES = 2000;
+const MAX_USES = 2000;
 let uses = 0;
 let isolate;
 let echo;
@@ -62,7 +62,7 @@ let make;
 
 /** A guest that gives back what it gets, or builds the value itself; a new one now and then. */
 function ensureGuest(ivm) {
-  if (isolate !== undefined && !isolate.isDisposed && uses++ < MOST_USES) return;
+  if (isolate !== undefined && !isolate.isDisposed && uses++ < MAX_USES) return;
   if (isolate !== undefined && !isolate.isDisposed) isolate.dispose();
   uses = 0;
   isolate = new ivm.Isolate({ memoryLimit: 128 });

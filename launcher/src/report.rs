@@ -14,8 +14,8 @@ pub struct Report {
 }
 
 /// More is not believed.
-const MOST_LAYERS: usize = 64;
-const MOST_CHARACTERS: usize = 512;
+const MAX_LAYERS: usize = 64;
+const MAX_CHARACTERS: usize = 512;
 
 impl Report {
     pub fn add(&mut self, name: &str, active: bool, detail: impl Into<String>) {
@@ -62,8 +62,8 @@ impl Report {
             let mut parts = line.split('\t');
             let (name, state, detail) = (parts.next()?, parts.next()?, parts.next()?);
             let known = matches!(state, "on" | "off") && parts.next().is_none();
-            let short = name.len() <= MOST_CHARACTERS && detail.len() <= MOST_CHARACTERS;
-            if !known || !short || report.layers.len() == MOST_LAYERS {
+            let short = name.len() <= MAX_CHARACTERS && detail.len() <= MAX_CHARACTERS;
+            if !known || !short || report.layers.len() == MAX_LAYERS {
                 return None;
             }
             report.add(name, state == "on", detail);

@@ -8,7 +8,7 @@ use super::reactor;
 use crate::value::{Answer, Charge, Fault, Outcome, Value};
 
 /// As many as a guest of this process may wait for.
-const MOST: usize = 10_000;
+const MAX_CALLS: usize = 10_000;
 
 /// The calls of one child.
 pub struct Calls {
@@ -32,7 +32,7 @@ impl Calls {
     }
 
     pub fn is_crowded(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) >= MOST
+        self.waiting.load(Ordering::Acquire) >= MAX_CALLS
     }
 
     /// The answer that `call` waits for.

@@ -24,7 +24,7 @@ mod fault {
 }
 
 /// Words of a BigInt: V8 makes none of more bits than 2^30.
-const MOST_WORDS: u32 = 1 << 24;
+const MAX_WORDS: u32 = 1 << 24;
 
 #[derive(Default)]
 pub struct Writer(pub Vec<u8>);
@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
             tag::NUMBER => Value::Number(self.number()?),
             tag::BIGINT => {
                 let negative = self.boolean()?;
-                let count = self.count().filter(|count| *count <= MOST_WORDS)?;
+                let count = self.count().filter(|count| *count <= MAX_WORDS)?;
                 let size = usize::try_from(count).ok()? * 8;
                 self.need(size)?;
                 let (words, _) = self.take(size)?.as_chunks::<8>();

@@ -34,9 +34,9 @@ impl Sort {
     /// The timeout of a sort whose children may be used for executions of this one: there are few different ones, for each may have
     /// children that wait.
     pub fn bound(timeout: Duration) -> Duration {
-        const LEAST: u64 = 64;
+        const MIN_SECONDS: u64 = 64;
         let seconds = timeout.as_secs().saturating_add(1);
-        Duration::from_secs(seconds.checked_next_power_of_two().unwrap_or(u64::MAX).max(LEAST))
+        Duration::from_secs(seconds.checked_next_power_of_two().unwrap_or(u64::MAX).max(MIN_SECONDS))
     }
 
     /// Whether a child of this sort can do what one of the other would.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 
 /// Bytes that may wait for the end of their line, or for somebody who wants them.
-const MOST_WAITING: usize = 64 << 10;
+const MAX_WAITING: usize = 64 << 10;
 
 #[derive(Default)]
 pub struct Output {
@@ -16,13 +16,13 @@ pub struct Output {
 impl Output {
     /// Takes what is there; more than can wait is lost. False when there will not be more.
     pub fn read(&mut self, pipe: &mut File) -> bool {
-        let mut piece = [0; MOST_WAITING];
+        let mut piece = [0; MAX_WAITING];
         match pipe.read(&mut piece) {
             Ok(0) => false,
             Ok(count) => {
                 self.waiting.drain(..self.start);
                 self.start = 0;
-                let room = MOST_WAITING.saturating_sub(self.waiting.len());
+                let room = MAX_WAITING.saturating_sub(self.waiting.len());
                 self.waiting.extend_from_slice(&piece[..count.min(room)]);
                 true
             }
@@ -36,7 +36,7 @@ impl Output {
             let rest = &self.waiting[self.start..];
             let length = match rest.iter().position(|byte| *byte == b'\n') {
                 Some(end) => end + 1,
-                None if last || rest.len() >= MOST_WAITING => rest.len(),
+                None if last || rest.len() >= MAX_WAITING => rest.len(),
                 None => return None,
             };
             if length == 0 {
@@ -57,7 +57,7 @@ mod tests {
     use std::fs::File;
     use std::io::Write;
 
-    use super::{MOST_WAITING, Output};
+    use super::{MAX_WAITING, Output};
 
     #[test]
     fn lines_end_where_they_end() {
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_has_one() {
-        let mut output = Output { waiting: vec![0xff; MOST_WAITING], start: 0 };
+        let mut output = Output { waiting: vec![0xff; MAX_WAITING], start: 0 };
         assert_eq!(output.line(3, false).map(|line| line.chars().count()), Some(4));
         assert_eq!(output.line(3, true), None);
     }
@@ -81,7 +81,7 @@ mod tests {
         let (read, mut write) = std::io::pipe().unwrap();
         let mut pipe = File::from(std::os::fd::OwnedFd::from(read));
         let mut output = Output::default();
-        let piece = "line\n".repeat(MOST_WAITING / 10) + "rest";
+        let piece = "line\n".repeat(MAX_WAITING / 10) + "rest";
         for round in 0..5 {
             write.write_all(piece.as_bytes()).unwrap();
             assert!(output.read(&mut pipe));
@@ -89,7 +89,7 @@ mod tests {
                 assert_eq!(output.line(100, false).as_deref(), Some("restline"));
             }
             let lines = std::iter::from_fn(|| output.line(100, false)).count();
-            assert_eq!(lines, MOST_WAITING / 10 - usize::from(round > 0));
+            assert_eq!(lines, MAX_WAITING / 10 - usize::from(round > 0));
         }
     }
 
@@ -97,7 +97,7 @@ mod tests {
     fn many_lines_take_no_longer_than_one() {
         let began = std::time::Instant::now();
         for _ in 0..200 {
-            let mut output = Output { waiting: vec![b'\n'; MOST_WAITING], start: 0 };
+            let mut output = Output { waiting: vec![b'\n'; MAX_WAITING], start: 0 };
             assert_eq!(output.line(10, true), None);
         }
         // Moving what is left after each of them takes half a minute.

@@ -21,7 +21,7 @@ const QUIET: Duration = Duration::from_millis(5);
 const KEEP_WARM: Duration = Duration::from_secs(60);
 
 /// Children of all sorts that may wait.
-const MOST_WARM: usize = 64;
+const MAX_WARM: usize = 64;
 
 /// How often it is looked at whether groups have ended.
 const LINGERING: Duration = Duration::from_millis(100);
@@ -141,7 +141,7 @@ impl Pool {
             self.starting.iter().filter(|starting| starting.is_to_wait() && starting.sort.serves(sort)).count();
         let here = self.waiting().filter(|process| process.sort.serves(sort)).count() + starting;
         let sort = Arc::new(sort.clone());
-        for here in here..wanted.min(MOST_WARM) {
+        for here in here..wanted.min(MAX_WARM) {
             if !self.make_room(&sort, here) {
                 break;
             }
@@ -157,7 +157,7 @@ impl Pool {
     /// the longest among those of which there are more: so every sort has a part, and none takes the last of another's each time.
     fn make_room(&mut self, sort: &Sort, here: usize) -> bool {
         let starting = self.starting.iter().filter(|starting| starting.is_to_wait()).count();
-        if self.waiting().count() + starting < MOST_WARM {
+        if self.waiting().count() + starting < MAX_WARM {
             return true;
         }
         let mut others: Vec<&Process> =
@@ -233,7 +233,7 @@ impl Pool {
 
     /// Ends those that have waited the longest where too many wait: children that were started to be asked wait afterwards.
     fn trim(&mut self) {
-        let excess = self.waiting().count().saturating_sub(MOST_WARM);
+        let excess = self.waiting().count().saturating_sub(MAX_WARM);
         if excess == 0 {
             return;
         }

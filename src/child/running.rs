@@ -13,7 +13,7 @@ use crate::sandbox::console::{LEVELS, Logs};
 use crate::value::{Answer, Budget, Callable, Chain, Charge, Code, Nobody, Request, Text, Value};
 
 /// Half of the messages that may wait for their host.
-const MOST_UNSERVED: usize = 250;
+const MAX_UNSERVED: usize = 250;
 
 /// How long before the deadline a child may take it for reached: its timer counts from when it has read its task.
 const EARLY: Duration = Duration::from_millis(100);
@@ -174,7 +174,7 @@ impl Running {
     /// Room for another message of so many bytes, if there is.
     fn admit(&self, bytes: usize) -> Option<Charge> {
         // Messages are few, too: each may take the host long.
-        Charge::take(&self.budget, bytes.saturating_add(self.memory / MOST_UNSERVED))
+        Charge::take(&self.budget, bytes.saturating_add(self.memory / MAX_UNSERVED))
     }
 
     fn ask(&self, op: u32, function: &Arc<Callable>, args: Vec<Value>, answer: Arc<dyn Answer>, charge: Charge) {

@@ -8,7 +8,7 @@ use super::{text_to_v8, too_large};
 use crate::value::{Budget, Fault, Text};
 
 /// Shorter ones are no trouble inside, as in isolated-vm.
-const LEAST_BYTES: usize = 1_024;
+const MIN_BYTES: usize = 1_024;
 
 /// In front of the characters: who is charged.
 type Header = *const Budget;
@@ -26,7 +26,7 @@ pub fn external_text_to_v8<'s>(
     budget: &Arc<Budget>,
 ) -> Result<v8::Local<'s, v8::String>, Fault> {
     let bytes = text.byte_len();
-    if !(LEAST_BYTES..=v8::String::MAX_LENGTH).contains(&bytes) {
+    if !(MIN_BYTES..=v8::String::MAX_LENGTH).contains(&bytes) {
         return text_to_v8(scope, text);
     }
     if !super::take_or_collect(scope, budget, bytes) {

@@ -42,24 +42,24 @@ fn locate_syntax_error(scope: &mut v8::PinScope<'_, '_>, error: &mut ErrorFault,
     let Ok(file) = v8::Local::<v8::String>::try_from(file) else {
         return;
     };
-    let file = beginning(scope, file, MOST_TEXT);
+    let file = beginning(scope, file, MAX_TEXT);
     let column = message.get_start_column() + 1;
     error.message = Text::from(format!("{} [{file}:{line}:{column}]", error.message));
     error.stack = Text::from(format!("\n    at {file}:{line}:{column}{}", error.stack));
 }
 
 /// Bytes that a thrown primitive may take.
-const MOST_THROWN: usize = 64 << 20;
+const MAX_THROWN: usize = 64 << 20;
 
 /// Characters that are kept of an error's message and stack.
-const MOST_TEXT: usize = 1 << 20;
+const MAX_TEXT: usize = 1 << 20;
 
 /// Characters that are kept of the names of files, functions and constructors.
-const MOST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// The fault for a thrown value.
 pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Local<'_, v8::Value>) -> Fault {
-    match primitive_from_v8(scope, exception, MOST_THROWN) {
+    match primitive_from_v8(scope, exception, MAX_THROWN) {
         Ok(Some(primitive)) => return Fault::Thrown(primitive),
         Ok(None) => {}
         Err(fault) => return fault,
@@ -74,7 +74,7 @@ pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Loc
 /// or a stack. Standard ones may have been given another name. `None` when the guest is being stopped.
 fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Fault> {
     let made_by = object.get_constructor_name();
-    let made_by = beginning(scope, made_by, MOST_NAME).to_string();
+    let made_by = beginning(scope, made_by, MAX_NAME).to_string();
     let class = ErrorClass::named(&made_by);
     let standard = class.name() == made_by;
     let message = read_text(scope, object, "message")?;
@@ -121,7 +121,7 @@ fn read_text(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>
     if scope.has_terminated() {
         return None;
     }
-    Some(text.map(|text| beginning(scope, text, MOST_TEXT)))
+    Some(text.map(|text| beginning(scope, text, MAX_TEXT)))
 }
 
 /// The frames of a stack, from the line break before the first one.
@@ -193,11 +193,11 @@ pub fn current_frames(scope: &v8::PinScope<'_, '_>) -> Text {
         };
         let file = frame
             .get_script_name_or_source_url(scope)
-            .map_or_else(|| Text::from("<anonymous>"), |name| beginning(scope, name, MOST_NAME));
+            .map_or_else(|| Text::from("<anonymous>"), |name| beginning(scope, name, MAX_NAME));
         // Below 1 in what is put around a text, as in V8's own stacks.
         let column = frame.get_column().cast_signed();
         let position = format!("{file}:{}:{column}", frame.get_line_number());
-        match frame.get_function_name(scope).map(|name| beginning(scope, name, MOST_NAME)) {
+        match frame.get_function_name(scope).map(|name| beginning(scope, name, MAX_NAME)) {
             Some(name) if !name.is_empty() => text.push_str(&format!("\n    at {name} ({position})")),
             _ => text.push_str(&format!("\n    at {position}")),
         }

@@ -102,8 +102,8 @@ pub fn exposes_gc() -> bool {
 const HEADROOM: usize = 64 << 20;
 
 /// Bounds of the young generation.
-const LEAST_YOUNG: usize = 1 << 20;
-const MOST_YOUNG: usize = 32 << 20;
+const MIN_YOUNG: usize = 1 << 20;
+const MAX_YOUNG: usize = 32 << 20;
 
 /// The running engine.
 pub struct Engine {
@@ -198,7 +198,7 @@ fn params(heap_limit: usize, budget: &Arc<Budget>) -> v8::CreateParams {
     v8::CreateParams::default()
         .heap_limits(0, heap_limit)
         .set_max_old_generation_size_in_bytes(heap_limit.saturating_add(HEADROOM))
-        .set_max_young_generation_size_in_bytes((heap_limit / 8).clamp(LEAST_YOUNG, MOST_YOUNG))
+        .set_max_young_generation_size_in_bytes((heap_limit / 8).clamp(MIN_YOUNG, MAX_YOUNG))
         .array_buffer_allocator(allocator::limited(budget))
         .allow_atomics_wait(true)
 }

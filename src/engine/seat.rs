@@ -140,12 +140,12 @@ impl Seat {
 
     /// Freezes the thread if that can be done now or in a moment: some loops pass through built-in functions for a part of the
     /// time only. What is there afterwards; a thread that still works may be tried again. Takes a few milliseconds where processors
-    /// are free, [`LONGEST`] and once the time for an answer at most.
+    /// are free, [`MAX_WAIT`] and once the time for an answer at most.
     ///
     /// `anywhere`: also where it runs native code of this library, V8's included. Loops that stay there hold no lock, but nothing
     /// proves it of this one: for when going on would be worse.
     pub fn suspend(&self, anywhere: bool) -> Occupant {
-        let until = Instant::now() + LONGEST;
+        let until = Instant::now() + MAX_WAIT;
         for _ in 0..ATTEMPTS {
             if Instant::now() > until {
                 break;
@@ -173,7 +173,7 @@ const ATTEMPTS: usize = 32;
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// How long the attempts may go on. On a busy machine a thread of low priority answers each of them late.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no thread can be frozen"))]
 pub enum Attempt {
@@ -187,11 +187,11 @@ pub enum Attempt {
 /// The stretches of memory that hold V8's built-in functions and an isolate's compiled code, as addresses.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there nobody asks where code lies"))]
 pub struct Code {
-    stretches: [(usize, usize); Code::MOST],
+    stretches: [(usize, usize); Code::MAX_COUNT],
 }
 
 impl Code {
-    const MOST: usize = 4;
+    const MAX_COUNT: usize = 4;
 }
 
 #[cfg(target_os = "linux")]
@@ -211,7 +211,7 @@ impl Code {
             #[link_name = "_ZN2v87Isolate13CopyCodePagesEmPNS_11MemoryRangeE"]
             fn copy_code_pages(isolate: *mut c_void, capacity: usize, ranges: *mut MemoryRange) -> usize;
         }
-        let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MOST];
+        let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MAX_COUNT];
         // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has borrowed; V8 writes no more
         // ranges than the array has room for.
         let found = unsafe {
@@ -220,7 +220,7 @@ impl Code {
         };
         // On this V8's targets all compiled code lies in one stretch that is known from the start. Were there more than fit, some
         // code would not be found, and threads in it not be suspended.
-        let mut stretches = [(0, 0); Self::MOST];
+        let mut stretches = [(0, 0); Self::MAX_COUNT];
         for (stretch, range) in stretches.iter_mut().zip(&ranges).take(found) {
             *stretch = (range.start as usize, range.length);
         }
@@ -231,7 +231,7 @@ impl Code {
 #[cfg(not(target_os = "linux"))]
 impl Code {
     fn of(_isolate: &v8::Isolate) -> Self {
-        Self { stretches: [(0, 0); Self::MOST] }
+        Self { stretches: [(0, 0); Self::MAX_COUNT] }
     }
 }
 
@@ -264,8 +264,8 @@ mod system {
     const ELSEWHERE: u32 = u32::MAX - 1;
 
     /// The stretches of code that the question is about. Who reads them for a question that is over finds out at its answer.
-    static CODE: [(AtomicUsize, AtomicUsize); Code::MOST + 1] =
-        [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MOST + 1];
+    static CODE: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT + 1] =
+        [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT + 1];
 
     fn state(question: u64) -> u32 {
         (question & u64::from(u32::MAX)) as u32

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::value::{Budget, Charge};
 
 /// Of all isolates together: a small part of what 47 bits address, or 39 on some ARM systems.
-const MOST: usize = if cfg!(target_arch = "x86_64") { 8 << 40 } else { 128 << 30 };
+const MAX_SPACE: usize = if cfg!(target_arch = "x86_64") { 8 << 40 } else { 128 << 30 };
 
 /// As many isolates can have all that one may have.
 const ISOLATES: usize = 16;
@@ -22,7 +22,7 @@ struct Space {
 }
 
 static SPACE: LazyLock<Space> = LazyLock::new(|| {
-    let most = limit().map_or(MOST, |limit| MOST.min(limit / 4));
+    let most = limit().map_or(MAX_SPACE, |limit| MAX_SPACE.min(limit / 4));
     Space { all: Budget::new(most), least: most / BUFFERS }
 });
 

@@ -40,7 +40,7 @@ mod wrapped {
 
     const BYTES: usize = ENTRIES * size_of::<Entry>();
     /// Of the smallest kind.
-    const MOST_PAGES: usize = BYTES >> 12;
+    const MAX_PAGES: usize = BYTES >> 12;
 
     /// Whether caches lie in memory as described above, and pages of the allocator become zeros: learned from the first cache.
     static IS_KNOWN: OnceLock<bool> = OnceLock::new();
@@ -86,9 +86,9 @@ mod wrapped {
         let before = cache.align_offset(page).min(BYTES);
         let count = (BYTES - before) / page;
         let behind = before + count * page;
-        let mut are_resident = [0_u8; MOST_PAGES];
+        let mut are_resident = [0_u8; MAX_PAGES];
         // SAFETY: within the cache, and there is a byte for each page.
-        let ask = |answers: &mut [u8; MOST_PAGES]| unsafe {
+        let ask = |answers: &mut [u8; MAX_PAGES]| unsafe {
             libc::mincore(cache.byte_add(before), count * page, answers.as_mut_ptr()) == 0
         };
         if is_filtered() || !ask(&mut are_resident) {

@@ -9,8 +9,8 @@ use crate::ops::Prepared;
 use crate::value::{Answer, Text, Value};
 
 static KEPT: Kept = Kept::new(|| Pair::new(true));
-const MOST_USES: u32 = 500;
-const MOST_MESSAGES: usize = 8;
+const MAX_USES: u32 = 500;
+const MAX_MESSAGES: usize = 8;
 
 /// `ID`, `TEXT` and `NUMBER` are filled in.
 const TEMPLATES: [&str; 24] = [
@@ -53,10 +53,10 @@ impl Sink for Listener {
 /// Every message is taken, and the isolate goes on.
 pub fn inspector(data: &[u8]) {
     let mut input = Input::new(data);
-    KEPT.with(MOST_USES, |pair| {
+    KEPT.with(MAX_USES, |pair| {
         let remote = pair.remote();
         let Ok(session) = remote.open_session(Arc::new(Listener)) else { return };
-        for _ in 0..MOST_MESSAGES {
+        for _ in 0..MAX_MESSAGES {
             if input.is_empty() {
                 break;
             }

@@ -8,9 +8,9 @@ use crate::ops::{self, op};
 use crate::value::{Answer, BigInt, ExternalCopy, Fault, Handle, Payload, Settlement, Text, Value};
 
 static KEPT: Kept = Kept::new(|| Pair::new(true));
-const MOST_USES: u32 = 100;
-const MOST_OPERATIONS: usize = 12;
-const MOST_ARGUMENTS: usize = 9;
+const MAX_USES: u32 = 100;
+const MAX_OPERATIONS: usize = 12;
+const MAX_ARGUMENTS: usize = 9;
 const DEEPEST: u32 = 3;
 
 const SNIPPETS: [&str; 20] = [
@@ -39,13 +39,13 @@ const SNIPPETS: [&str; 20] = [
 /// Everything is answered, by a value or a fault.
 pub fn operations(data: &[u8]) {
     let mut input = Input::new(data);
-    KEPT.with(MOST_USES, |pair| run(&mut input, pair));
+    KEPT.with(MAX_USES, |pair| run(&mut input, pair));
 }
 
 fn run(input: &mut Input<'_>, pair: &Pair) {
     let settings = crate::settings();
     let mut pool = vec![pair.isolate.clone(), pair.context.clone()];
-    for _ in 0..MOST_OPERATIONS {
+    for _ in 0..MAX_OPERATIONS {
         if input.is_empty() {
             break;
         }
@@ -55,7 +55,7 @@ fn run(input: &mut Input<'_>, pair: &Pair) {
             continue;
         }
         let target = if input.below(8) > 0 { input.pick(&pool).cloned() } else { None };
-        let args = (0..input.below(MOST_ARGUMENTS + 1)).map(|_| value(input, &pool, 0)).collect();
+        let args = (0..input.below(MAX_ARGUMENTS + 1)).map(|_| value(input, &pool, 0)).collect();
         let outcome = if number == op::RUN {
             let context = input.pick(&pool).cloned();
             settle(ops::prepare_run(target, context, args))

@@ -8,7 +8,7 @@ use super::isolate::{Kept, Pair, closure, settle_within};
 use crate::value::{Entry, ExternalCopy, Handle, Outcome, Payload, SharedMemory, Value};
 
 static KEPT: Kept = Kept::new(|| Pair::new(false));
-const MOST_USES: u32 = 5_000;
+const MAX_USES: u32 = 5_000;
 /// Nothing here loops; only a machine that is busy takes long, and another isolate longer.
 const DEADLINE: Duration = Duration::from_secs(2);
 
@@ -31,7 +31,7 @@ pub fn payload(data: &[u8]) {
 }
 
 fn echo(value: Value) -> Outcome {
-    KEPT.with(MOST_USES, |pair| settle_within(DEADLINE, closure(pair, "return $0", value)))
+    KEPT.with(MAX_USES, |pair| settle_within(DEADLINE, closure(pair, "return $0", value)))
 }
 
 /// A row of the table.

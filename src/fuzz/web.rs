@@ -8,7 +8,7 @@ use crate::sandbox::{self, Equipment, Names};
 use crate::value::{Fault, Handle, Payload, Value};
 
 static KEPT: Kept = Kept::new(equipped);
-const MOST_USES: u32 = 5_000;
+const MAX_USES: u32 = 5_000;
 /// Nothing here loops; only a machine that is busy takes long.
 const DEADLINE: Duration = Duration::from_secs(10);
 const EVERYTHING: u32 = u32::MAX;
@@ -25,7 +25,7 @@ fn equipped() -> Pair {
 /// again, and nothing but the errors of the specifications is thrown.
 pub fn web(data: &[u8]) {
     let bytes = Value::Payload(Box::new(Payload::buffer(Arc::new(data.to_vec()))));
-    KEPT.with(MOST_USES, |pair| {
+    KEPT.with(MAX_USES, |pair| {
         let prepared = closure(pair, include_str!("web.js"), bytes);
         match settle_within(DEADLINE, prepared) {
             Ok(Value::Undefined) => {}

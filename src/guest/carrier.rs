@@ -36,7 +36,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             let mode = callback_mode(number(scope, array, 2)? as u32);
             let name = element(scope, array, 3)?;
             let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
-            let name = convert::beginning(scope, name, ops::MOST_NAME);
+            let name = convert::beginning(scope, name, ops::MAX_NAME);
             let length = number(scope, array, 4)? as u32;
             let slot = at.guest.hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
             Ok(Value::Function(Arc::new(Callable { slot, name, length, mode })))

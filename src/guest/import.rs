@@ -45,7 +45,7 @@ fn import<'s>(
     let at = Place::current(scope).ok()?;
     let resolver = v8::PromiseResolver::new(scope)?;
     let loader = number_of(scope, options).and_then(|number| at.realm.loaders.get(number));
-    let requested = convert::text_from_v8(scope, specifier, ops::MOST_SPECIFIER)
+    let requested = convert::text_from_v8(scope, specifier, ops::MAX_SPECIFIER)
         .and_then(|specifier| Ok((specifier, ops::attributes_of(scope, attributes, 2)?)))
         .and_then(|(specifier, attributes)| request(scope, &at, resolver, loader, specifier, attributes));
     if let Err(fault) = requested {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::isolate::{MOST_OFFSPRING, Place};
+use crate::isolate::{MAX_OFFSPRING, Place};
 use crate::ops;
 use crate::value::{Answer, Code, ErrorClass, Fault, Handle, IsolateHandle, Outcome, Owner, Value};
 
@@ -24,7 +24,7 @@ pub fn create(scope: &mut v8::PinScope<'_, '_>, at: &Place, args: Vec<Value>) ->
         }
         let Some(ending) = ending else {
             let message = format!(
-                "The isolates that guests have made are {MOST_OFFSPRING}, or take four times the memory of the isolate in \
+                "The isolates that guests have made are {MAX_OFFSPRING}, or take four times the memory of the isolate in \
                  which that began; dispose of some"
             );
             return Err(Fault::coded(ErrorClass::RangeError, &message, Code::Limit));

@@ -100,7 +100,7 @@ fn call_out<'s>(
 /// The arguments of a call count as one list that is cloned, so a symbol among them goes by its name.
 fn symbol_refused(scope: &v8::PinScope<'_, '_>, symbol: v8::Local<'_, v8::Symbol>) -> Fault {
     let name = v8::Local::<v8::String>::try_from(symbol.description(scope));
-    let name = name.map(|name| convert::beginning(scope, name, ops::MOST_NAME).to_string()).unwrap_or_default();
+    let name = name.map(|name| convert::beginning(scope, name, ops::MAX_NAME).to_string()).unwrap_or_default();
     Fault::refused(&format!("Symbol({name}) could not be cloned."))
 }
 
@@ -403,11 +403,11 @@ pub fn settle(
 type Arrive = Box<dyn FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send>;
 
 /// Answers a guest may wait for at once. They arrive as tasks; a guest that never returns to them would pile them up.
-const MOST_OUTSTANDING: usize = 10_000;
+const MAX_OUTSTANDING: usize = 10_000;
 
 /// What a message is charged for itself.
 fn cost_of_one(remote: &Remote) -> usize {
-    remote.settings.memory_limit / MOST_OUTSTANDING
+    remote.settings.memory_limit / MAX_OUTSTANDING
 }
 
 /// What something small that is on its way costs.

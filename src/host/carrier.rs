@@ -14,7 +14,7 @@ use crate::value::{
 };
 
 /// From this size on memory that is moved stays where it is. Copying less takes no longer than making a reference to it.
-const LEAST_LENT: usize = 128 << 10;
+const MIN_EXTERNAL: usize = 128 << 10;
 
 fn malformed() -> Fault {
     Fault::invalid("Malformed carrier")
@@ -135,7 +135,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Result<Entry,
             // Elsewhere a thread that does not stop cannot be kept off the memory.
             if tag == tag::MOVE
                 && cfg!(target_os = "linux")
-                && total >= LEAST_LENT
+                && total >= MIN_EXTERNAL
                 && js.read_boolean(js.element(row, 2)?)?
             {
                 return Ok(Ok(Entry::Buffer(local.lend(js, buffer, data, total)?)));

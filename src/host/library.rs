@@ -57,7 +57,7 @@ mod system {
     /// Where this library's file lies.
     pub fn own_file() -> Option<PathBuf> {
         /// The longest path that the system has.
-        const MOST: usize = 1 << 15;
+        const MAX_PATH_LENGTH: usize = 1 << 15;
         let here = own_file as fn() -> Option<PathBuf> as *const u16;
         let flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
         let mut module = ptr::null_mut();
@@ -72,7 +72,7 @@ mod system {
             match length {
                 0 => return None,
                 // Full: there may be more of it.
-                _ if length >= path.len() && path.len() < MOST => path.resize(path.len() * 2, 0),
+                _ if length >= path.len() && path.len() < MAX_PATH_LENGTH => path.resize(path.len() * 2, 0),
                 _ => return Some(PathBuf::from(OsString::from_wide(path.get(..length)?))),
             }
         }

@@ -18,17 +18,17 @@ const REMINDERS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(15
 /// V8 begins to collect when it hears of 64 MB more than after its last collection; from 15 on of a share of all that it knows
 /// of. The reminder is as much as the isolates take and this, up to a limit: it must not look as if there were no time.
 const REMINDER: i64 = 96 << 20;
-const MOST_REMINDER: i64 = 512 << 20;
+const MAX_REMINDER: i64 = 512 << 20;
 
 /// The last reminder counts from the most that the isolates have taken: V8's limit may still be that of then.
-const MOST_LAST_REMINDER: i64 = 4 << 30;
+const MAX_LAST_REMINDER: i64 = 4 << 30;
 
 /// How much more the isolates may take than at the least since the last reminder, and half of that on top. V8 from 15 on takes
 /// what it has just found to be garbage for alive, as the isolates end only after the collection, and waits longer each time.
 const ROOM: i64 = 96 << 20;
 
 /// A host may take larger changes for a mistake.
-const MOST_CHANGE: i64 = 1 << 30;
+const MAX_CHANGE: i64 = 1 << 30;
 
 /// Memory of isolates as one environment sees it.
 #[derive(Default)]
@@ -117,7 +117,7 @@ impl Local {
         let pressure = &self.shared.pressure;
         let mut change = pressure.change.swap(0, Ordering::AcqRel);
         while change != 0 {
-            let step = change.clamp(-MOST_CHANGE, MOST_CHANGE);
+            let step = change.clamp(-MAX_CHANGE, MAX_CHANGE);
             js.adjust_external_memory(step);
             change -= step;
         }
@@ -135,11 +135,8 @@ impl Local {
     pub fn remind(&self, js: Js<'_>, last: bool) {
         let pressure = &self.shared.pressure;
         let total = pressure.total.load(Ordering::Acquire);
-        let (known, most) = if last {
-            (pressure.most.swap(total, Ordering::AcqRel), MOST_LAST_REMINDER)
-        } else {
-            (total, MOST_REMINDER)
-        };
+        let (known, most) =
+            if last { (pressure.most.swap(total, Ordering::AcqRel), MAX_LAST_REMINDER) } else { (total, MAX_REMINDER) };
         let reminder = known.saturating_add(REMINDER).clamp(REMINDER, most);
         js.adjust_external_memory(reminder);
         js.adjust_external_memory(-reminder);

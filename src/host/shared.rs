@@ -362,7 +362,7 @@ impl Owner for Shared {
 }
 
 /// Events that may wait for the environment's thread before guests have to.
-const MOST_EVENTS: usize = 1_000;
+const MAX_EVENTS: usize = 1_000;
 
 impl Host for Shared {
     fn register(&self, isolate: &Arc<dyn Owner>) {
@@ -376,7 +376,7 @@ impl Host for Shared {
         // While the event loop has something to do it will come by here.
         let held = queue.streams.count(asker);
         let busy = held > 0 || self.signalled.load(Ordering::Acquire);
-        let waits = queue.events.len().max(held) >= MOST_EVENTS || broke && busy;
+        let waits = queue.events.len().max(held) >= MAX_EVENTS || broke && busy;
         if !waits || queue.closed {
             return Ok(true);
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::clock;
 
 /// How many are made at a time. More would only take the processors from each other.
-static MOST: LazyLock<usize> =
+static MAX_CONCURRENT: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(8, |cores| (cores.get() * 4).clamp(8, 64)));
 
 type Make = Box<dyn FnOnce(Arrival) + Send>;
@@ -45,7 +45,7 @@ impl Drop for Arrival {
 /// Calls `make` as soon as it is its turn. It must not wait for anything.
 pub fn admit(make: impl FnOnce(Arrival) + Send + 'static) {
     let mut queue = lock();
-    if queue.count >= *MOST {
+    if queue.count >= *MAX_CONCURRENT {
         return queue.waiting.push_back(Box::new(make));
     }
     queue.count += 1;

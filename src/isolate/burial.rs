@@ -32,7 +32,7 @@ struct Queue {
 static QUEUE: LazyLock<Mutex<Queue>> = LazyLock::new(Mutex::default);
 
 /// Others want the processors as well.
-static MOST_THREADS: LazyLock<usize> =
+static MAX_THREADS: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4)));
 
 fn lock() -> MutexGuard<'static, Queue> {
@@ -63,7 +63,7 @@ pub fn tidy_after(native: usize) {
 pub fn bury(burial: Burial) {
     let mut queue = lock();
     queue.burials.push_back(burial);
-    if queue.threads >= *MOST_THREADS {
+    if queue.threads >= *MAX_THREADS {
         return;
     }
     queue.threads += 1;

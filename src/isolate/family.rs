@@ -8,7 +8,7 @@ use super::remote::{Remote, Settings};
 use crate::value::{Budget, Charge, Code, ErrorClass, Fault};
 
 /// Isolates made by guests that may be there at once, for each isolate made by a host.
-pub const MOST_OFFSPRING: usize = 16;
+pub const MAX_OFFSPRING: usize = 16;
 
 /// Their memory limits together, as a multiple of the limit of the isolate that the host has made.
 const MEMORY_SHARE: usize = 4;
@@ -30,7 +30,7 @@ pub struct Membership {
 impl Family {
     fn of(root: &Settings) -> Arc<Self> {
         Arc::new(Self {
-            places: Budget::new(MOST_OFFSPRING),
+            places: Budget::new(MAX_OFFSPRING),
             memory: Budget::new(root.memory_limit.saturating_mul(MEMORY_SHARE)),
             members: Mutex::default(),
         })

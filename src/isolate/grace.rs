@@ -7,14 +7,14 @@ use super::policy;
 use super::remote::Remote;
 
 /// Time of the wall clock, as a multiple of the grace, after which nothing else counts.
-const MOST_GRACES: u32 = 4;
+const MAX_GRACES: u32 = 4;
 
 /// Of its grace a guest must have had this part of a processor before it is given up.
-const LEAST_SHARE: u32 = 4;
+const MIN_SHARE: u32 = 4;
 
 /// A guest that has run for so long would have taken an interrupt.
 const INTERRUPT: Duration = Duration::from_millis(5);
-const LONGEST_INTERRUPT: Duration = Duration::from_millis(100);
+const MAX_INTERRUPT: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Grace {
@@ -38,11 +38,11 @@ impl Grace {
 
     pub fn is_over(&self, remote: &Remote) -> bool {
         let (waited, grace) = (self.since.elapsed(), policy::termination_grace());
-        waited >= grace * MOST_GRACES || (waited >= grace && self.ran(remote) >= grace / LEAST_SHARE)
+        waited >= grace * MAX_GRACES || (waited >= grace && self.ran(remote) >= grace / MIN_SHARE)
     }
 
     /// The guest takes no interrupt: it is to be terminated from outside.
     pub fn interrupt_was_missed(&self, remote: &Remote) -> bool {
-        self.since.elapsed() >= LONGEST_INTERRUPT || self.ran(remote) >= INTERRUPT
+        self.since.elapsed() >= MAX_INTERRUPT || self.ran(remote) >= INTERRUPT
     }
 }

@@ -39,7 +39,7 @@ pub struct CompiledScript {
 const HOLDS_PER_TIDY: u32 = 1_000;
 
 /// Room that an empty table keeps.
-const MOST_SPARE_SLOTS: usize = 4_096;
+const MAX_SPARE_SLOTS: usize = 4_096;
 
 pub struct Guest {
     remote: Weak<Remote>,
@@ -221,7 +221,7 @@ impl Guest {
             drop(held);
         }
         let mut slots = self.slots.borrow_mut();
-        if slots.capacity() > MOST_SPARE_SLOTS && slots.capacity() / 4 > slots.len() {
+        if slots.capacity() > MAX_SPARE_SLOTS && slots.capacity() / 4 > slots.len() {
             slots.shrink_to_fit();
         }
     }
@@ -386,7 +386,7 @@ impl Guest {
 }
 
 /// Rejections that are remembered; only the first that stays unhandled is ever told.
-const MOST_REJECTIONS: usize = 10_000;
+const MAX_REJECTIONS: usize = 10_000;
 
 /// V8 calls this when a promise is rejected without a handler, and when a handler comes after all.
 pub(super) unsafe extern "C" fn on_promise_reject(message: v8::PromiseRejectMessage) {
@@ -400,7 +400,7 @@ pub(super) unsafe extern "C" fn on_promise_reject(message: v8::PromiseRejectMess
             let reason = message.get_value().unwrap_or_else(|| v8::undefined(scope).into());
             let reason = v8::Global::new(scope, reason);
             let mut rejections = guest.rejections.borrow_mut();
-            if rejections.len() < MOST_REJECTIONS {
+            if rejections.len() < MAX_REJECTIONS {
                 rejections.push((promise, reason));
             }
         }

@@ -14,7 +14,7 @@ pub type IsolateScope<'s, 'i> = v8::PinScope<'s, 'i, ()>;
 pub type Work = Box<dyn FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) -> Outcome + Send>;
 
 /// Far enough to be no limit, near enough for `Instant` arithmetic.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// How long a job may take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Limits {
 
 impl Limits {
     pub fn new(timeout: Option<Duration>, deadline: Option<Duration>) -> Self {
-        Self { timeout: timeout.map(|timeout| timeout.min(LONGEST)), deadline: deadline.map(Deadline::after) }
+        Self { timeout: timeout.map(|timeout| timeout.min(MAX_DURATION)), deadline: deadline.map(Deadline::after) }
     }
 
     /// Those of a call that says nothing of any.
@@ -63,7 +63,7 @@ pub struct Deadline {
 impl Deadline {
     /// Counts from now.
     pub fn after(limit: Duration) -> Self {
-        Self { limit, time: Instant::now() + limit.min(LONGEST) }
+        Self { limit, time: Instant::now() + limit.min(MAX_DURATION) }
     }
 }
 

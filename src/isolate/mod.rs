@@ -30,7 +30,7 @@ mod tests;
 
 pub use census::{Ledger, census};
 pub use ending::Stop;
-pub use family::MOST_OFFSPRING;
+pub use family::MAX_OFFSPRING;
 pub use guest::{CompiledScript, Guest, Held};
 pub use inspector::{Sink, drain};
 pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};

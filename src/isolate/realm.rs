@@ -144,7 +144,7 @@ impl Exchange for Place {
     }
 
     fn limit(&self) -> usize {
-        self.guest.remote().map_or(LEAST_LIMIT, |remote| most_outside(remote.settings.memory_limit))
+        self.guest.remote().map_or(MIN_LIMIT, |remote| most_outside(remote.settings.memory_limit))
     }
 
     fn budget(&self) -> Arc<Budget> {
@@ -199,9 +199,9 @@ const CLONE_PER_HEAP: usize = 4;
 
 /// What one value may take out of an isolate, and what a host may hold for its guest.
 pub fn most_outside(memory_limit: usize) -> usize {
-    memory_limit.saturating_mul(CLONE_PER_HEAP).clamp(LEAST_LIMIT, MOST_LIMIT)
+    memory_limit.saturating_mul(CLONE_PER_HEAP).clamp(MIN_LIMIT, MAX_LIMIT)
 }
 
 /// Bounds of that.
-const LEAST_LIMIT: usize = 64 << 20;
-const MOST_LIMIT: usize = 512 << 20;
+const MIN_LIMIT: usize = 64 << 20;
+const MAX_LIMIT: usize = 512 << 20;

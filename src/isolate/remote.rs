@@ -176,7 +176,7 @@ fn answer_at(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> cl
 }
 
 /// Tasks that may wait until a thread that sleeps is told of them. With more it begins, while others are still being sent.
-const MOST_UNTOLD: usize = 16;
+const MAX_UNWOKEN_TASKS: usize = 16;
 
 /// See [`Remote::note_compiling`].
 const MAX_COMPILED_IN_A_ROW: u32 = 64;
@@ -363,7 +363,7 @@ impl Remote {
         let Some(inbox) = self.queue(job) else { return false };
         // With sessions the thread's patience has no end.
         let sleeps = matches!(inbox.place, Whereabouts::Borrowed) && inbox.parked && !self.port.has_sessions();
-        if !sleeps || inbox.tasks.len() >= MOST_UNTOLD {
+        if !sleeps || inbox.tasks.len() >= MAX_UNWOKEN_TASKS {
             self.signal(inbox);
             return false;
         }

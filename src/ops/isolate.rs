@@ -40,14 +40,14 @@ pub fn plan_offspring(args: Vec<Value>, settings: &Settings, limits: Limits) -> 
 
 /// Bytes of an isolate that was given no limit.
 pub const DEFAULT_MEMORY: usize = 128 << 20;
-const LEAST_MEMORY: usize = 8 << 20;
+const MIN_MEMORY: usize = 8 << 20;
 
 /// Reads a limit in megabytes. Without one of its own an isolate has no more than whoever makes it.
 pub fn memory_limit(args: &mut Args, settings: &Settings) -> Result<usize, Fault> {
     // The cast saturates.
     Ok(match (args.number()? as usize).saturating_mul(1 << 20) {
         0 => DEFAULT_MEMORY.min(settings.memory_limit),
-        bytes => bytes.max(LEAST_MEMORY),
+        bytes => bytes.max(MIN_MEMORY),
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::args::malformed;
-use super::module::{MOST_SPECIFIER, attributes_of, misuse, module_of, remote_of};
+use super::module::{MAX_SPECIFIER, attributes_of, misuse, module_of, remote_of};
 use super::{Args, Prepared, work_in_realm};
 use crate::convert;
 use crate::isolate::{Guest, Held, Limits, Loader, Place, Remote, Resolutions, Stop};
@@ -241,7 +241,7 @@ fn resolve<'s>(
     v8::callback_scope!(unsafe let scope, context);
     let guest = Guest::of(scope).ok()?;
     let request = ModuleRequest {
-        specifier: convert::text_from_v8(scope, specifier, MOST_SPECIFIER).ok()?,
+        specifier: convert::text_from_v8(scope, specifier, MAX_SPECIFIER).ok()?,
         attributes: attributes_of(scope, attributes, 3).ok()?,
     };
     let found = guest.modules.resolve(scope, referrer, &request);

@@ -28,10 +28,10 @@ pub use evals::may_call_eval;
 pub use function::{call_callable, call_function};
 pub use isolate::{DEFAULT_MEMORY, Plan, plan_offspring};
 pub use link::check_attributes;
-pub use module::{MOST_SPECIFIER, attributes_of, evaluate, numbered, stopped};
+pub use module::{MAX_SPECIFIER, attributes_of, evaluate, numbered, stopped};
 pub use protocol::op;
 pub use script::{Origin, compile, run_unbound};
-pub use transfer::{MOST_NAME, Transfer, transfer_out};
+pub use transfer::{MAX_NAME, Transfer, transfer_out};
 
 use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work, behalf};
 use crate::value::{Answer, Chain, Charge, Fault, Host, Outcome, Owner, Request, Slot, Value};

@@ -120,7 +120,7 @@ fn requests_of(
             let message = "Source phase imports are not supported";
             return Err(Fault::coded(ErrorClass::SyntaxError, message, Code::Unsupported));
         }
-        let specifier = convert::text_from_v8(scope, request.get_specifier(), MOST_SPECIFIER)?;
+        let specifier = convert::text_from_v8(scope, request.get_specifier(), MAX_SPECIFIER)?;
         // Each is a key, a value and where it stands.
         let attributes = attributes_of(scope, request.get_import_attributes(), 3)?;
         requests.push(ModuleRequest { specifier, attributes });
@@ -129,7 +129,7 @@ fn requests_of(
 }
 
 /// Bytes that a specifier or an attribute may take.
-pub const MOST_SPECIFIER: usize = 64 << 20;
+pub const MAX_SPECIFIER: usize = 64 << 20;
 
 /// Import attributes, of which V8 gives `stride` items each.
 pub fn attributes_of(
@@ -140,7 +140,7 @@ pub fn attributes_of(
     let text = |scope: &mut v8::PinScope<'_, '_>, index| {
         let value = list.get(scope, index).and_then(|data| v8::Local::<v8::Value>::try_from(data).ok());
         let string = value.and_then(|value| v8::Local::<v8::String>::try_from(value).ok());
-        string.map_or_else(|| Ok(Text::from("")), |string| convert::text_from_v8(scope, string, MOST_SPECIFIER))
+        string.map_or_else(|| Ok(Text::from("")), |string| convert::text_from_v8(scope, string, MAX_SPECIFIER))
     };
     (0..list.length()).step_by(stride).map(|index| Ok((text(scope, index)?, text(scope, index + 1)?))).collect()
 }

@@ -108,12 +108,12 @@ pub fn reference_out<'s>(
 }
 
 /// Characters of a function's name that travel with it.
-pub const MOST_NAME: usize = 1_000;
+pub const MAX_NAME: usize = 1_000;
 
 /// A function that others can call.
 pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::Local<'_, v8::Value>) -> Outcome {
     let name = match v8::Local::<v8::Function>::try_from(value).map(|function| function.get_name(scope)) {
-        Ok(name) => convert::beginning(scope, name, MOST_NAME),
+        Ok(name) => convert::beginning(scope, name, MAX_NAME),
         Err(_) => Text::from(""),
     };
     let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));

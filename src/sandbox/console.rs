@@ -13,7 +13,7 @@ use crate::ops;
 use crate::value::{Callable, Fault, Text, Value};
 
 /// Bytes that all lines may take; a last line tells when they do.
-const MOST_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// What a line takes beside its characters.
 const LINE_BYTES: usize = 64;
@@ -51,7 +51,7 @@ impl Logs {
     /// Whether there is room for one more, which counts as lost where there is none.
     pub fn has_room(&self) -> bool {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = lines.texts.len() < self.logging.most_lines && lines.bytes < MOST_BYTES;
+        let room = lines.texts.len() < self.logging.most_lines && lines.bytes < MAX_BYTES;
         if !room {
             lines.dropped = lines.dropped.saturating_add(1);
         }
@@ -78,7 +78,7 @@ impl Logs {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.bytes += marked.byte_len() + LINE_BYTES;
         lines.texts.push(marked);
-        if lines.bytes >= MOST_BYTES {
+        if lines.bytes >= MAX_BYTES {
             lines.texts.push(Text::from("[WARN] Further output is not kept"));
         }
         text
@@ -284,7 +284,7 @@ fn append(
 }
 
 /// Causes that are told with an error.
-const MOST_CAUSES: usize = 3;
+const MAX_CAUSES: usize = 3;
 
 /// An error's stack, which begins with its name and message, and those of its causes. `None` when the guest is being stopped.
 fn append_error(
@@ -295,7 +295,7 @@ fn append_error(
 ) -> Option<()> {
     v8::tc_scope!(let scope, scope);
     let mut next = v8::Local::<v8::Object>::try_from(v8::Local::new(scope, error)).ok();
-    for depth in 0..=MOST_CAUSES {
+    for depth in 0..=MAX_CAUSES {
         let Some(error) = next else { break };
         if depth > 0 {
             line.extend("\n  [cause]: ".encode_utf16());

@@ -131,7 +131,7 @@ impl Answer for Reporter {
             Fault::Error(error) => (error.code, error.name.clone().unwrap_or_else(|| Text::from(error.class.name()))),
             Fault::Thrown(_) | Fault::Stopped => (None, Text::from("Error")),
         };
-        let message: String = fault.message().chars().take(MOST_MESSAGE).collect();
+        let message: String = fault.message().chars().take(MAX_MESSAGE).collect();
         let code = code.map_or(Value::Undefined, |code| Value::String(Text::from(code.name())));
         let Some(charge) = Charge::take(&remote.posted, COST) else { return };
         let args = vec![code, Value::String(name), Value::String(Text::from(message))];
@@ -143,7 +143,7 @@ impl Answer for Reporter {
 }
 
 /// Characters that are told.
-const MOST_MESSAGE: usize = 1_000;
+const MAX_MESSAGE: usize = 1_000;
 
 /// What that takes on its way, at the most.
 const COST: usize = 8_192;

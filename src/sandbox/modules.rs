@@ -24,16 +24,16 @@ pub fn name(number: usize) -> String {
 }
 
 /// Code that is kept until it is imported.
-const MOST_ADDED: usize = 10_000;
+const MAX_KEPT_SOURCES: usize = 10_000;
 
 /// Names are like URLs relative to this one.
 const ROOT: &str = "module:///";
 
 /// Characters of a specifier that are told.
-const MOST_TOLD: usize = 200;
+const MAX_SHOWN_SPECIFIER: usize = 200;
 
 /// Characters that a specifier may have.
-const MOST_SPECIFIER: usize = 10_000;
+const MAX_SPECIFIER: usize = 10_000;
 
 /// What the host gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +146,7 @@ impl Graph {
         self.compile(scope, number).inspect_err(|_| self.forget(number))?;
         // What nobody has asked for since is not asked for any more.
         let oldest = self.added.borrow().first_key_value().map(|(number, _)| *number);
-        if let Some(oldest) = oldest.filter(|oldest| number - oldest > MOST_ADDED) {
+        if let Some(oldest) = oldest.filter(|oldest| number - oldest > MAX_KEPT_SOURCES) {
             self.forget(oldest);
         }
         Ok(number)
@@ -255,7 +255,7 @@ impl Graph {
         let source = referrer.and_then(|number| self.source_name(number).ok());
         let base = source.as_ref().map_or(root, |(_, url)| url);
         let is_relative = ["./", "../", "/"].iter().any(|start| specifier.starts_with(start));
-        let url = if specifier.is_empty() || specifier.len() > MOST_SPECIFIER {
+        let url = if specifier.is_empty() || specifier.len() > MAX_SPECIFIER {
             None
         } else {
             base.join(specifier).ok().filter(|_| is_relative).or_else(|| root.join(specifier).ok())
@@ -266,7 +266,7 @@ impl Graph {
         });
         found.ok_or_else(|| {
             let by = source.map_or_else(|| Text::from(MAIN), |(name, _)| name);
-            let told: String = specifier.chars().take(MOST_TOLD).collect();
+            let told: String = specifier.chars().take(MAX_SHOWN_SPECIFIER).collect();
             let more = if told.len() < specifier.len() { "..." } else { "" };
             Fault::error(&format!("Cannot find module '{told}{more}' imported by {by}"))
         })
@@ -401,7 +401,7 @@ fn unsupported(class: ErrorClass, message: &str) -> Fault {
 
 /// A specifier as far as any may go.
 fn specifier_from(scope: &mut v8::PinScope<'_, '_>, specifier: v8::Local<'_, v8::String>) -> String {
-    convert::beginning(scope, specifier, MOST_SPECIFIER + 1).to_string()
+    convert::beginning(scope, specifier, MAX_SPECIFIER + 1).to_string()
 }
 
 /// V8 asks for the module behind a request, which is compiled by then.

@@ -183,10 +183,10 @@ impl Session {
 }
 
 /// Characters of what was thrown that are told, as many as of an error's message.
-const MOST_THROWN: usize = 1 << 20;
+const MAX_THROWN: usize = 1 << 20;
 
 fn beginning(text: &str) -> &str {
-    text.char_indices().nth(MOST_THROWN).map_or(text, |(end, _)| &text[..end])
+    text.char_indices().nth(MAX_THROWN).map_or(text, |(end, _)| &text[..end])
 }
 
 /// A failure as `[false, message, code, name, frames]`.

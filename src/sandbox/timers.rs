@@ -12,17 +12,17 @@ use crate::isolate::{Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, 
 use crate::value::{Answer, Chain, Fault, Outcome, Value};
 
 /// Timers that may be pending at once.
-const MOST: usize = 1_000;
+const MAX_TIMERS: usize = 1_000;
 
 /// What realms get.
 pub const NAMES: [&str; 7] =
     ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "queueMicrotask"];
 
 /// As hosts have it: a longer delay counts as none.
-const LONGEST_DELAY: f64 = 2_147_483_647.0;
+const MAX_DELAY: f64 = 2_147_483_647.0;
 
 /// The shortest delay, also of an interval.
-const SHORTEST_DELAY: Duration = Duration::from_millis(1);
+const MIN_DELAY: Duration = Duration::from_millis(1);
 
 #[derive(Default)]
 struct Table {
@@ -50,7 +50,7 @@ struct Timer {
 
 impl Table {
     fn is_full(&self) -> bool {
-        self.pending.len() + self.orphans >= MOST
+        self.pending.len() + self.orphans >= MAX_TIMERS
     }
 
     fn remove(&mut self, id: u32) -> Option<Timer> {
@@ -224,8 +224,8 @@ fn set<'s>(
             let Some(number) = args.get(1).number_value(scope) else {
                 return;
             };
-            let valid = (1.0..=LONGEST_DELAY).contains(&number);
-            let delay = if valid { Duration::from_millis(number as u64) } else { SHORTEST_DELAY };
+            let valid = (1.0..=MAX_DELAY).contains(&number);
+            let delay = if valid { Duration::from_millis(number as u64) } else { MIN_DELAY };
             (delay, 2)
         }
     };

@@ -18,7 +18,7 @@ const SETTLING: Duration = Duration::from_millis(50);
 const KEEP: Duration = Duration::from_secs(60);
 
 /// Isolates of all outfits that may wait.
-const MOST: usize = 64;
+const MAX_WARM: usize = 64;
 
 /// The isolates that wait for executions of one host.
 pub struct Pool {
@@ -59,7 +59,7 @@ impl Shelves {
     /// Takes away what was not asked for the longest, until there is room for `missing` isolates of an outfit.
     fn make_room(&mut self, outfit: &Outfit, missing: usize) -> Vec<Shelf> {
         let mut displaced = Vec::new();
-        while self.count() + missing > MOST {
+        while self.count() + missing > MAX_WARM {
             let Some(oldest) = self.shelves.iter().position(|shelf| shelf.outfit != *outfit) else { break };
             displaced.push(self.shelves.remove(oldest));
         }
@@ -82,7 +82,7 @@ impl Pool {
 
     /// An isolate of this outfit for the one who asks, and later `wanted` for those who come next: see [`Pool::restock`].
     pub fn take(&self, outfit: &Outfit, wanted: usize, settings: &Settings) -> Arc<Remote> {
-        if let Some(spare) = self.spare(outfit, wanted.min(MOST), settings) {
+        if let Some(spare) = self.spare(outfit, wanted.min(MAX_WARM), settings) {
             return spare;
         }
         let quiet = wanted > 0 && self.lock().find(outfit).is_some_and(|shelf| shelf.empty.elapsed() >= QUIET);
@@ -230,7 +230,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::super::{Names, Outfit, RealmOutfit};
-    use super::{MOST, Pool};
+    use super::{MAX_WARM, Pool};
     use crate::isolate::Stop;
 
     fn outfit(megabytes: usize) -> Outfit {
@@ -290,9 +290,9 @@ mod tests {
     fn has_no_more_than_there_may_be() {
         let (pool, settings) = (Pool::new(), crate::settings());
         for megabytes in 16..20 {
-            drop(pool.take(&outfit(megabytes), MOST / 2, &settings));
+            drop(pool.take(&outfit(megabytes), MAX_WARM / 2, &settings));
             pool.restock(&outfit(megabytes));
-            assert!(pool.lock().count() <= MOST);
+            assert!(pool.lock().count() <= MAX_WARM);
         }
         let kept: Vec<_> = pool.lock().shelves.iter().map(|shelf| shelf.outfit.memory_limit >> 20).collect();
         assert_eq!(kept, [18, 19]);

@@ -157,7 +157,7 @@ impl v8::ValueSerializerImpl for Writing<'_> {
         _serializer: &dyn v8::ValueSerializerHelper,
     ) -> Option<bool> {
         let name = object.get_constructor_name();
-        let name = convert::beginning(scope, name, ops::MOST_NAME);
+        let name = convert::beginning(scope, name, ops::MAX_NAME);
         let message = v8::String::new(scope, &format!("#<{name}> could not be cloned."))?;
         self.throw_data_clone_error(scope, message);
         None

@@ -53,8 +53,8 @@ pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args
 /// `encodingOf(label)`: its name in lower case; `undefined` where there is none.
 pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
     /// Longer than any label with the blanks that people put around one.
-    const MOST_LABEL: usize = 1_000;
-    let label = super::utf8(scope, args.get(0), MOST_LABEL)?.unwrap_or_default();
+    const MAX_LABEL: usize = 1_000;
+    let label = super::utf8(scope, args.get(0), MAX_LABEL)?.unwrap_or_default();
     match Encoding::for_label_no_replacement(label.as_bytes()) {
         Some(encoding) => string(scope, at, &super::ascii(encoding.name().to_ascii_lowercase())),
         None => Ok(v8::undefined(scope).into()),

@@ -10,7 +10,7 @@ type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
 /// Bytes that one call gives.
-const MOST_BYTES: usize = 65_536;
+const MAX_BYTES: usize = 65_536;
 
 fn random(bytes: &mut [u8]) -> Result<(), Fault> {
     getrandom::fill(bytes)
@@ -20,7 +20,7 @@ fn random(bytes: &mut [u8]) -> Result<(), Fault> {
 /// `fillRandom(view)`
 pub fn fill_random<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Answer<'s> {
     let bytes = Bytes::of(scope, args.get(0)).ok_or_else(ops::malformed)?;
-    let mut values = vec![0; bytes.len().min(MOST_BYTES)];
+    let mut values = vec![0; bytes.len().min(MAX_BYTES)];
     random(&mut values)?;
     bytes.write(&values);
     Ok(v8::undefined(scope).into())

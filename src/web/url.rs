@@ -14,13 +14,13 @@ type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
 /// A longer one is none.
-const MOST: usize = 2 << 20;
+const MAX_LENGTH: usize = 2 << 20;
 
 /// `parseUrl(text, base)`: a record; `undefined` for what is no URL.
 pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
     let has_base = !args.get(1).is_undefined();
-    let base = if has_base { utf8(scope, args.get(1), MOST)? } else { None };
-    let (Some(text), true) = (utf8(scope, args.get(0), MOST)?, base.is_some() == has_base) else {
+    let base = if has_base { utf8(scope, args.get(1), MAX_LENGTH)? } else { None };
+    let (Some(text), true) = (utf8(scope, args.get(0), MAX_LENGTH)?, base.is_some() == has_base) else {
         return Ok(v8::undefined(scope).into());
     };
     let parsed = contained(|| {
@@ -36,7 +36,8 @@ pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) 
 /// `setUrl(href, part, value)`: a record; `undefined` where nothing has changed.
 pub fn set<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
     let part = number(scope, args, 1);
-    let (Some(href), Some(value)) = (utf8(scope, args.get(0), usize::MAX)?, utf8(scope, args.get(2), MOST)?) else {
+    let (Some(href), Some(value)) = (utf8(scope, args.get(0), usize::MAX)?, utf8(scope, args.get(2), MAX_LENGTH)?)
+    else {
         return Ok(v8::undefined(scope).into());
     };
     let changed = contained(|| {

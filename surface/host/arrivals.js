@@ -8,7 +8,7 @@ const { setImmediate } = require('node:timers');
 const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { TAG } = require('../protocol.js');
-const { FIXED_TIME, MOST_WEIGHT, Reader } = require('./wire/index.js');
+const { FIXED_TIME, MAX_WEIGHT, Reader } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
 /** Bytes that are read at once, however long they may take. */
@@ -172,7 +172,7 @@ class Message {
  * @param {(thrown: unknown, bits: number) => any} host.packThrown
  * @param {number} [host.mostWeight] bytes that all of them may take
  */
-function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, mostWeight = MOST_WEIGHT }) {
+function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, mostWeight = MAX_WEIGHT }) {
   /** Those that are being read, the oldest first. @type {Message[]} */
   const messages = [];
   /** Whose turn it is. */

@@ -6,10 +6,10 @@ const { optionsArgument } = require('../options.js');
 const { checkOptions } = require('./sandbox/options.js');
 
 /** Milliseconds: a guest that stops in less does not deserve to be given up, and nobody waits for more. */
-const LEAST_GRACE = 10;
-const MOST_GRACE = 600_000;
+const MIN_GRACE = 10;
+const MAX_GRACE = 600_000;
 
-const MOST_LIMIT = 0x7fff_ffff;
+const MAX_LIMIT = 0x7fff_ffff;
 
 /** Megabytes. */
 const MIN_LOST_MEMORY = 16;
@@ -50,9 +50,9 @@ function createEngine(environment) {
     const settings = checkOptions(optionsArgument(options, 1, 'configureEngine'), SETTINGS);
     const lost = readSetting(settings, 'lostMemoryLimit', MIN_LOST_MEMORY, MAX_LOST_MEMORY, 'megabytes');
     const [terminationGrace, timeout, deadline, lostMemoryLimit] = environment.configure(
-      readSetting(settings, 'terminationGrace', LEAST_GRACE, MOST_GRACE),
-      readSetting(settings, 'timeout', 0, MOST_LIMIT),
-      readSetting(settings, 'deadline', 0, MOST_LIMIT),
+      readSetting(settings, 'terminationGrace', MIN_GRACE, MAX_GRACE),
+      readSetting(settings, 'timeout', 0, MAX_LIMIT),
+      readSetting(settings, 'deadline', 0, MAX_LIMIT),
       lost === UNSAID ? UNSAID : lost * MEGABYTE,
     );
     return { terminationGrace, timeout, deadline, lostMemoryLimit: lostMemoryLimit / MEGABYTE };

@@ -15,7 +15,7 @@ const { isDetached } = require('./wire/views.js');
 
 const NOT_AN_ERROR = faultOf({}, false);
 /** The most bytes that one value may take on its way. */
-const MOST_BYTES = 512 * 2 ** 20;
+const MAX_BYTES = 512 * 2 ** 20;
 
 /**
  * @param {unknown} value
@@ -297,7 +297,7 @@ function createPack(owned, reply) {
     return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), (bits & OP.SHOWS_STACKS) !== 0);
   }
 
-  const showing = alone({ carrierOf: packHandle, shared, maxBytes: MOST_BYTES });
+  const showing = alone({ carrierOf: packHandle, shared, maxBytes: MAX_BYTES });
   const hooks = alone({ ...showing, stack: hidePaths });
 
   return { answerWith, pack, packMoving, packResult, packThrown };

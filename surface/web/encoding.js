@@ -12,7 +12,7 @@ const IGNORE_BOM = 2;
 const STREAM = 4;
 
 /** Characters of a wrong label that are told. */
-const MOST_LABEL = 100;
+const MAX_LABEL = 100;
 
 /** @param {any} native */
 function createEncoding(native) {
@@ -72,7 +72,7 @@ function createEncoding(native) {
       const ignoreBOM = settings !== undefined && settings.ignoreBOM ? IGNORE_BOM : 0;
       const encoding = encodingOf(name);
       if (encoding === undefined) {
-        const error = new RangeError(`The "${stringSlice(name, 0, MOST_LABEL)}" encoding is not supported`);
+        const error = new RangeError(`The "${stringSlice(name, 0, MAX_LABEL)}" encoding is not supported`);
         put(error, 'code', 'ERR_ENCODING_NOT_SUPPORTED', true);
         throw error;
       }

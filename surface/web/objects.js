@@ -6,7 +6,7 @@ const { checkCount, illegalConstructor, shape } = require('./interfaces.js');
 const { DOMException } = require('./exception.js');
 
 /** Bytes that one call gives. */
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 
 /** What `native.bufferKind` says of what is a view of unshared memory. */
 const VIEW = 1;
@@ -46,8 +46,8 @@ function createObjects(native) {
       if (name === undefined || !(name in WHOLE)) {
         throw new DOMException('The data argument must be an integer-type TypedArray', 'TypeMismatchError');
       }
-      if (typedArrayLength(array) > MOST_BYTES) {
-        throw new DOMException(`The requested length exceeds ${MOST_BYTES} bytes`, 'QuotaExceededError');
+      if (typedArrayLength(array) > MAX_BYTES) {
+        throw new DOMException(`The requested length exceeds ${MAX_BYTES} bytes`, 'QuotaExceededError');
       }
       fillRandom(array);
       return array;

@@ -10,10 +10,10 @@ const require = createRequire(import.meta.url);
 const { costOf } = require('../../../surface/host/wire/regexp-cost.js');
 const { REGEXP_FLAG } = require('../../../surface/host/wire/tags.js');
 
-const LONGEST = 2 ** 15;
+const MAX_LENGTH = 2 ** 15;
 const isCostly = (source, bits) => costOf(source, bits) === Infinity;
 /** Milliseconds of processor time: more than any takes where processors are not shared. */
-const MOST_MS = 400;
+const MAX_MS = 400;
 
 /** So many characters, no two of them neighbours. */
 const scattered = (count) => Array.from({ length: count }, (_, index) => String.fromCharCode(0x3400 + (index * 2) % 0x9000)).join('');
@@ -68,7 +68,7 @@ const bitsOf = (flags) => [...flags].reduce((bits, flag) => bits | REGEXP_FLAG[f
 
 /** The largest size that is not refused. */
 function largest(make, bits) {
-  let [passes, fails] = [0, LONGEST + 1];
+  let [passes, fails] = [0, MAX_LENGTH + 1];
   while (fails - passes > 1) {
     const size = Math.floor((passes + fails) / 2);
     if (isCostly(make(size), bits)) fails = size;
@@ -90,13 +90,13 @@ describe('has a limit, below which it does not take long', () => {
   for (const [name, [make, flags]] of Object.entries(GROWING)) {
     test(name, { skip: unknown(make(3), flags) && 'not of this host' }, () => {
       const size = largest(make, bitsOf(flags));
-      assert.ok(size > 0 && size <= LONGEST, `${size}`);
+      assert.ok(size > 0 && size <= MAX_LENGTH, `${size}`);
       const source = make(size);
       const before = process.cpuUsage();
       assert.equal(isCostly(source, bitsOf(flags)), false);
       assert.ok(new RegExp(source, flags));
       const { user, system } = process.cpuUsage(before);
-      assert.ok((user + system) / 1_000 < MOST_MS, `${size}: ${(user + system) / 1_000} ms`);
+      assert.ok((user + system) / 1_000 < MAX_MS, `${size}: ${(user + system) / 1_000} ms`);
     });
   }
 });

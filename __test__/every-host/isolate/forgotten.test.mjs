@@ -7,7 +7,7 @@ import { run } from '../../harness.mjs';
 
 const ISOLATES = Number(process.env.ISOLATES ?? 1_000);
 const PATIENCE_MS = 60_000;
-const MOST_BYTES = 2e9;
+const MAX_BYTES = 2e9;
 
 /** Counts of a program that runs `step` for each isolate, and then goes on with ordinary things until all have ended. */
 async function forget(isolates, step) {
@@ -44,7 +44,7 @@ describe('isolates that nobody disposes', () => {
       new ivm.Isolate().createContextSync();
       await turn();`);
     assert.deepEqual([result.made, result.alive, result.endings.collected], [ISOLATES, 0, ISOLATES]);
-    assert.ok(result.peak < MOST_BYTES, `${result.peak} bytes`);
+    assert.ok(result.peak < MAX_BYTES, `${result.peak} bytes`);
     // Their ends must not hold up the host; a busy machine may.
     assert.ok(result.longest < 5_000, `a turn of ${result.longest} ms`);
     assert.ok(result.threads < 64, `${result.threads} threads`);

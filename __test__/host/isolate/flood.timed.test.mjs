@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 /** Milliseconds that anything of others may take, on a machine that gives this process its processors. */
-const MOST = 500;
+const MAX_MS = 500;
 
 const PRELUDE = `
   import { Gaps, watchDelays } from ${JSON.stringify(new URL('../../hostile/measure.mjs', import.meta.url).href)};
@@ -56,28 +56,28 @@ describe('other isolates pass', () => {
     await prepare(context, 'A', ${LARGE});
     const [ended] = await flood(context, { deadline: 60_000 });
     const gaps = new Gaps();
-    for (let i = 0; i < 5; i += 1) await within('1 + 1', ${MOST}, async () => assert.equal(await there.eval('1 + 1'), 2));
-    await within('a deadline', ${MOST} + 100, async () => {
+    for (let i = 0; i < 5; i += 1) await within('1 + 1', ${MAX_MS}, async () => assert.equal(await there.eval('1 + 1'), 2));
+    await within('a deadline', ${MAX_MS} + 100, async () => {
       assert.equal((await errorOf(() => there.eval('for (;;);', { deadline: 100 }))).code, 'ERR_ISOLATE_DEADLINE');
     });
-    await within('a timeout', ${MOST} + 100, async () => {
+    await within('a timeout', ${MAX_MS} + 100, async () => {
       assert.equal((await errorOf(() => there.eval('for (;;);', { timeout: 100 }))).code, 'ERR_ISOLATE_TIMEOUT');
     });
     await there.global.set('call', (value) => value + 1);
-    await within('a callback', ${MOST}, async () => assert.equal(await there.eval('call(1) + call(2)'), 5));
-    await within('a sandbox', ${MOST} + 50, () => ivm.createSandbox({}, { timeout: 50 }).execute('1 + 1'));
+    await within('a callback', ${MAX_MS}, async () => assert.equal(await there.eval('call(1) + call(2)'), 5));
+    await within('a sandbox', ${MAX_MS} + 50, () => ivm.createSandbox({}, { timeout: 50 }).execute('1 + 1'));
     const { error } = await ivm.createSandbox({}, { timeout: 5_000 }).execute('1 + 1');
     assert.equal(error, undefined);
     const gap = gaps.take();
     gaps.stop();
-    assert.ok(gap <= ${MOST}, 'the event loop stood still for ' + gap + ' ms');
+    assert.ok(gap <= ${MAX_MS}, 'the event loop stood still for ' + gap + ' ms');
     isolate.dispose();
     assert.equal((await ended).code, 'ERR_ISOLATE_DISPOSED');`));
 
   test('many that are fast to read and more than there is time for', () => run(`
     await prepare(context, 'A', 3_000);
     const [ended] = await flood(context, { deadline: 60_000 });
-    for (let i = 0; i < 10; i += 1) await within('1 + 1', ${MOST}, async () => assert.equal(await there.eval('1 + 1'), 2));
+    for (let i = 0; i < 10; i += 1) await within('1 + 1', ${MAX_MS}, async () => assert.equal(await there.eval('1 + 1'), 2));
     isolate.dispose();
     await ended;`));
 
@@ -143,11 +143,11 @@ describe('the same isolate', () => {
     const ended = errorOf(() => context.eval('send(1); for (;;) send(big);', { deadline: 2_000 }));
     // Much is sent before the host takes any.
     block(2_500);
-    await within('the deadline', ${MOST}, async () => assert.equal((await ended).code, 'ERR_ISOLATE_DEADLINE'));
+    await within('the deadline', ${MAX_MS}, async () => assert.equal((await ended).code, 'ERR_ISOLATE_DEADLINE'));
     assert.ok(got.length <= 2, got.join());
     const before = got.length;
     assert.equal(got[0], 'A1');
-    await within('the next call', ${MOST}, async () => assert.equal(await context.eval('send(2); 3'), 3));
+    await within('the next call', ${MAX_MS}, async () => assert.equal(await context.eval('send(2); 3'), 3));
     assert.deepEqual(got.slice(before), ['A2']);
     await context.eval('send(big)');
     assert.deepEqual(got.slice(before), ['A2', 'A']);`));
@@ -158,7 +158,7 @@ describe('the same isolate', () => {
     await context.global.set('later', new ivm.Callback(() => { called += 1; }, { async: true }));
     await context.eval('globalThis.big = ' + big(${LARGE}) + '; 0');
     for (const code of ['for (;;) take(big);', 'globalThis.waiting = []; for (;;) { waiting.push(later(big)); waiting.at(-1).catch(() => {}); }']) {
-      await within(code, ${MOST} + 3_000, async () => {
+      await within(code, ${MAX_MS} + 3_000, async () => {
         assert.equal((await errorOf(() => context.eval(code, { deadline: 3_000 }))).code, 'ERR_ISOLATE_DEADLINE');
       });
       const before = called;
@@ -174,8 +174,8 @@ describe('the same isolate', () => {
     await sleep(20);
     isolate.dispose();
     const before = got.length;
-    await within('the error', ${MOST}, async () => assert.equal((await ended).code, 'ERR_ISOLATE_DISPOSED'));
-    await within('another', ${MOST}, async () => assert.equal(await there.eval('1'), 1));
+    await within('the error', ${MAX_MS}, async () => assert.equal((await ended).code, 'ERR_ISOLATE_DISPOSED'));
+    await within('another', ${MAX_MS}, async () => assert.equal(await there.eval('1'), 1));
     for (let i = 0; i < 20; i += 1) await there.eval('1');
     assert.equal(got.length, before);`));
 
@@ -183,7 +183,7 @@ describe('the same isolate', () => {
     let called = 0;
     const sandbox = ivm.createSandbox({ f: () => { called += 1; }, async later() { called += 1; } }, { timeout: 2_000, memoryLimit: 128 });
     for (const name of ['f', 'later']) {
-      await within(name, ${MOST} + 2_000, async () => {
+      await within(name, ${MAX_MS} + 2_000, async () => {
         const { error } = await sandbox.execute('const big = ' + big(${LARGE}) + '; for (;;) ' + name + '(big)');
         assert.match(error, /timed out/);
       });
@@ -217,4 +217,4 @@ test('a result that nobody waits for any more is not read', () => run(`
   const after = await timeOf(async () => assert.equal(await context.eval('1'), 1));
   await Promise.all(rest);
   // Making the five takes its time, too, but for those that have not begun.
-  assert.ok(after < whole + ${MOST}, after + ' ms after one that takes ' + whole);`));
+  assert.ok(after < whole + ${MAX_MS}, after + ' ms after one that takes ' + whole);`));

@@ -12,13 +12,13 @@ const FILES = ['loops', 'compiled', 'builtins', 'memory', 'buffers', 'wasm', 'te
 const REFUSED = ['ERR_ISOLATE_CRASH', 'ERR_ISOLATE_PROTOCOL', 'ERR_ISOLATE_SYSTEM_CALL'];
 /** A result that this engine has no room for. */
 const TOO_LARGE = 'The value could not be brought into the host';
-const LEAST_MS = 200;
-const MOST_MS = 3_000;
+const MIN_MS = 200;
+const MAX_MS = 3_000;
 const AT_A_TIME = 2;
 
 /** How a program ends that is not to: its name and what is said of it. */
 async function failureOf({ name, code, script, timeout, memory }) {
-  const sandbox = new ivm.SubprocessSandbox({ timeout: Math.min(Math.max(timeout, LEAST_MS), MOST_MS), memoryLimit: memory, poolSize: 0 });
+  const sandbox = new ivm.SubprocessSandbox({ timeout: Math.min(Math.max(timeout, MIN_MS), MAX_MS), memoryLimit: memory, poolSize: 0 });
   const { error, failure } = await sandbox.execute(script ? code : `return await (${code})()`, [], async () => {});
   return REFUSED.includes(failure?.code) && error !== TOO_LARGE ? `${name}: ${error} (${failure.code}, ${failure.signal})` : undefined;
 }

@@ -19,7 +19,7 @@ struct Data {
 
 const VERSION_3: u32 = 0x2008_0522;
 /// More than there are; the kernel says where they end.
-const MOST: libc::c_ulong = 64;
+const MAX_CAPABILITIES: libc::c_ulong = 64;
 
 /// `CAP_KILL`, by its number.
 pub const KILL: u32 = 5;
@@ -51,7 +51,7 @@ pub fn use_all() -> Result<(), Refusal> {
 /// Gives up all capabilities for good.
 pub fn drop_capabilities() -> Result<String, Refusal> {
     // What cannot be taken out of this set cannot be had either, once there are none and `no_new_privs` is set.
-    for capability in 0..MOST {
+    for capability in 0..MAX_CAPABILITIES {
         // SAFETY: concerns this process only.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } != 0 {
             break;

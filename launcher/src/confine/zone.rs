@@ -3,7 +3,7 @@
 use std::fs;
 
 const FOLDER: &str = "zoneinfo/";
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// Notes it in this process's environment, where ICU looks first.
 pub fn keep() {
@@ -30,7 +30,7 @@ fn in_folder(path: &str) -> Option<String> {
 
 fn valid(name: &str) -> Option<String> {
     let known = |character: char| character.is_ascii_alphanumeric() || "/_+-".contains(character);
-    (!name.is_empty() && name.len() <= LONGEST && name.chars().all(known)).then(|| name.to_owned())
+    (!name.is_empty() && name.len() <= MAX_LENGTH && name.chars().all(known)).then(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use super::Refusal;
 
 /// More than a child has.
-const MOST: libc::c_int = 64;
+const MAX_INHERITED: libc::c_int = 64;
 
 pub fn close() -> Result<String, Refusal> {
     // SAFETY: asks for flags; fails for what is not open.
-    let first_free = (0..MOST).find(|descriptor| unsafe { libc::fcntl(*descriptor, libc::F_GETFD) } < 0);
+    let first_free = (0..MAX_INHERITED).find(|descriptor| unsafe { libc::fcntl(*descriptor, libc::F_GETFD) } < 0);
     let Some(open) = first_free.and_then(|first| libc::rlim_t::try_from(first).ok()) else {
-        return Err(Refusal(format!("more than {MOST} are open")));
+        return Err(Refusal(format!("more than {MAX_INHERITED} are open")));
     };
     let limit = libc::rlimit { rlim_cur: open, rlim_max: open };
     // SAFETY: `limit` is valid for reads.

@@ -40,12 +40,12 @@ mod tests {
     use super::programs;
 
     /// `BPF_MAXINSNS`.
-    const MOST_INSTRUCTIONS: usize = 4096;
+    const MAX_INSTRUCTIONS: usize = 4096;
 
     #[test]
     fn the_kernel_takes_programs_of_such_length() {
         for program in programs().expect("the lists make programs") {
-            assert!((1..MOST_INSTRUCTIONS).contains(&program.len()), "{}", program.len());
+            assert!((1..MAX_INSTRUCTIONS).contains(&program.len()), "{}", program.len());
         }
     }
 }

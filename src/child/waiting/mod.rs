@@ -17,8 +17,8 @@ use std::time::Duration;
 /// As the system has it.
 fn timespec(time: Duration) -> libc::timespec {
     /// Days, after which whoever waits looks again.
-    const MOST: u64 = 10 * 24 * 60 * 60;
-    let seconds = time.as_secs().min(MOST);
+    const MAX_SECONDS: u64 = 10 * 24 * 60 * 60;
+    let seconds = time.as_secs().min(MAX_SECONDS);
     // SAFETY: zero is a valid value of every field. Some systems have more than these two.
     let mut result: libc::timespec = unsafe { std::mem::zeroed() };
     (result.tv_sec, result.tv_nsec) = (seconds.cast_signed(), libc::c_long::from(time.subsec_nanos().cast_signed()));

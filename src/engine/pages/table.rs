@@ -13,7 +13,7 @@ const READ_WRITE: c_int = 2;
 const CODE_LATER: c_int = 5;
 
 /// What V8 aligns buffers to: to pages, and WebAssembly's memories to WebAssembly's pages. Its heap has larger parts.
-const MOST_ALIGNED: usize = 64 << 10;
+const MAX_ALIGNED: usize = 64 << 10;
 
 /// `v8::PageAllocator::AllocationHint`.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ unsafe extern "C" fn on_allocate(
 ) -> *mut c_void {
     // SAFETY: passed on from V8.
     let allocate = || unsafe { allocate(this, address, size, alignment, access) };
-    if access == NO_ACCESS && alignment <= MOST_ALIGNED && address.is_null() {
+    if access == NO_ACCESS && alignment <= MAX_ALIGNED && address.is_null() {
         super::reserve(Use::Stack, size, allocate)
     } else {
         allocate()
@@ -121,8 +121,8 @@ unsafe extern "C" fn on_allocate_with_hint(
     // SAFETY: passed on from V8. This is what the function that was replaced does.
     let allocate = || unsafe { allocate(this, hint.address, size, alignment, access) };
     match access {
-        NO_ACCESS if alignment <= MOST_ALIGNED && hint.address.is_null() => super::reserve(Use::Buffer, size, allocate),
-        CODE_LATER if alignment <= MOST_ALIGNED => super::reserve(Use::Code, size, allocate),
+        NO_ACCESS if alignment <= MAX_ALIGNED && hint.address.is_null() => super::reserve(Use::Buffer, size, allocate),
+        CODE_LATER if alignment <= MAX_ALIGNED => super::reserve(Use::Code, size, allocate),
         _ => allocate(),
     }
 }

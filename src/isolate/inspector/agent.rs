@@ -109,9 +109,9 @@ impl Agent {
 
     /// Whether a label is known or there is room for one more.
     pub(super) fn admit_label(&self, label: Text) -> bool {
-        const MOST_LABELS: usize = 1_000;
+        const MAX_LABELS: usize = 1_000;
         let mut labels = self.labels.borrow_mut();
-        labels.contains(&label) || (labels.len() < MOST_LABELS && labels.insert(label))
+        labels.contains(&label) || (labels.len() < MAX_LABELS && labels.insert(label))
     }
 
     /// When a message that has come amidst the handling of another may be handled; `None` for at once.

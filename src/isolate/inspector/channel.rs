@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use v8::UniquePtr;
 use v8::inspector::{ChannelImpl, StringBuffer, StringView};
 
-use super::{MOST_BYTES, MOST_MESSAGES};
+use super::{MAX_BYTES, MAX_MESSAGES};
 use crate::isolate::Guest;
 use crate::isolate::remote::Remote;
 use crate::value::{Answer, Outcome, Text};
@@ -27,7 +27,7 @@ struct Backlog {
 
 impl Backlog {
     fn is_full(&self) -> bool {
-        self.messages.load(Ordering::Acquire) >= MOST_MESSAGES || self.bytes.load(Ordering::Acquire) >= MOST_BYTES
+        self.messages.load(Ordering::Acquire) >= MAX_MESSAGES || self.bytes.load(Ordering::Acquire) >= MAX_BYTES
     }
 }
 

@@ -26,19 +26,19 @@ const PRINTING: [&str; 14] = [
     "warn",
 ];
 
-const MOST_ARGUMENTS: i32 = 100;
+const MAX_ARGUMENTS: i32 = 100;
 /// Characters of all strings of one call.
-const MOST_TEXT: usize = 1 << 20;
-const MOST_LABEL: usize = 200;
-const MOST_DESCRIPTION: usize = 10_000;
-const MOST_WORDS: usize = 1_000;
+const MAX_TEXT: usize = 1 << 20;
+const MAX_LABEL: usize = 200;
+const MAX_DESCRIPTION: usize = 10_000;
+const MAX_WORDS: usize = 1_000;
 /// Elements whose text V8 writes out; longer arrays have none.
-const MOST_ELEMENTS: usize = 10_000;
-const MOST_NESTING: u32 = 32;
-const MOST_TAG: usize = 100;
+const MAX_ELEMENTS: usize = 10_000;
+const MAX_NESTING: u32 = 32;
+const MAX_TAG: usize = 100;
 
 /// Objects of one call that say themselves what their text is.
-const MOST_SPEAKING: u32 = 4;
+const MAX_TO_STRING_CALLS: u32 = 4;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -124,10 +124,10 @@ fn pass_on<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArgu
         values.push(v8::Boolean::new(scope, false).into());
         first = 1;
     }
-    let mut room = MOST_TEXT;
-    let mut walk = Walk { room: MOST_TEXT, elements: MOST_ELEMENTS };
+    let mut room = MAX_TEXT;
+    let mut walk = Walk { room: MAX_TEXT, elements: MAX_ELEMENTS };
     let mut speaking = 0;
-    for index in first..args.length().min(MOST_ARGUMENTS) {
+    for index in first..args.length().min(MAX_ARGUMENTS) {
         let value = bounded(scope, args.get(index), &mut room)?;
         let Ok(object) = v8::Local::<v8::Object>::try_from(value) else {
             values.push(value);
@@ -136,7 +136,7 @@ fn pass_on<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArgu
         let mut plain = walk.is_plain(scope, value, 0)?;
         if !plain && !value.is_array() {
             speaking += 1;
-            plain = speaking <= MOST_SPEAKING;
+            plain = speaking <= MAX_TO_STRING_CALLS;
         }
         // The names of rows are not bounded.
         if !plain && kind == Kind::Tabulating as i32 {
@@ -154,7 +154,7 @@ fn label<'s>(
     agent: &Agent,
     value: v8::Local<'s, v8::Value>,
 ) -> Option<v8::Local<'s, v8::Value>> {
-    let text = head(scope, value.to_string(scope)?, MOST_LABEL);
+    let text = head(scope, value.to_string(scope)?, MAX_LABEL);
     let string = convert::text_to_v8(scope, &text).ok()?;
     agent.admit_label(text).then_some(string.into())
 }
@@ -186,11 +186,11 @@ fn bounded<'s>(
     }
     if let Ok(symbol) = v8::Local::<v8::Symbol>::try_from(value) {
         let description = v8::Local::<v8::String>::try_from(symbol.description(scope));
-        if description.is_ok_and(|description| description.length() > MOST_DESCRIPTION) {
+        if description.is_ok_and(|description| description.length() > MAX_DESCRIPTION) {
             return Some(v8::String::new(scope, "Symbol(…)")?.into());
         }
     }
-    if v8::Local::<v8::BigInt>::try_from(value).is_ok_and(|bigint| bigint.word_count() > MOST_WORDS) {
+    if v8::Local::<v8::BigInt>::try_from(value).is_ok_and(|bigint| bigint.word_count() > MAX_WORDS) {
         return Some(v8::String::new(scope, "a very large BigInt")?.into());
     }
     Some(value)
@@ -236,7 +236,7 @@ impl Walk {
         }
         let Ok(array) = v8::Local::<v8::Array>::try_from(value) else { return is_tagless(scope, object) };
         let length = array.length() as usize;
-        if depth == MOST_NESTING || length > self.elements {
+        if depth == MAX_NESTING || length > self.elements {
             return Some(false);
         }
         self.elements -= length;
@@ -293,7 +293,7 @@ fn is_tagless(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object
         if object.has_own_property(scope, tag.into())? {
             let Some(name) = own_value(scope, object, tag.into())? else { return Some(false) };
             let name = v8::Local::<v8::String>::try_from(name);
-            return Some(name.is_ok_and(|name| name.length() <= MOST_TAG));
+            return Some(name.is_ok_and(|name| name.length() <= MAX_TAG));
         }
         holder = object.get_prototype(scope)?;
     }

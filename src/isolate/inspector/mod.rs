@@ -26,5 +26,5 @@ pub use profiler::Profiling;
 pub use profiles::Profiles;
 
 /// Bytes and number of the messages that may wait, for an isolate or for the owner of a session.
-const MOST_BYTES: usize = 64 << 20;
-const MOST_MESSAGES: usize = 10_000;
+const MAX_BYTES: usize = 64 << 20;
+const MAX_MESSAGES: usize = 10_000;

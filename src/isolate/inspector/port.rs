@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{MOST_BYTES, MOST_MESSAGES, Sink, drain};
+use super::{MAX_BYTES, MAX_MESSAGES, Sink, drain};
 use crate::isolate::remote::Remote;
 use crate::isolate::{Guest, Job, Kind, Work, clock};
 use crate::value::{Code, ErrorClass, Fault, Nobody, Text, Value};
@@ -63,7 +63,7 @@ impl Request {
 }
 
 /// Sessions of one isolate; each costs memory outside its heap.
-const MOST_SESSIONS: u32 = 100;
+const MAX_SESSIONS: u32 = 100;
 
 #[derive(Default)]
 struct Queue {
@@ -141,7 +141,7 @@ impl Port {
 impl Remote {
     /// Opens a session; its number.
     pub fn open_session(&self, sink: Arc<dyn Sink>) -> Result<u32, Fault> {
-        if self.port.sessions.fetch_add(1, Ordering::AcqRel) >= MOST_SESSIONS {
+        if self.port.sessions.fetch_add(1, Ordering::AcqRel) >= MAX_SESSIONS {
             self.port.session_is_gone();
             return Err(Fault::coded(ErrorClass::RangeError, "Too many inspector sessions are open", Code::Limit));
         }
@@ -158,7 +158,7 @@ impl Remote {
     pub fn send_to_session(&self, session: u32, message: Text) -> Result<(), Fault> {
         let nesting = Nesting::of(&message);
         let mut queue = self.port.lock();
-        if queue.requests.len() >= MOST_MESSAGES || queue.bytes.saturating_add(message.byte_len()) > MOST_BYTES {
+        if queue.requests.len() >= MAX_MESSAGES || queue.bytes.saturating_add(message.byte_len()) > MAX_BYTES {
             return Err(Fault::coded(ErrorClass::RangeError, "Too many messages wait for the isolate", Code::Limit));
         }
         self.port.put(&mut queue, Request::Message(session, message, nesting));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::value::Text;
 
 /// What profiles may take until somebody fetches them; later ones are not kept.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
 struct Profile {
     serial: u64,
@@ -77,7 +77,7 @@ impl Profiles {
     pub fn add(&self, thread: u64, json: Text) {
         let mut shelf = self.lock();
         let bytes = json.byte_len();
-        if shelf.titles.is_empty() || shelf.bytes.saturating_add(bytes) > MOST_BYTES {
+        if shelf.titles.is_empty() || shelf.bytes.saturating_add(bytes) > MAX_BYTES {
             return;
         }
         let serial = shelf.next;

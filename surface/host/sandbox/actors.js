@@ -7,7 +7,7 @@ const { callCounter } = require('./quota.js');
 const { Recent } = require('./recent.js');
 
 /** Those that are over, of which something may still be going on. */
-const MOST_IDLE = 1_000;
+const MAX_IDLE = 1_000;
 
 class Actor {
   #count;
@@ -32,7 +32,7 @@ class Actor {
 }
 
 class Actors {
-  /** @type {import('./recent.js').RecentOnes<Actor>} */ #recent = new Recent(MOST_IDLE);
+  /** @type {import('./recent.js').RecentOnes<Actor>} */ #recent = new Recent(MAX_IDLE);
   #limit;
   /** The one on whose call the host does something at this moment. @type {Actor | undefined} */ #calling = undefined;
 

@@ -11,7 +11,7 @@ const { readModules } = require('./modules.js');
 const { endOf, functionForm, isTypeScript, mainModule, normalBody, refilled, shadowed } = require('./normalize.js');
 const { bounded, callCounter } = require('./quota.js');
 const { failureOfBoth, leftOf } = require('./typescript.js');
-const { LEAST_MEMORY } = require('../../options.js');
+const { MIN_MEMORY } = require('../../options.js');
 const {
   bare, checkOptions, COMMON, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
 } = require('./options.js');
@@ -27,7 +27,7 @@ const QUOTA = Object.freeze({ output: 1_048_576, calls: 50 });
  */
 function defaultMemory() {
   const set = Number(readEnvironment('SANDBOX_MEMORY_MB'));
-  return set >= LEAST_MEMORY ? Math.trunc(set) : DEFAULT.memoryLimit;
+  return set >= MIN_MEMORY ? Math.trunc(set) : DEFAULT.memoryLimit;
 }
 
 const UNEXPECTED = /^[^]* \[sandbox\.js:(\d+):\d+\]$/;

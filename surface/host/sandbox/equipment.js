@@ -9,7 +9,7 @@ const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, read
 const { errorOf } = require('./plugin-failure.js');
 const { readingOf } = require('./reading.js');
 
-const MOST_MEMORY = 0x7fff_ffff;
+const MAX_MEMORY = 0x7fff_ffff;
 const OPTIONS = Object.freeze(['timers', 'warm', ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
 
@@ -56,7 +56,7 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
     const console = readLogging(settings, CONSOLE);
     const warm = readWarm(settings);
     // Each plugin has a limit of its own, which is looked at when it gets its isolate.
-    const snapshot = readSnapshot(settings, MOST_MEMORY);
+    const snapshot = readSnapshot(settings, MAX_MEMORY);
     const limits = { maxOutputSize: own(settings, 'maxOutputSize'), maxApiCalls: own(settings, 'maxApiCalls') };
     // Wrong ones are refused at once.
     readQuota(limits, { output: 0 });

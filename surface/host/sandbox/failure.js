@@ -11,8 +11,8 @@ const positionIn = (file) => new RegExp(`(?:\\bat (?:async )?|\\()${file.replace
 const POSITION = positionIn(FILE);
 
 /** Frames that are looked at, and the characters of each. V8 writes 10 unless told. */
-const MOST_PLACES = 200;
-const MOST_PLACE_CHARS = 2_000;
+const MAX_PLACES = 200;
+const MAX_PLACE_CHARS = 2_000;
 
 const FRAME = '    at ';
 const ASYNC = 'async ';
@@ -20,7 +20,7 @@ const NUMBER = /^\d{1,10}$/;
 
 /** Lines that are shown before and after the one. */
 const AROUND = 2;
-const MOST_COLUMNS = 200;
+const MAX_COLUMNS = 200;
 
 /** @typedef {import('./lines.js').TextLines} TextLines */
 
@@ -48,10 +48,10 @@ function frameOf(lines, line, column) {
   const last = Math.min(line + AROUND, lines.count);
   const width = String(last).length;
   // A line may be a whole program. What is shown of it has the column in its middle.
-  const start = column > MOST_COLUMNS ? column - MOST_COLUMNS / 2 : 0;
+  const start = column > MAX_COLUMNS ? column - MAX_COLUMNS / 2 : 0;
   const shown = [];
   for (let number = first; number <= last; number += 1) {
-    const text = /** @type {string} */ (lines.line(number)).slice(start, start + MOST_COLUMNS).replaceAll('\t', ' ');
+    const text = /** @type {string} */ (lines.line(number)).slice(start, start + MAX_COLUMNS).replaceAll('\t', ' ');
     const here = number === line;
     shown.push(`${here ? '>' : ' '} ${String(number).padStart(width)} | ${text}`.trimEnd());
     if (here) {
@@ -62,7 +62,7 @@ function frameOf(lines, line, column) {
 }
 
 /** @param {string} place */
-const isRead = (place) => place.length <= MOST_PLACE_CHARS;
+const isRead = (place) => place.length <= MAX_PLACE_CHARS;
 
 /**
  * What a frame says of where it is: `    at NAME:LINE:COLUMN`, or the same in brackets behind a function's name.
@@ -144,7 +144,7 @@ function failureOf({ code, name = 'Error', stack = '' }, source, message, module
   const position = file === undefined ? POSITION : positionIn(file);
   const lines = new Lines(source);
   const linesOf = modules && linesIn(modules);
-  const first = stack.split('\n', MOST_PLACES);
+  const first = stack.split('\n', MAX_PLACES);
   // The rest stays one text: a stack can be a million lines.
   const rest = stack.slice(first.reduce((length, place) => length + place.length + 1, -1));
   // What was put around the user's text has places of its own.

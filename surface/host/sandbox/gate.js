@@ -20,18 +20,18 @@ const KNOWN = new Set(['logger', 'cache', 'metrics', 'config', 'allowedDomains',
 /** Members that mean something to the language. */
 const RESERVED = new Set(['__proto__', 'constructor', 'prototype', 'then']);
 /** Objects inside objects that are looked through for methods. */
-const MOST_DEPTH = 4;
+const MAX_DEPTH = 4;
 /** Violations that a plugin may still be failing of. */
-const MOST_REMEMBERED = 100;
+const MAX_REMEMBERED = 100;
 /** Characters of a missing permission: part of it is the plugin's. */
-const MOST_NAME = 200;
+const MAX_NAME = 200;
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 /** Functions that methods have returned, of which a plugin can call those that came last. */
-const MOST_FUNCTIONS = 1_000;
+const MAX_FUNCTIONS = 1_000;
 /** Methods of one context. */
-const MOST_METHODS = 1_000_000;
+const MAX_METHODS = 1_000_000;
 /** Promises that a plugin has been told of and has not asked for yet. */
-const MOST_PROMISED = 10_000;
+const MAX_PROMISED = 10_000;
 
 /** @typedef {(args: any) => unknown} Run */
 /** @typedef {(args: unknown[], path: string[]) => unknown} Check throws for what is not permitted */
@@ -77,7 +77,7 @@ class Permissions {
     const error = new SandboxViolationError(this.#plugin.id, kind, message);
     this.#violations.delete(message);
     this.#violations.set(message, error);
-    if (this.#violations.size > MOST_REMEMBERED) {
+    if (this.#violations.size > MAX_REMEMBERED) {
       this.#violations.delete(/** @type {string} */ (this.#violations.keys().next().value));
     }
     this.#log.ofPlugin('warn', 'Permission denied', { method, violationType: kind, permission, reason: message });
@@ -90,7 +90,7 @@ class Permissions {
    * @param {string} permission
    */
   lacks(kind, method, permission) {
-    const text = permission.length > MOST_NAME ? `${permission.slice(0, MOST_NAME)}...` : permission;
+    const text = permission.length > MAX_NAME ? `${permission.slice(0, MAX_NAME)}...` : permission;
     // It goes to logs, where a plugin's line breaks and control characters could pass for entries.
     const shown = text.replace(INVISIBLE, '\ufffd');
     return this.refuse(kind, method, `Plugin '${this.#plugin.id}' lacks required permission: ${shown}`, shown);
@@ -138,7 +138,7 @@ class Gate {
   /** @type {Method[]} */ #methods = [];
   /** @type {Map<number, Method>} */ #functions = new Map();
   /** behind the numbers of all methods */
-  #lastFunction = MOST_METHODS;
+  #lastFunction = MAX_METHODS;
   /** @type {Map<number, Promise<unknown>>} */ #promises = new Map();
   #lastPromise = 0;
   /** its execution is under way */
@@ -239,7 +239,7 @@ class Gate {
     if (!isThenable(result)) {
       return [ANSWER.VALUE, result === receiver ? undefined : result];
     }
-    if (this.#promises.size >= MOST_PROMISED) {
+    if (this.#promises.size >= MAX_PROMISED) {
       discard(ORIGIN.CONTEXT, result);
       throw new RangeError('Too many calls are waiting for an answer');
     }
@@ -286,7 +286,7 @@ class Gate {
         return Reflect.apply(target, undefined, args);
       },
     });
-    if (this.#functions.size > MOST_FUNCTIONS) {
+    if (this.#functions.size > MAX_FUNCTIONS) {
       this.#functions.delete(/** @type {number} */ (this.#functions.keys().next().value));
     }
     return this.#lastFunction;
@@ -413,7 +413,7 @@ class Gate {
    * @param {Check} check
    */
   #addOpen(holder, path, check) {
-    if (typeof holder !== 'object' || holder === null || isData(holder) || path.length > MOST_DEPTH) {
+    if (typeof holder !== 'object' || holder === null || isData(holder) || path.length > MAX_DEPTH) {
       return;
     }
     const names = methodNames(holder);

@@ -6,7 +6,7 @@ const { adopt, discard, isThenable, ORIGIN, report } = require('../host-calls.js
 const { member } = require('./options.js');
 
 /** Listeners of one plugin at a time. */
-const MOST = 1_000;
+const MAX_LISTENERS = 1_000;
 
 /**
  * @typedef {object} Listener
@@ -31,7 +31,7 @@ class Listeners {
   }
 
   get isFull() {
-    return this.isClosed || this.#all.size >= MOST;
+    return this.isClosed || this.#all.size >= MAX_LISTENERS;
   }
 
   /**

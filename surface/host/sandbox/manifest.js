@@ -1,14 +1,14 @@
 'use strict';
 // What a plugin's manifest permits, read once: whoever changes the object later changes nothing.
 
-const { LEAST_MEMORY } = require('../../options.js');
+const { MIN_MEMORY } = require('../../options.js');
 const { checkOptions, own, readNumber, wrong } = require('./options.js');
 const { readDomain } = require('./urls.js');
 
 const DEFAULT = Object.freeze({ memoryLimit: 128, cpuLimit: 5_000 });
 /** Others may be in the rest of a manifest, which is somebody else's, too. A limit that is not known would not hold. */
 const LIMITS = Object.freeze(['memoryMB', 'cpuMs']);
-const MOST_TIME = 0x7fff_ffff;
+const MAX_TIME = 0x7fff_ffff;
 
 /**
  * @typedef {object} Plugin
@@ -88,12 +88,12 @@ function readManifest(manifest) {
   const storage = section(permissions, 'storage', 'manifest.permissions.storage');
   const limits = checkOptions(own(manifest, 'limits'), LIMITS);
   const cpuLimit = Math.ceil(readNumber(limits, 'cpuMs', DEFAULT.cpuLimit, 1));
-  if (cpuLimit > MOST_TIME) {
-    throw wrong('cpuMs', `at most ${MOST_TIME}`);
+  if (cpuLimit > MAX_TIME) {
+    throw wrong('cpuMs', `at most ${MAX_TIME}`);
   }
   return Object.freeze({
     id,
-    memoryLimit: Math.trunc(readNumber(limits, 'memoryMB', DEFAULT.memoryLimit, LEAST_MEMORY)),
+    memoryLimit: Math.trunc(readNumber(limits, 'memoryMB', DEFAULT.memoryLimit, MIN_MEMORY)),
     cpuLimit,
     domains: Object.freeze(domains),
     // One that names no size has none.
@@ -102,4 +102,4 @@ function readManifest(manifest) {
   });
 }
 
-module.exports = { MOST_TIME, readDomains, readManifest };
+module.exports = { MAX_TIME, readDomains, readManifest };

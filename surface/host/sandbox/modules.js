@@ -12,7 +12,7 @@ const ROOT = 'module:///';
 const OWN = new RegExp(`^${FILE.replace('.', '\\.')}(?:[#:]|$)`);
 const OWN_PLACE = new URL(FILE, ROOT).href;
 /** Characters of a name. */
-const MOST_NAME = 1_000;
+const MAX_NAME = 1_000;
 /** Names of what has no types. */
 const PLAIN = /\.(?:m?js|json)$/;
 
@@ -104,7 +104,7 @@ function readModules(options, typescript) {
     }
     const place = placeOf(name);
     if (place === undefined) {
-      throw wrong(`modules[${JSON.stringify(name.slice(0, MOST_NAME))}]`, `the source of a module whose name is a URL or a path of 1 to ${MOST_NAME} characters`);
+      throw wrong(`modules[${JSON.stringify(name.slice(0, MAX_NAME))}]`, `the source of a module whose name is a URL or a path of 1 to ${MAX_NAME} characters`);
     }
     if (OWN.test(name) || place.replace(/#.*/s, '') === OWN_PLACE) {
       throw wrong('modules', `free of ${JSON.stringify(name)}, which is the code itself`);
@@ -125,7 +125,7 @@ function readModules(options, typescript) {
  * @returns {string | undefined}
  */
 function placeOf(name) {
-  if (name === '' || name.length > MOST_NAME || name.includes('\0')) {
+  if (name === '' || name.length > MAX_NAME || name.includes('\0')) {
     return undefined;
   }
   try {

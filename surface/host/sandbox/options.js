@@ -4,15 +4,15 @@
 const { invalid } = require('../../error.js');
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
-const { LEAST_MEMORY } = require('../../options.js');
+const { MIN_MEMORY } = require('../../options.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
 const { notify, ORIGIN } = require('../host-calls.js');
 const { guard, isSignal } = require('../signals.js');
 
-const MOST = Number.MAX_SAFE_INTEGER;
+const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 
 /** Characters that are told of an option's name. */
-const MOST_NAME = 100;
+const MAX_NAME = 100;
 
 /** Options that all sandboxes have. */
 const COMMON = Object.freeze(['maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'web', 'wasm', 'typescript', 'modules', 'snapshot']);
@@ -40,7 +40,7 @@ function checkOptions(options, names) {
   }
   for (const name of names === undefined ? [] : Object.keys(options)) {
     if (names?.includes(name) === false && (own(options, name) ?? undefined) !== undefined) {
-      throw invalid(`There is no option \`${name.slice(0, MOST_NAME)}\`, but ${names.map((each) => `\`${each}\``).join(', ')}`);
+      throw invalid(`There is no option \`${name.slice(0, MAX_NAME)}\`, but ${names.map((each) => `\`${each}\``).join(', ')}`);
     }
   }
   return /** @type {Record<string, any>} */ (options);
@@ -100,7 +100,7 @@ function readNumber(options, name, fallback, least) {
   if (value === undefined || value === null) {
     return fallback;
   }
-  if (typeof value !== 'number' || !(value >= least && value <= MOST)) {
+  if (typeof value !== 'number' || !(value >= least && value <= MAX_INTEGER)) {
     throw wrong(name, `a number of at least ${least}`);
   }
   return value;
@@ -182,8 +182,8 @@ const defaultOutput = (memoryLimit) => Math.max(MIN_DEFAULT_OUTPUT, memoryLimit 
  * @param {{ output: number, calls?: number }} fallback
  * @returns {{ output: number, calls: number }}
  */
-const readQuota = (options, { output, calls = MOST }) => ({
-  output: own(options, 'maxOutputSize') === Infinity ? MOST : readNumber(options, 'maxOutputSize', output, 0),
+const readQuota = (options, { output, calls = MAX_INTEGER }) => ({
+  output: own(options, 'maxOutputSize') === Infinity ? MAX_INTEGER : readNumber(options, 'maxOutputSize', output, 0),
   calls: readNumber(options, 'maxApiCalls', calls, 0),
 });
 
@@ -192,7 +192,7 @@ const readQuota = (options, { output, calls = MOST }) => ({
  * @param {Record<string, any>} options
  * @param {number} fallback
  */
-const readMemory = (options, fallback) => Math.trunc(readNumber(options, 'memoryLimit', fallback, LEAST_MEMORY));
+const readMemory = (options, fallback) => Math.trunc(readNumber(options, 'memoryLimit', fallback, MIN_MEMORY));
 
 /**
  * An environment variable; one that the host does not let us read counts as unset.
@@ -225,13 +225,13 @@ function readBoolean(options, name, fallback = false) {
 
 /** Isolates that wait for an execution, and how many may. */
 const WARM = 1;
-const MOST_WARM = 64;
+const MAX_WARM = 64;
 
 /**
  * How many isolates are to be ready for the executions that come next.
  * @param {Record<string, any>} options
  */
-const readWarm = (options) => Math.min(Math.trunc(readNumber(options, 'warm', WARM, 0)), MOST_WARM);
+const readWarm = (options) => Math.min(Math.trunc(readNumber(options, 'warm', WARM, 0)), MAX_WARM);
 
 /** Names of the web that guests can have, by their bits; surface/web/index.js has the same. */
 const WEB = Object.freeze([

@@ -31,7 +31,7 @@ const DEADLINE = 30_000;
 /** Milliseconds that a measurement may take; the plugin may still be busy. */
 const PATIENCE = 50;
 /** Contexts that nobody needs for certain. */
-const MOST_IDLE = 256;
+const MAX_IDLE = 256;
 /** Events that wait for a plugin. */
 const MAX_EVENTS = 1_000;
 /** Bytes of their arguments. One event may take more. */
@@ -67,7 +67,7 @@ class PluginIsolate {
   #equipment;
   #quota;
   /** The contexts that the plugin may still know: each execution brings one. @type {import('./recent.js').RecentOnes<import('./gate.js').PluginGate>} */
-  #gates = new Recent(MOST_IDLE);
+  #gates = new Recent(MAX_IDLE);
   #actors;
   #events = 0;
   /** the arguments of events that wait, with the number of deliveries of each @type {Map<import('./event-copies.js').Copy, number>} */

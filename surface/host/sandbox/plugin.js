@@ -7,7 +7,7 @@ const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
 const { discard, ORIGIN } = require('../host-calls.js');
 const { Permissions } = require('./gate.js');
-const { MOST_TIME, readManifest } = require('./manifest.js');
+const { MAX_TIME, readManifest } = require('./manifest.js');
 const { checkOptions, member, own, readBoolean, readListener, readNumber, readSignal, SIGNAL, wrong } = require('./options.js');
 const { NotFoundError, PluginError, SandboxViolationError } = require('./plugin-errors.js');
 const { PluginIsolate } = require('./plugin-isolate.js');
@@ -150,8 +150,8 @@ function createPluginSandbox(core, classes, readEquipment) {
       }
       const settings = checkOptions(options, OPTIONS);
       const deadline = readNumber(settings, 'deadline', entry.own.deadline, 1);
-      if (deadline > MOST_TIME) {
-        throw wrong('deadline', `at most ${MOST_TIME}`);
+      if (deadline > MAX_TIME) {
+        throw wrong('deadline', `at most ${MAX_TIME}`);
       }
       const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', ORIGIN.ON_USAGE) };
       this.#checkMemory(entry);

@@ -20,7 +20,7 @@ const { identifier, placeOf, readTools, toolCallback } = require('./tools.js');
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128, poolSize: 1 });
 const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'minimalEnv', 'poolSize', 'confinement', ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
-const MOST_POOLED = 64;
+const MAX_POOLED = 64;
 const BYTES_PER_MB = 2 ** 20;
 const bodyOf = bodyAfter('"use strict"; return (async () => { ');
 const SYSTEMS = Object.freeze(['darwin', 'linux']);
@@ -151,7 +151,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       const settings = checkOptions(config, OPTIONS);
       const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
       const memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
-      const pool = Math.min(Math.trunc(readNumber(settings, 'poolSize', DEFAULT.poolSize, 0)), MOST_POOLED);
+      const pool = Math.min(Math.trunc(readNumber(settings, 'poolSize', DEFAULT.poolSize, 0)), MAX_POOLED);
       this.#quota = readQuota(settings, { output: defaultOutput(memoryLimit) });
       this.#console = readConsole(settings, CONSOLE);
       this.#minimal = readBoolean(settings, 'minimalEnv', true);

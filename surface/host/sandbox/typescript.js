@@ -16,7 +16,7 @@ const START_DEADLINE = 60_000;
 /** Milliseconds that an isolate waits for a text. */
 const KEEP = 60_000;
 /** What a deadline may be. */
-const MOST_TIME = 0x7fff_ffff;
+const MAX_TIME = 0x7fff_ffff;
 
 /** A body may return. */
 const START = '(async () => {';
@@ -135,7 +135,7 @@ function createStripper(make, keep = KEEP) {
     next = undefined;
     const { isolate, strip } = await ready;
     try {
-      const whole = Math.min(Math.ceil(deadline), MOST_TIME);
+      const whole = Math.min(Math.ceil(deadline), MAX_TIME);
       return await strip.apply(undefined, [texts], bare({ timeout: 0, deadline: whole, signal, arguments: bare({ copy: true }), result: bare({ copy: true }) }));
     } finally {
       isolate.dispose();

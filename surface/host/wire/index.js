@@ -3,7 +3,7 @@
 // of carriers beside the bytes. `t` (ArrayBuffer), `u` (SharedArrayBuffer) and `\` (anything else) are followed by an index
 // into the table.
 
-const { MOST_WEIGHT } = require('./leaf-reader.js');
+const { MAX_WEIGHT } = require('./leaf-reader.js');
 const { FIXED_TIME, Reader } = require('./reader.js');
 const { Writer } = require('./writer.js');
 
@@ -34,4 +34,4 @@ function deserialize(bytes, table, hooks, work) {
   return new Reader(bytes, table, hooks, 0, work).run();
 }
 
-module.exports = { deserialize, FIXED_TIME, MOST_WEIGHT, Reader, serialize };
+module.exports = { deserialize, FIXED_TIME, MAX_WEIGHT, Reader, serialize };

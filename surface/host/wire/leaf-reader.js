@@ -7,7 +7,7 @@ const { types } = require('node:util');
 const { TAG: CARRIER } = require('../../protocol.js');
 const { uncurryThis, isArray } = require('../../primordials.js');
 const { malformed, unreadable, tooHeavy } = require('./refusal.js');
-const { costOf, MOST_TOGETHER } = require('./regexp-cost.js');
+const { costOf, MAX_TOTAL_COST } = require('./regexp-cost.js');
 const { Source } = require('./source.js');
 const { REGEXP_FLAG, TAG, VERSION, VIEW_FLAG, VIEW_TAG } = require('./tags.js');
 const { byteLengthOf, isResizable, KINDS, sharedLengthOf } = require('./views.js');
@@ -25,14 +25,14 @@ const subarray = uncurryThis(Uint8Array.prototype.subarray);
 const FLAGS = /** @type {[string, number][]} */ (Object.entries(REGEXP_FLAG));
 const ALL_FLAGS = FLAGS.reduce((bits, [, bit]) => bits | bit, 0);
 /** Address space that the resizable buffers of one value may set aside. */
-const MOST_RESERVED = 2 ** 34;
+const MAX_RESERVED = 2 ** 34;
 
 /**
  * The same of all that this thread has from guests and has not collected, and how many those may be: each takes two parts of the
  * process's address space, of which Linux allows 65,530.
  */
-const MOST_RESERVED_BY_ALL = 2 ** 40;
-const MOST_RESIZABLE = 4096;
+const MAX_RESERVED_BY_ALL = 2 ** 40;
+const MAX_RESIZABLE = 4096;
 const resizable = { count: 0, reserved: 0 };
 const collected = new FinalizationRegistry(/** @param {number} reserved */ (reserved) => {
   resizable.count -= 1;
@@ -52,7 +52,7 @@ function follow(buffer, reserved) {
 }
 
 /** Bytes that a value may take here, as far as that can be told: a host would not survive any number. */
-const MOST_WEIGHT = 2 ** 29;
+const MAX_WEIGHT = 2 ** 29;
 /**
  * Bytes that values take, as `bench/heap-cost.mjs` measures them on Node, Bun and Deno: the largest counts. An object counts `OBJECT` and
  * what is named after its kind besides; its place in another one counts `ELEMENT`, `PROPERTY`, `MAP` or `SET`.
@@ -120,7 +120,7 @@ class LeafReader extends Source {
     this.mark = 0;
     /** Bytes that the value takes so far. */
     this.weight = weight;
-    this.maxWeight = hooks.maxWeight ?? MOST_WEIGHT;
+    this.maxWeight = hooks.maxWeight ?? MAX_WEIGHT;
     /** Indices of the buffers taken from the table. @type {Set<number> | undefined} */
     this.taken = undefined;
   }
@@ -211,7 +211,7 @@ class LeafReader extends Source {
     for (const [flag, bit] of FLAGS) if (bits & bit) flags += flag;
     const cost = costOf(source, bits);
     if (cost === Infinity) throw unreadable('a regular expression that takes too long to make');
-    if ((this.cost += cost) > MOST_TOGETHER) throw unreadable('regular expressions that take too long to make');
+    if ((this.cost += cost) > MAX_TOTAL_COST) throw unreadable('regular expressions that take too long to make');
     // The clock is looked at before the next part.
     if (cost > 0) this.mark = this.position;
     try {
@@ -264,9 +264,9 @@ class LeafReader extends Source {
     this.require(length);
     if (maxByteLength < length) throw malformed('a buffer longer than it may become');
     if (canResize) {
-      const isTooMuch = (this.reserved += maxByteLength) > MOST_RESERVED || resizable.reserved + maxByteLength > MOST_RESERVED_BY_ALL;
+      const isTooMuch = (this.reserved += maxByteLength) > MAX_RESERVED || resizable.reserved + maxByteLength > MAX_RESERVED_BY_ALL;
       if (isTooMuch) throw unreadable('buffers that may become too long');
-      if (resizable.count >= MOST_RESIZABLE) throw unreadable('more resizable buffers than a host has room for');
+      if (resizable.count >= MAX_RESIZABLE) throw unreadable('more resizable buffers than a host has room for');
     }
     this.checkWeight(length + (canResize ? WEIGHT.RESIZABLE_BUFFER : WEIGHT.BUFFER));
     const buffer = this.newBuffer(length, canResize ? { maxByteLength } : undefined);
@@ -337,4 +337,4 @@ class LeafReader extends Source {
   }
 }
 
-module.exports = { LeafReader, list, MOST_WEIGHT, WEIGHT };
+module.exports = { LeafReader, list, MAX_WEIGHT, WEIGHT };

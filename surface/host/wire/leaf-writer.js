@@ -227,13 +227,13 @@ class LeafWriter extends Sink {
 }
 
 /** Bytes. Hosts cut Buffers and chunks of streams out of pools of 8 KB and more. */
-const LEAST_POOL = 8_192;
+const MIN_POOL = 8_192;
 
 /**
  * Whether nobody else has anything in the view's buffer.
  * @param {ArrayBufferView} view
  * @param {ArrayBuffer} buffer
  */
-const isPrivate = (view, buffer) => byteLengthOf(buffer) < LEAST_POOL && !isResizable(buffer) && !Buffer.isBuffer(view);
+const isPrivate = (view, buffer) => byteLengthOf(buffer) < MIN_POOL && !isResizable(buffer) && !Buffer.isBuffer(view);
 
 module.exports = { LeafWriter };

@@ -16,13 +16,13 @@ const { hasOwn: isOwn } = Object;
 
 const inheritedKeys = ownKeys(ObjectPrototype);
 const inherited = new Set(inheritedKeys);
-const SHORTEST_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
+const MIN_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
 /** With fewer objects than this, looking every key up is cheaper than comparing Object.prototype with what it was. */
 const FEW = 8;
 /** Indices of an object behind a gap, from this one on, do not get room for the gap. */
 const MAX_HOLES = 16;
 const LARGE_INDEX = 4_294_967_294;
-const LONGEST_INDEX = String(LARGE_INDEX).length;
+const MAX_INDEX = String(LARGE_INDEX).length;
 const NINE = '9'.charCodeAt(0);
 /** One-byte names up to this length are compared before they are made, which saves making and hashing them. */
 const SHORT_NAME = 32;
@@ -144,7 +144,7 @@ class PropertyReader extends LeafReader {
    * @returns {any} the name, a number if it is an index: engines treat them alike
    */
   newName(place, name) {
-    if (name.length <= LONGEST_INDEX && name.charCodeAt(0) <= NINE) {
+    if (name.length <= MAX_INDEX && name.charCodeAt(0) <= NINE) {
       const number = Number(name);
       if (isIndex(number) && String(number) === name) return this.numericKey(number);
     }
@@ -232,7 +232,7 @@ class PropertyReader extends LeafReader {
     if (this.count < FEW) return key in ObjectPrototype;
     this.standard ??= isStandard();
     if (!this.standard) return key in ObjectPrototype;
-    return typeof key === 'string' && key.length >= SHORTEST_INHERITED && inherited.has(key);
+    return typeof key === 'string' && key.length >= MIN_INHERITED && inherited.has(key);
   }
 
   /**

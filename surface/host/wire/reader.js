@@ -41,7 +41,7 @@ const NONE = [];
 const errorClasses = new Map(Object.entries(ERROR_PROTOTYPES).map(([name, tag]) => [tag, /** @type {any} */ (globalThis)[name]]));
 const SEEN = Object.freeze({ [ERROR_TAG.MESSAGE]: 1, [ERROR_TAG.STACK]: 2, [ERROR_TAG.CAUSE]: 4 });
 
-const LONGEST_ARRAY = 4_294_967_295;
+const MAX_ARRAY = 4_294_967_295;
 /** Bytes that are read before the first look at the clock. */
 const STRETCH = 2048;
 
@@ -430,7 +430,7 @@ class Reader extends PropertyReader {
       // A length makes room for all of it, unless the array has been a dictionary before.
       if (length > HOLES * (count + 1)) {
         this.weight += WEIGHT.SPARSE_TABLE;
-        array.length = LONGEST_ARRAY;
+        array.length = MAX_ARRAY;
       } else this.checkWeight(length * WEIGHT.ELEMENT);
       array.length = length;
     }

@@ -13,7 +13,7 @@ const symbolDescription = uncurryThis(/** @type {any} */ (getOwnPropertyDescript
 const slice = uncurryThis(String.prototype.slice);
 const hasOwn = uncurryThis(Object.prototype.hasOwnProperty);
 
-const LONGEST = 128;
+const MAX_LENGTH = 128;
 const OMITTED = '...<omitted>...';
 
 /**
@@ -39,11 +39,11 @@ function dataProperty(object, key) {
 function describe(value) {
   if (typeof value === 'symbol') {
     const text = symbolDescription(value) ?? '';
-    return text.length > LONGEST ? `Symbol(${slice(text, 0, 56)}${OMITTED}${slice(text, -56)})` : `Symbol(${text})`;
+    return text.length > MAX_LENGTH ? `Symbol(${slice(text, 0, 56)}${OMITTED}${slice(text, -56)})` : `Symbol(${text})`;
   }
   if (typeof value === 'function') {
     const text = functionToString(value);
-    return text.length > LONGEST ? slice(text, 0, 111) + OMITTED + slice(text, -2) : text;
+    return text.length > MAX_LENGTH ? slice(text, 0, 111) + OMITTED + slice(text, -2) : text;
   }
   const object = /** @type {object} */ (value);
   // V8 looks through a proxy at its target, which JavaScript cannot without running a trap.

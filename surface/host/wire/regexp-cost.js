@@ -10,12 +10,12 @@ const codePointAt = uncurryThis(String.prototype.codePointAt);
 
 /** Characters of an expression that is never refused by itself, and of one that may be made at all. */
 const SHORT = 50;
-const LONGEST = 2 ** 15;
+const MAX_LENGTH = 2 ** 15;
 /** With a class, `v` and `i`: some engines ask for each character of it which others are equal. */
-const LONGEST_SET = 2 ** 12;
+const MAX_SET = 2 ** 12;
 /** Tenths of a millisecond, on the slowest host: of one expression, and of all of a value together. */
-const MOST = 1_000;
-const MOST_TOGETHER = 3_000;
+const MAX_COST = 1_000;
+const MAX_TOTAL_COST = 3_000;
 /** Less is of no account, however many there are. */
 const LITTLE = 4;
 /**
@@ -38,7 +38,7 @@ const DISORDER_IN_SET = 7.5e-6;
 /** What has nearly all characters, or may have. */
 const WIDE = /\[\^|\\[pPDSW]/;
 /** With `v` there is a class within another for each of these, which may copy all characters of that one: as many in all. */
-const MOST_COPIED = 2 ** 22;
+const MAX_COPIED = 2 ** 22;
 /** Of so many ranges a property is made, about. */
 const PROPERTY_RANGES = 700;
 
@@ -52,10 +52,10 @@ const TOKEN = /\\(?:([pP]\{)(RGI_|Basic_|Emoji_K)?|([dDsSwWq])|[^])|\(\?<(?![=!]
  * @returns {number}
  */
 function costOf(source, flags) {
-  if (source.length > LONGEST) return Infinity;
+  if (source.length > MAX_LENGTH) return Infinity;
   const cost = parts(source, flags);
   if (cost <= LITTLE) return 0;
-  return cost <= MOST ? cost : source.length <= SHORT ? MOST : Infinity;
+  return cost <= MAX_COST ? cost : source.length <= SHORT ? MAX_COST : Infinity;
 }
 
 /**
@@ -99,8 +99,8 @@ function parts(source, flags) {
       characters += PROPERTY_RANGES;
     } else if (isUnicode && ignoresCase && letter !== undefined) cost += depth > 0 ? LETTERS_IN_CLASS : LETTERS;
     if (text === '\\k') references += 1;
-    if (cost > MOST) return Infinity;
-    if (hasSets && (copies * characters > MOST_COPIED || (ignoresCase && copies > 0 && source.length > LONGEST_SET))) return Infinity;
+    if (cost > MAX_COST) return Infinity;
+    if (hasSets && (copies * characters > MAX_COPIED || (ignoresCase && copies > 0 && source.length > MAX_SET))) return Infinity;
   }
   cost += groups * references * REFERENCE;
   return isUnicode ? cost + disorder(source, hasSets) * (hasSets ? DISORDER_IN_SET : DISORDER) : cost;
@@ -149,4 +149,4 @@ function disorder(source, hasSets) {
   return sum;
 }
 
-module.exports = { costOf, MOST_TOGETHER };
+module.exports = { costOf, MAX_TOTAL_COST };

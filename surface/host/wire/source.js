@@ -16,7 +16,7 @@ const decode = uncurryThis(TextDecoder.prototype.decode);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Bytes of the longest BigInt that is read: what is done with one is done in one go. */
-const LONGEST_BIGINT = 2 ** 24;
+const MAX_BIGINT = 2 ** 24;
 /** Up to this length JavaScript makes a string faster than a call into the host. */
 const SHORT = 12;
 
@@ -106,7 +106,7 @@ class Source {
     const bitfield = this.varint();
     const length = Math.floor(bitfield / 2);
     this.require(length);
-    if (length > LONGEST_BIGINT) throw unreadable('a BigInt that is too large');
+    if (length > MAX_BIGINT) throw unreadable('a BigInt that is too large');
     const start = this.position;
     this.position += length;
     if (length === 0) {
