@@ -482,7 +482,8 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, serve_later, defer, tell_later, own, leave, exposes_gc, has_scopes, ..] = call.args()
+        let [settle, serve, serve_later, defer, tell_later, own, leave, exposes_gc, has_scopes, misses_signals, ..] =
+            call.args()
         else {
             return Err(super::js::Refused);
         };
@@ -492,6 +493,9 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
         let functions = [*settle, *serve, *serve_later, *defer, *tell_later, *own, *leave];
         let local = Local::open(js, functions, crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
+        if js.read_boolean(*misses_signals)? {
+            local.signal().set_repeats();
+        }
         if !js.read_boolean(*has_scopes)? {
             local.has_no_scopes(js, js.function("serveNext", Some(serve_next), data)?)?;
         }

@@ -22,6 +22,16 @@ pub struct Current {
 }
 
 impl Local {
+    /// Other threads have sent something.
+    pub fn on_signal(&self, js: Js<'_>) {
+        // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. What a host function has begun
+        // is to go on before the guest's next call, so the events wait for the immediates, which come after those callbacks.
+        if self.shared.signal.repeats() && js.scoped(|| js.call(js.dereference(self.defer)?, &[])).is_ok() {
+            return;
+        }
+        self.handle_events(js);
+    }
+
     /// What other threads have sent, on a turn of the event loop. What comes from an isolate that has had its share of the turn
     /// waits for what comes from others.
     pub fn handle_events(&self, js: Js<'_>) {

@@ -11,7 +11,7 @@ use super::released::Released;
 use super::signal::Signal;
 use super::streams::{Next, Origin, Reading, Streams};
 use crate::child;
-use crate::isolate::{Limits, Remote, Stop, next_owner_id};
+use crate::isolate::{Limits, Remote, Stop, clock, next_owner_id};
 use crate::sandbox::Pool;
 use crate::value::{Answer, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Value, Wake};
 
@@ -71,6 +71,10 @@ struct Queue {
     crowd: Vec<Arc<dyn Answer>>,
 }
 
+/// How long a signal that the event loop can miss stays without effect until it is raised again: the first time, and at most.
+const FIRST_REPEAT: Duration = Duration::from_millis(5);
+const MAX_REPEAT: Duration = Duration::from_millis(100);
+
 /// The environment as seen from any thread.
 pub struct Shared {
     pub(super) id: u64,
@@ -86,6 +90,10 @@ pub struct Shared {
     /// Counts what a waiting thread must look at.
     pub(super) version: AtomicU32,
     pub(super) signal: Signal,
+    /// An alarm is set that looks whether the signal has been missed.
+    watched: AtomicBool,
+    /// Counts how often the event loop has taken its events.
+    taken: AtomicU32,
     /// What is under way among guests.
     under_way: AtomicUsize,
     /// The event loop stays alive for that alone, and is to hear of its end.
@@ -113,6 +121,8 @@ impl Shared {
             signalled: AtomicBool::new(false),
             version: AtomicU32::new(0),
             signal: Signal::default(),
+            watched: AtomicBool::new(false),
+            taken: AtomicU32::new(0),
             under_way: AtomicUsize::new(0),
             listens: AtomicBool::new(false),
             isolates: Mutex::default(),
@@ -136,16 +146,42 @@ impl Shared {
         queue.events.push_back(event);
         let tell = !self.signalled.swap(true, Ordering::AcqRel);
         drop(queue);
-        if tell {
-            self.signal.raise();
+        if tell && self.signal.raise() && self.signal.repeats() {
+            self.watch_signal();
         }
         Ok(())
+    }
+
+    /// Repeats the signal until it takes effect.
+    fn watch_signal(&self) {
+        if !self.watched.swap(true, Ordering::SeqCst) {
+            self.repeat_signal_after(FIRST_REPEAT);
+        }
+    }
+
+    fn repeat_signal_after(&self, delay: Duration) {
+        let me = self.me.clone();
+        let taken = self.taken.load(Ordering::SeqCst);
+        clock::after(delay, move || {
+            let Some(shared) = me.upgrade() else { return };
+            if shared.signalled.load(Ordering::SeqCst) && shared.signal.raise() {
+                let progresses = shared.taken.load(Ordering::SeqCst) != taken;
+                shared.repeat_signal_after(if progresses { FIRST_REPEAT } else { (delay * 2).min(MAX_REPEAT) });
+                return;
+            }
+            shared.watched.store(false, Ordering::SeqCst);
+            // An event that came just now has found the alarm set.
+            if shared.signalled.load(Ordering::SeqCst) && shared.signal.raise() {
+                shared.watch_signal();
+            }
+        });
     }
 
     /// Everything that has come since the last time.
     pub(super) fn take_events(&self) -> VecDeque<Event> {
         let mut queue = self.lock();
         let events = std::mem::take(&mut queue.events);
+        self.taken.fetch_add(1, Ordering::SeqCst);
         self.let_in(queue);
         events
     }

@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use napi::sys;
@@ -10,9 +11,13 @@ use napi::sys;
 use super::environment::Local;
 use super::js::{Js, JsResult, Refused};
 
-/// The thread-safe function; `None` before it is made and after the environment is gone.
 #[derive(Default)]
-pub struct Signal(RwLock<Option<Function>>);
+pub struct Signal {
+    /// The thread-safe function; `None` before it is made and after the environment is gone.
+    function: RwLock<Option<Function>>,
+    /// See [`Signal::repeats`].
+    repeats: AtomicBool,
+}
 
 struct Function(sys::napi_threadsafe_function);
 
@@ -23,24 +28,30 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Signal {
-    /// Has the event loop take its events soon. On any thread.
-    pub fn raise(&self) {
-        let function = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Function(function)) = &*function {
-            // SAFETY: open, as it is still here; a failure means that the environment closes, and nobody will ask.
-            unsafe {
-                sys::napi_call_threadsafe_function(
-                    *function,
-                    ptr::null_mut(),
-                    sys::ThreadsafeFunctionCallMode::nonblocking,
-                );
-            }
-        }
+    /// Has the event loop take its events soon. On any thread. False if the environment is gone.
+    pub fn raise(&self) -> bool {
+        let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(Function(function)) = &*function else { return false };
+        // SAFETY: open, as it is still here.
+        let status = unsafe {
+            sys::napi_call_threadsafe_function(*function, ptr::null_mut(), sys::ThreadsafeFunctionCallMode::nonblocking)
+        };
+        status == sys::Status::napi_ok
+    }
+
+    /// The host's event loop can miss a signal. Deno looks for tasks of other threads before it registers its waker: a task that comes
+    /// in between is found when something else wakes the loop, which takes up to 30 seconds.
+    pub fn repeats(&self) -> bool {
+        self.repeats.load(Ordering::Relaxed)
+    }
+
+    pub fn set_repeats(&self) {
+        self.repeats.store(true, Ordering::Relaxed);
     }
 
     /// Keeps the event loop alive.
     pub fn hold(&self, js: Js<'_>) {
-        let function = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
             // SAFETY: on the environment's thread, as `js` witnesses, and open.
             unsafe { sys::napi_ref_threadsafe_function(js.env(), *function) };
@@ -49,7 +60,7 @@ impl Signal {
 
     /// Lets the event loop end.
     pub fn let_go(&self, js: Js<'_>) {
-        let function = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
             // SAFETY: as in `hold`.
             unsafe { sys::napi_unref_threadsafe_function(js.env(), *function) };
@@ -58,7 +69,7 @@ impl Signal {
 
     /// The environment goes down; the host frees the function.
     pub fn close(&self) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).take();
+        self.function.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -88,7 +99,7 @@ pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
     }
     // SAFETY: made above, on this thread.
     unsafe { sys::napi_unref_threadsafe_function(js.env(), function) };
-    *local.signal().0.write().unwrap_or_else(PoisonError::into_inner) = Some(Function(function));
+    *local.signal().function.write().unwrap_or_else(PoisonError::into_inner) = Some(Function(function));
     // SAFETY: `local` lives for ever. A host that never calls the hook ends with its process.
     let status = unsafe { sys::napi_add_env_cleanup_hook(js.env(), Some(on_cleanup), data) };
     if status == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
@@ -107,7 +118,7 @@ unsafe extern "C" fn on_signal(
     // SAFETY: the context is the leaked `Local` of this environment, on whose thread this runs.
     let local = unsafe { &*context.cast::<Local>() };
     // SAFETY: `env` is this callback's environment.
-    local.handle_events(unsafe { Js::new(env) });
+    local.on_signal(unsafe { Js::new(env) });
 }
 
 unsafe extern "C" fn on_cleanup(data: *mut c_void) {

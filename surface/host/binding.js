@@ -14,9 +14,10 @@ const { createSignals } = require('./signals.js');
 const { createUnpack } = require('./unpack.js');
 
 const { bigint: now } = process.hrtime;
+const isDeno = process.versions.deno !== undefined;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc, hasScopes)`
+ * @param {any} native the addon: `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc, hasScopes, missesSignals)`
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
 function createHostBinding(native) {
@@ -61,7 +62,9 @@ function createHostBinding(native) {
     // A host that was started with `--expose-gc` shares that with its guests, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
     // Deno's handle scopes of Node-API do nothing.
-    process.versions.deno === undefined,
+    !isDeno,
+    // Its event loop can miss calls of thread-safe functions.
+    isDeno,
   );
   Object.assign(bound, environment);
 

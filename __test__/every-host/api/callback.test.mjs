@@ -179,3 +179,15 @@ for (const [what, begin] of [
     }
   }));
 }
+
+// A host whose event loop misses a signal of another thread stands still until something else wakes it.
+test('no call of an async run waits for another event', () => withContext(async ({ isolate, context }) => {
+  context.global.setSync('call', new ivm.Callback(() => {}));
+  const script = isolate.compileScriptSync('for (let i = 0; i < 1000; i += 1) call()');
+  for (let round = 0; round < 10; round += 1) {
+    const start = performance.now();
+    await script.run(context);
+    const took = performance.now() - start;
+    assert.ok(took < 5_000, `${took} ms`);
+  }
+}));
