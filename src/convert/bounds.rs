@@ -1,13 +1,13 @@
-//! Views that their resizable buffer has shrunk away from. V8's serializer refuses them; isolated-vm gives an empty view.
+//! Views that are out of bounds because their resizable buffer has shrunk. V8's serializer rejects them; isolated-vm gives an empty view.
 
-/// `value`, or an empty view of the same class on the same buffer where it is a view that is out of bounds.
+/// `value`, or, if it is a view that is out of bounds, an empty view of the same class on the same buffer.
 pub fn within<'s>(scope: &v8::PinScope<'s, '_>, value: v8::Local<'s, v8::Value>) -> v8::Local<'s, v8::Value> {
     empty_view(scope, value).unwrap_or(value)
 }
 
 fn empty_view<'s>(scope: &v8::PinScope<'s, '_>, value: v8::Local<'s, v8::Value>) -> Option<v8::Local<'s, v8::Value>> {
     let view = v8::Local::<v8::ArrayBufferView>::try_from(value).ok()?;
-    // What V8 says of a view out of bounds. For one that is merely empty the result is the same.
+    // V8 reports these values for a view out of bounds. For a view that is merely empty the result is the same.
     if view.byte_length() != 0 || view.byte_offset() != 0 {
         return None;
     }

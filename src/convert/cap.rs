@@ -1,6 +1,5 @@
-//! A ceiling on what V8's serializer may allocate. V8 asks for its buffer through Rust's allocator and takes a refusal
-//! as "out of memory", which becomes an ordinary exception; there is no other way to bound a clone that repeats a long
-//! string a million times.
+//! A limit on what V8's serializer may allocate. V8 requests its buffer from Rust's allocator and treats a refusal as "out of memory",
+//! which becomes an ordinary exception. There is no other way to limit a clone that repeats a long string a million times.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -27,7 +26,7 @@ fn allowed(size: usize) -> bool {
     allowed
 }
 
-/// What the caller gets, who may end without it.
+/// Returns the block to the caller, which may end without it.
 fn given(block: *mut u8) -> *mut u8 {
     if block.is_null() {
         refusal::note();
@@ -35,8 +34,7 @@ fn given(block: *mut u8) -> *mut u8 {
     block
 }
 
-// SAFETY: every request is passed on to the system's allocator unchanged, or refused with null, which the contract of
-// `GlobalAlloc` allows.
+// SAFETY: every request is forwarded to the system's allocator unchanged, or refused with null, which the contract of `GlobalAlloc` allows.
 unsafe impl GlobalAlloc for Capped {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !allowed(layout.size()) {
@@ -47,7 +45,7 @@ unsafe impl GlobalAlloc for Capped {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`; all blocks are the system's.
+        // SAFETY: the caller keeps the contract of `dealloc`; all blocks come from the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 
@@ -63,7 +61,7 @@ unsafe impl GlobalAlloc for Capped {
         if !allowed(size) {
             return given(std::ptr::null_mut());
         }
-        // SAFETY: the caller keeps the contract of `realloc`; all blocks are the system's.
+        // SAFETY: the caller keeps the contract of `realloc`; all blocks come from the system's allocator.
         given(unsafe { System.realloc(pointer, layout, size) })
     }
 }
@@ -71,7 +69,7 @@ unsafe impl GlobalAlloc for Capped {
 #[global_allocator]
 static ALLOCATOR: Capped = Capped;
 
-/// The ceiling that was in force before, and will be when this is dropped.
+/// The previous ceiling, which is restored when this is dropped.
 #[must_use]
 pub struct Outer(usize);
 
@@ -85,7 +83,7 @@ fn set(bytes: usize) -> Outer {
     Outer(CEILING.with(|ceiling| ceiling.replace(bytes)))
 }
 
-/// Runs V8's serializer with blocks of at most `bytes`. `None` when it wanted a larger one.
+/// Runs V8's serializer with blocks of at most `bytes`. `None` if it requested a larger one.
 pub fn with_ceiling<T>(bytes: usize, serialize: impl FnOnce() -> T) -> Option<T> {
     let _outer = set(bytes.max(SMALL));
     REFUSED.with(|refused| refused.set(false));
@@ -93,8 +91,8 @@ pub fn with_ceiling<T>(bytes: usize, serialize: impl FnOnce() -> T) -> Option<T>
     (!REFUSED.with(|refused| refused.replace(false))).then_some(result)
 }
 
-/// No ceiling for as long as the result lives: for what V8 calls, perhaps in the middle of the serializer's work. Rust
-/// code does not expect a refusal.
+/// Lifts the ceiling until the result is dropped. For functions that V8 calls, possibly in the middle of the serializer's work: Rust code
+/// does not expect a refusal.
 pub fn lift() -> Outer {
     set(usize::MAX)
 }

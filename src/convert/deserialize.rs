@@ -1,4 +1,4 @@
-//! Payloads into an isolate, by V8's own deserializer.
+//! Reads payloads into an isolate, with V8's own deserializer.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -47,7 +47,7 @@ pub fn payload_to_v8<'s>(
     }
 }
 
-/// A buffer of the isolate around bytes that came from elsewhere, charged to its budget.
+/// A buffer of the isolate around bytes that came from outside, charged to its budget.
 fn adopt_buffer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     bytes: Bytes,
@@ -72,21 +72,21 @@ fn adopt_buffer<'s>(
     Ok(v8::ArrayBuffer::with_backing_store(scope, &store.make_shared()))
 }
 
-/// What a buffer of the isolate keeps.
+/// The memory behind a buffer of the isolate.
 enum Memory {
     Own(Vec<u8>),
-    /// The memory goes back before the host need not wait for it any more.
+    /// Fields are dropped in order: the memory is returned before the host stops waiting for it.
     Lent(Lent, #[allow(dead_code, reason = "held for its destructor")] Borrowed),
 }
 
 impl Memory {
-    /// Moved when this is the last that needs the bytes, else copied: the guest may write to its own.
+    /// Moves the bytes if this is the last reference to them. Otherwise copies them, because the guest may write to its own bytes.
     fn of(bytes: Bytes, exchange: &dyn Exchange) -> Option<Self> {
         match bytes {
             Bytes::Own(bytes) => Some(Self::Own(Arc::unwrap_or_clone(bytes))),
             Bytes::Lent(lease) => match Arc::try_unwrap(lease) {
                 Ok(lease) => {
-                    // Before the memory is taken: from then on the host waits for the isolate's thread.
+                    // Before the memory is taken, because from then on the host waits for the isolate's thread.
                     let borrowed = exchange.borrow_memory()?;
                     let lent = lease.take(borrowed.holder.clone())?;
                     Some(Self::Lent(lent, borrowed))
@@ -105,7 +105,7 @@ impl Memory {
 }
 
 unsafe extern "C" fn free_buffer(_data: *mut c_void, length: usize, owner: *mut c_void) {
-    // SAFETY: `owner` is the box that `adopt_buffer` gave away; V8 calls this once.
+    // SAFETY: `owner` is the box that `adopt_buffer` leaked; V8 calls this once.
     let owner = unsafe { Box::from_raw(owner.cast::<(Memory, Arc<Budget>)>()) };
     owner.1.give_back(length);
 }
@@ -124,7 +124,7 @@ fn adopt_shared<'s>(
 }
 
 unsafe extern "C" fn free_shared(_data: *mut c_void, _length: usize, owner: *mut c_void) {
-    // SAFETY: `owner` is the box that `adopt_shared` gave away; V8 calls this once.
+    // SAFETY: `owner` is the box that `adopt_shared` leaked; V8 calls this once.
     let owner = unsafe { Box::from_raw(owner.cast::<(Arc<SharedMemory>, Arc<Budget>)>()) };
     owner.1.unshare(owner.0.len());
 }
@@ -132,7 +132,7 @@ unsafe extern "C" fn free_shared(_data: *mut c_void, _length: usize, owner: *mut
 struct Delegate<'a> {
     exchange: &'a dyn Exchange,
     entries: RefCell<Vec<Option<Entry>>>,
-    /// What ended the reading, where that was not V8.
+    /// The fault that ended the reading, if it did not come from V8.
     raised: &'a RefCell<Option<Fault>>,
 }
 
@@ -141,7 +141,7 @@ impl Delegate<'_> {
         self.entries.borrow().get(index as usize).cloned().flatten()
     }
 
-    /// V8 is told by an exception; the caller gets the fault.
+    /// Reports the fault to V8 as an exception, and to the caller as it is.
     fn refuse(&self, scope: &mut v8::PinScope<'_, '_>, fault: Fault) {
         if let Some(message) = v8::String::new(scope, &fault.message()) {
             let error = v8::Exception::error(scope, message);
@@ -167,11 +167,11 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
             self.refuse(scope, unreadable());
             return None;
         };
-        // V8 forbids running JavaScript while it reads; making a handle's object takes some.
+        // V8 forbids running JavaScript while it reads, but creating a handle's object runs some.
         let adopted = {
             v8::allow_javascript_execution_scope!(let scope, scope);
             match value {
-                // Cannot happen for what our own codecs write: only handles are host objects.
+                // Cannot happen for data that our own codecs write: only handles are host objects.
                 Value::Payload(_) => Err(unreadable()),
                 value => self.exchange.adopt(scope, value),
             }

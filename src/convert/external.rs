@@ -1,4 +1,4 @@
-//! Strings whose characters lie outside V8's heap, charged to their isolate's budget of buffers until V8 has collected them.
+//! Strings whose characters lie outside V8's heap. They are charged to their isolate's buffer budget until V8 has collected them.
 
 use std::alloc::{self, Layout};
 use std::ffi::c_char;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::{text_to_v8, too_large};
 use crate::value::{Budget, Fault, Text};
 
-/// Shorter ones are no trouble inside, as in isolated-vm.
+/// Shorter strings are kept in the heap, as in isolated-vm.
 const MIN_BYTES: usize = 1_024;
 
-/// In front of the characters: who is charged.
+/// Precedes the characters: the budget that is charged.
 type Header = *const Budget;
 const HEADER: usize = 16;
 const _: () = assert!(HEADER >= size_of::<Header>() && HEADER.is_multiple_of(align_of::<Header>()));
@@ -19,7 +19,7 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(HEADER)?, HEADER).ok()
 }
 
-/// `text` as a string of the isolate; a long one outside of its heap.
+/// `text` as a string of the isolate. A long one lies outside its heap.
 pub fn external_text_to_v8<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     text: &Text,
@@ -35,20 +35,19 @@ pub fn external_text_to_v8<'s>(
     let string = match text {
         Text::Latin1(characters) => {
             let characters = place(characters, budget)?;
-            // SAFETY: the characters are this string's own until V8 calls the destructor, which frees what `place` has
-            // allocated.
+            // SAFETY: the string owns the characters until V8 calls the destructor, which frees what `place` has allocated.
             unsafe { v8::String::new_external_onebyte_raw(scope, characters.cast(), text.len(), free_one_byte) }
         }
         Text::Utf16(units) => {
             let units = place(units, budget)?;
-            // SAFETY: as above; the units are aligned, since the header is.
+            // SAFETY: as above; the units are aligned, because the header is.
             unsafe { v8::String::new_external_twobyte_raw(scope, units.cast(), text.len(), free_two_byte) }
         }
     };
     string.ok_or_else(|| Fault::beyond("Invalid string length"))
 }
 
-/// A copy of the characters behind a header. The budget has been charged.
+/// A copy of the characters behind a header. The budget has already been charged.
 fn place<T: Copy>(characters: &[T], budget: &Arc<Budget>) -> Result<*mut u8, Fault> {
     let bytes = size_of_val(characters);
     let refused = || {
@@ -61,7 +60,7 @@ fn place<T: Copy>(characters: &[T], budget: &Arc<Budget>) -> Result<*mut u8, Fau
     if block.is_null() {
         return Err(refused());
     }
-    // SAFETY: the block has room for the header and behind it for the characters, which do not lie in it.
+    // SAFETY: the block has room for the header and the characters after it, and does not overlap with `characters`.
     unsafe {
         block.cast::<Header>().write(Arc::into_raw(Arc::clone(budget)));
         let place = block.add(HEADER);
@@ -81,9 +80,9 @@ unsafe extern "C" fn free_two_byte(units: *mut u16, length: usize) {
 }
 
 /// # Safety
-/// `characters` must come from [`place`], for `bytes` bytes, and is not used again.
+/// `characters` must come from [`place`], for `bytes` bytes, and must not be used again.
 unsafe fn free(characters: *mut u8, bytes: usize) {
-    // SAFETY: the block and the counted budget in its header are those of `place`.
+    // SAFETY: the block and the budget reference in its header are those of `place`.
     unsafe {
         let block = characters.sub(HEADER);
         Arc::from_raw(block.cast::<Header>().read()).give_back(bytes);

@@ -1,10 +1,10 @@
-//! Exceptions of a guest to neutral faults and back. Reading an error's properties can run guest code: only do it where
-//! the guest's limits hold.
+//! Converts exceptions of a guest to neutral faults and back. Reading an error's properties can run guest code, so it must only be done
+//! where the guest's limits apply.
 
 use super::{beginning, primitive_from_v8, text_to_v8};
 use crate::value::{Code, ErrorClass, ErrorFault, Fault, Text, Value};
 
-/// Between the frames of two engines in a joined stack.
+/// Separates the frames of two engines in a joined stack.
 const BOUNDARY: &str = "\n    at (<isolated-vm boundary>)";
 
 const NOT_AN_ERROR: &str =
@@ -12,7 +12,7 @@ const NOT_AN_ERROR: &str =
 
 type Caught<'a, 'scope, 'obj, 'iso> = v8::PinnedRef<'a, v8::TryCatch<'scope, 'obj, v8::HandleScope<'iso>>>;
 
-/// The fault for what a try-catch scope has caught, [`Fault::Stopped`] for a termination, `None` if nothing was.
+/// The fault for the exception that a try-catch scope has caught: [`Fault::Stopped`] for a termination, `None` if nothing was caught.
 pub fn fault_from_caught<'obj, 'iso: 'obj>(scope: &mut Caught<'_, '_, 'obj, 'iso>) -> Option<Fault> {
     if scope.has_terminated() {
         return Some(Fault::Stopped);
@@ -22,7 +22,7 @@ pub fn fault_from_caught<'obj, 'iso: 'obj>(scope: &mut Caught<'_, '_, 'obj, 'iso
     Some(fault_from_exception(scope, exception))
 }
 
-/// As [`fault_from_caught`], for code that did not compile: V8 keeps the position out of message and stack.
+/// Like [`fault_from_caught`], for code that did not compile: V8 does not put the position into the message or the stack.
 pub fn fault_from_compilation<'obj, 'iso: 'obj>(scope: &mut Caught<'_, '_, 'obj, 'iso>) -> Option<Fault> {
     let message = scope.message();
     let fault = fault_from_caught(scope)?;
@@ -48,13 +48,13 @@ fn locate_syntax_error(scope: &mut v8::PinScope<'_, '_>, error: &mut ErrorFault,
     error.stack = Text::from(format!("\n    at {file}:{line}:{column}{}", error.stack));
 }
 
-/// Bytes that a thrown primitive may take.
+/// Maximum size in bytes of a thrown primitive.
 const MAX_THROWN: usize = 64 << 20;
 
-/// Characters that are kept of an error's message and stack.
+/// Maximum number of characters kept of an error's message and stack.
 const MAX_TEXT: usize = 1 << 20;
 
-/// Characters that are kept of the names of files, functions and constructors.
+/// Maximum number of characters kept of the names of files, functions and constructors.
 const MAX_NAME: usize = 200;
 
 /// The fault for a thrown value.
@@ -70,8 +70,8 @@ pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Loc
     }
 }
 
-/// What survives of a thrown object: standard errors are known by their constructor's name, others by having a message
-/// or a stack. Standard ones may have been given another name. `None` when the guest is being stopped.
+/// The part of a thrown object that is preserved. Standard errors are recognized by their constructor's name, others by a message or a
+/// stack. Standard errors may have been given another name. `None` when the guest is being stopped.
 fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Fault> {
     let made_by = object.get_constructor_name();
     let made_by = beginning(scope, made_by, MAX_NAME).to_string();
@@ -92,7 +92,7 @@ fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>)
     })))
 }
 
-/// Whether an object has a property itself, as far as that can be told; `None` when the guest is being stopped.
+/// Whether an object has an own property, as far as that can be determined; `None` when the guest is being stopped.
 fn has_own(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, key: &str) -> Option<bool> {
     v8::tc_scope!(let scope, scope);
     let key = v8::String::new(scope, key)?;
@@ -100,8 +100,8 @@ fn has_own(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, 
     if scope.has_terminated() { None } else { Some(has.unwrap_or(false)) }
 }
 
-/// On the errors by which values of a guest were refused. A guest that does not catch one is told of as its caller would be; of what it
-/// throws itself nothing has a code.
+/// Marks the errors with which values of a guest were refused. If the guest does not catch such an error, its caller gets the code as well.
+/// An error that the guest itself creates has no code.
 fn refusal_mark<'s>(scope: &v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Private> {
     let name = v8::String::new(scope, "isolated-v8 refusal");
     v8::Private::for_api(scope, name)
@@ -112,7 +112,7 @@ fn is_refusal(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object
     object.get_private(scope, mark).is_some_and(|found| found.is_true())
 }
 
-/// A property as text, as far as reading it succeeds; `None` when the guest is being stopped.
+/// A property as text, if it can be read; `None` when the guest is being stopped.
 fn read_text(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, key: &str) -> Option<Option<Text>> {
     v8::tc_scope!(let scope, scope);
     let key = v8::String::new(scope, key)?;
@@ -133,7 +133,7 @@ fn frames_of(stack: &Text) -> Text {
     }
 }
 
-/// The error object for a fault, its stack joined to the frames of the guest that gets it.
+/// The error object for a fault. Its stack is joined to the frames of the guest that receives it.
 pub fn exception_from_fault<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     fault: &Fault,
@@ -181,7 +181,7 @@ fn define(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, k
 /// At most this many frames of the receiving side are joined to a stack.
 const FRAMES: usize = 10;
 
-/// The JavaScript frames that run now, as lines of a stack.
+/// The JavaScript frames that are currently running, as lines of a stack.
 pub fn current_frames(scope: &v8::PinScope<'_, '_>) -> Text {
     let mut text = String::new();
     let Some(trace) = v8::StackTrace::current_stack_trace(scope, FRAMES) else {
@@ -194,7 +194,7 @@ pub fn current_frames(scope: &v8::PinScope<'_, '_>) -> Text {
         let file = frame
             .get_script_name_or_source_url(scope)
             .map_or_else(|| Text::from("<anonymous>"), |name| beginning(scope, name, MAX_NAME));
-        // Below 1 in what is put around a text, as in V8's own stacks.
+        // Less than 1 within code that wraps a source text, as in V8's own stacks.
         let column = frame.get_column().cast_signed();
         let position = format!("{file}:{}:{column}", frame.get_line_number());
         match frame.get_function_name(scope).map(|name| beginning(scope, name, MAX_NAME)) {

@@ -1,4 +1,4 @@
-//! Between V8 values and neutral values. Knows V8, but neither isolates' life nor any host.
+//! Converts between V8 values and neutral values. Depends on V8, but not on isolates' lifecycle or a host.
 
 mod bounds;
 pub mod cap;
@@ -19,14 +19,14 @@ pub use serialize::{clone_from_v8, move_from_v8};
 
 use crate::value::{BigInt, Budget, Code, ErrorClass, Fault, Owner, SharedMemory, Text, TypeOf, Value};
 
-/// An isolate that uses memory of a host. Its thread keeps the host waiting, should it not stop.
+/// An isolate that uses memory of a host. If its thread does not stop, the host has to wait for it.
 pub struct Borrowed {
     pub holder: Weak<dyn Owner>,
     count: Arc<AtomicUsize>,
 }
 
 impl Borrowed {
-    /// `count` is of those that there are.
+    /// `count` is the number of existing ones.
     pub fn new(holder: Weak<dyn Owner>, count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self { holder, count: Arc::clone(count) }
@@ -39,28 +39,28 @@ impl Drop for Borrowed {
     }
 }
 
-/// What conversion cannot do alone: `ivm` objects, and the isolate's accounts.
+/// What the conversion needs from its caller: `ivm` objects, and the isolate's limits and budgets.
 pub trait Exchange {
-    /// A handle, function or promise as this realm sees it.
+    /// A handle, function or promise as an object of this realm.
     fn adopt<'s>(&self, scope: &mut v8::PinScope<'s, '_>, value: Value) -> Result<v8::Local<'s, v8::Value>, Fault>;
-    /// Whether `object` stands for a handle. Must not run JavaScript: V8's serializer asks in the middle of its work.
+    /// Whether `object` represents a handle. Must not run JavaScript, because V8's serializer asks in the middle of its work.
     fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool;
-    /// The handle that `object` stands for, if it is one; a fault where that was released.
+    /// The handle that `object` represents, if it is one; a fault if the handle was released.
     fn identify(
         &self,
         scope: &mut v8::PinScope<'_, '_>,
         object: v8::Local<'_, v8::Object>,
     ) -> Result<Option<Value>, Fault>;
-    /// The most bytes that one value may take out of this isolate.
+    /// Maximum size in bytes of one value that leaves this isolate.
     fn limit(&self) -> usize;
-    /// What buffers of this isolate are charged to.
+    /// The budget to which this isolate's buffers are charged.
     fn budget(&self) -> Arc<Budget>;
-    /// The memory of a shared buffer, the same object for the same memory. `None` for one that can grow: nobody else would
-    /// hear of that.
+    /// The memory of a shared buffer; always the same object for the same memory. `None` for a buffer that can grow, because other isolates
+    /// would not learn of its growth.
     fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>>;
-    /// Remembers shared memory that comes in, for [`Exchange::shared`]. False where it must not be used any more.
+    /// Remembers incoming shared memory for [`Exchange::shared`]. False if it must not be used any more.
     fn remember(&self, memory: &Arc<SharedMemory>) -> bool;
-    /// Memory of a host is about to be used, for as long as the result lives. `None` where the isolate is gone.
+    /// Memory of a host is about to be used, for as long as the result lives. `None` if the isolate is gone.
     fn borrow_memory(&self) -> Option<Borrowed>;
 }
 
@@ -72,7 +72,7 @@ pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v
     string.ok_or_else(|| Fault::beyond("Invalid string length"))
 }
 
-/// At most `limit` bytes: a string may be much longer than what it takes in a guest's heap.
+/// At most `limit` bytes: a string may be much longer than the space that it takes in a guest's heap.
 pub fn text_from_v8(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, limit: usize) -> Result<Text, Fault> {
     let length = string.length();
     if string.is_onebyte() {
@@ -89,7 +89,7 @@ pub fn text_from_v8(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, limi
     }
 }
 
-/// An empty vector with room for `count` values, which take at most `limit` bytes.
+/// An empty vector with room for `count` values, which may take at most `limit` bytes.
 fn room<T>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
     let mut vector = Vec::new();
     if count.saturating_mul(size_of::<T>()) > limit || vector.try_reserve_exact(count).is_err() {
@@ -103,7 +103,7 @@ pub fn too_large(limit: usize) -> Fault {
     Fault::coded(ErrorClass::RangeError, &message, Code::Limit)
 }
 
-/// Charges `bytes` to a budget of the isolate's, perhaps after a collection: what nobody refers to any more is still charged.
+/// Charges `bytes` to a budget of the isolate, if necessary after a collection, because unreachable buffers are still charged.
 fn take_or_collect(scope: &mut v8::Isolate, budget: &Budget, bytes: usize) -> bool {
     if budget.take(bytes) {
         return true;
@@ -112,14 +112,14 @@ fn take_or_collect(scope: &mut v8::Isolate, budget: &Budget, bytes: usize) -> bo
     budget.take(bytes)
 }
 
-/// The beginning of a string, for people to read.
+/// The beginning of a string, for display.
 pub fn beginning(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, most: usize) -> Text {
     let mut units = vec![0; string.length().min(most)];
     string.write_v2(scope, 0, &mut units, v8::WriteFlags::empty());
     Text::from_utf16(units)
 }
 
-/// Anything that is not an object, or `None`. A symbol has no neutral form.
+/// Any value that is not an object; otherwise `None`. A symbol has no neutral form.
 pub fn primitive_from_v8(
     scope: &mut v8::PinScope<'_, '_>,
     value: v8::Local<'_, v8::Value>,
@@ -144,7 +144,7 @@ pub fn primitive_from_v8(
     })
 }
 
-/// Brings a value into the current realm. A payload is read in full.
+/// Converts a value into the current realm. A payload is read in full.
 pub fn to_v8<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     exchange: &dyn Exchange,
@@ -164,7 +164,7 @@ pub fn to_v8<'s>(
     })
 }
 
-/// What `Reference.typeof` says of a value.
+/// The value that `Reference.typeof` reports.
 pub fn type_of(value: v8::Local<'_, v8::Value>) -> TypeOf {
     if value.is_null() {
         TypeOf::Null

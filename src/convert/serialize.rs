@@ -1,4 +1,4 @@
-//! V8 values out of an isolate, by V8's own serializer.
+//! Writes V8 values out of an isolate, with V8's own serializer.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub fn clone_from_v8<'s>(
     move_from_v8(scope, exchange, value, &[])
 }
 
-/// As [`clone_from_v8`], and `moved`, which are not detached and no two of them the same, are emptied.
+/// Like [`clone_from_v8`], but the buffers in `moved` are transferred and detached. They must be attached, and each must occur only once.
 pub fn move_from_v8<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     exchange: &dyn Exchange,
@@ -40,13 +40,13 @@ pub fn move_from_v8<'s>(
     for (index, buffer) in moved.iter().enumerate() {
         let id = u32::try_from(index).map_err(|_| too_large(limit))?;
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, id, *buffer);
-        // Filled in when nothing of the guest runs any more.
+        // Filled in when no more guest code runs.
         table.borrow_mut().push(Entry::Buffer(Bytes::default()));
     }
     if moved.is_empty()
         && let Some(buffer) = whole_buffer(scope, value)
     {
-        // Its contents go into the table, which saves copying them through the serializer's growing buffer.
+        // Its contents go directly into the table. This avoids copying them through the serializer's growing buffer.
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, 0, buffer);
         let bytes = contents(&buffer, limit)?;
         table.borrow_mut().push(Entry::Buffer(bytes.into()));
@@ -61,7 +61,7 @@ pub fn move_from_v8<'s>(
     }
     if written != Some(true) {
         return Err(match fault_from_caught(scope) {
-            // Not thrown by the guest, whose getters run here as well.
+            // Not thrown by the guest, whose getters also run here.
             Some(Fault::Error(error)) if refused.get() => Fault::refused(&error.message.to_string()),
             Some(fault) => fault,
             None => Fault::refused("The value could not be cloned."),
@@ -78,15 +78,15 @@ pub fn move_from_v8<'s>(
     Ok(Value::Payload(Box::new(payload)))
 }
 
-/// The buffer that the value is, or that it is a view on: all of it travels, as V8's serializer has it. One that was emptied
-/// is copied as what it is, though V8 refuses it inside of other values.
+/// The buffer that the value is, or that it is a view on. The whole buffer is sent, as V8's serializer does. A detached buffer is copied
+/// as such, though V8 rejects it inside other values.
 fn whole_buffer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     value: v8::Local<'s, v8::Value>,
 ) -> Option<v8::Local<'s, v8::ArrayBuffer>> {
     let buffer = if let Ok(view) = v8::Local::<v8::ArrayBufferView>::try_from(value) {
         let buffer = view.buffer(scope)?;
-        // A view on shared memory: that is not copied.
+        // A view on shared memory, which is not copied.
         if v8::Local::<v8::Value>::from(buffer).is_shared_array_buffer() {
             return None;
         }
@@ -98,7 +98,7 @@ fn whole_buffer<'s>(
     fixed.then_some(buffer)
 }
 
-/// Moves the contents of `buffers` to the first rows of `table`: all of them or none.
+/// Moves the contents of `buffers` to the first rows of `table`: either all of them or none.
 fn empty(buffers: &[v8::Local<'_, v8::ArrayBuffer>], table: &mut [Entry], limit: usize) -> Result<(), Fault> {
     let refused = || Fault::refused("An ArrayBuffer is detached and could not be cloned.");
     let mut total = 0_usize;
@@ -124,8 +124,8 @@ fn contents(buffer: &v8::ArrayBuffer, limit: usize) -> Result<Vec<u8>, Fault> {
     let length = buffer.byte_length();
     let mut bytes = room(length, limit)?;
     if let Some(data) = buffer.data() {
-        // SAFETY: a fixed, attached buffer of `length` bytes; this thread holds the isolate, so no guest code writes to it
-        // during the copy, and the vector has room for it.
+        // SAFETY: a fixed, attached buffer of `length` bytes; this thread holds the isolate, so no guest code writes to it during the copy,
+        // and the vector has room for it.
         unsafe {
             std::ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), bytes.as_mut_ptr(), length);
             bytes.set_len(length);
@@ -134,8 +134,8 @@ fn contents(buffer: &v8::ArrayBuffer, limit: usize) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// Whether a shared buffer is that of a `WebAssembly.Memory`, which V8 gives away nowhere but here: it writes more of such a
-/// buffer, and of the memory, than it can read where the buffer has become one of ordinary memory.
+/// Whether a shared buffer belongs to a `WebAssembly.Memory`. V8 reveals that only in its serializer. For such a buffer, and for the
+/// memory, it writes more data than it can read back after the buffer has become one of ordinary memory.
 fn of_wasm(scope: &mut v8::PinScope<'_, '_>, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> bool {
     let context = scope.get_current_context();
     let serializer = v8::ValueSerializer::new(scope, Box::new(Alone));
@@ -144,7 +144,7 @@ fn of_wasm(scope: &mut v8::PinScope<'_, '_>, buffer: v8::Local<'_, v8::SharedArr
     written != Some(true) || serializer.release() != Payload::ONLY_SHARED
 }
 
-/// Of a shared buffer that is all that is written.
+/// Accepts only a shared buffer, and writes nothing else.
 struct Alone;
 
 impl v8::ValueSerializerImpl for Alone {
@@ -162,9 +162,9 @@ impl v8::ValueSerializerImpl for Alone {
 struct Delegate<'a> {
     exchange: &'a dyn Exchange,
     table: &'a RefCell<Vec<Entry>>,
-    /// What was thrown says that the value cannot be cloned.
+    /// The thrown error says that the value cannot be cloned.
     refused: &'a Cell<bool>,
-    /// What was wrong with a handle.
+    /// The fault of a handle.
     raised: &'a RefCell<Option<Fault>>,
 }
 
@@ -202,7 +202,7 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
                 serializer.write_uint32(self.push(Entry::Value(value))?);
                 return Some(true);
             }
-            // Objects with internal fields of V8's own, such as a WebAssembly.Memory.
+            // Objects with V8's own internal fields, such as a WebAssembly.Memory.
             Ok(None) => "#<Object> could not be cloned.".to_owned(),
             Err(fault) => {
                 let message = fault.message();

@@ -1,10 +1,10 @@
-//! What happens when V8 wants to end the process. Some of its out-of-memory errors reach no handler: on Linux the linker sends the two
-//! functions that such errors end in, and every call of `abort()`, here (`build.rs`), so that the thread of a guest can be parked
+//! Handles V8's attempts to end the process. Some of its out-of-memory errors reach no handler. On Linux the linker redirects the two
+//! functions in which such errors end, and every call of `abort()`, to this module (`build.rs`), so that the guest's thread can be parked
 //! instead.
 //!
-//! Only running out of memory is survivable. After any other fatal error memory may be corrupt: the process ends. The exceptions
-//! are V8's refusal to write a snapshot of something, which is a fatal error to it ([`contain_fatal_errors`]), and panics of Rust
-//! code that would unwind into V8's: those corrupt nothing.
+//! Only running out of memory is survivable. After any other fatal error memory may be corrupt, and the process ends. There are two
+//! exceptions, which corrupt nothing: V8 refuses to write something into a snapshot, which it reports as a fatal error
+//! ([`contain_fatal_errors`]), and a panic of Rust code would unwind into V8's code.
 
 use std::cell::Cell;
 #[cfg(target_os = "linux")]
@@ -15,11 +15,11 @@ use std::sync::OnceLock;
 use crate::native::refusal;
 
 thread_local! {
-    /// What V8 finds broken now is broken in nothing but the isolate of this thread.
+    /// A fatal error on this thread now concerns only this thread's isolate.
     static CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work`, in which a fatal error of V8's costs this thread and its isolate and nothing more.
+/// Runs `work`. A fatal error of V8 in it costs only this thread and its isolate.
 pub fn contain_fatal_errors<T>(work: impl FnOnce() -> T) -> T {
     CONTAINED.set(true);
     let result = work();
@@ -27,13 +27,12 @@ pub fn contain_fatal_errors<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Does not return if the thread belongs to a guest. The argument tells a contained fatal error from running out of
-/// memory.
+/// Does not return if the thread belongs to a guest. The argument is true for a contained fatal error, false for running out of memory.
 pub type Park = fn(bool);
 
 static PARK: OnceLock<Park> = OnceLock::new();
 
-/// Gives up the isolate of this thread, which ran out of memory, and does not return; returns if the thread has none.
+/// Abandons the isolate of this thread, which ran out of memory, and does not return. Returns if the thread has no isolate.
 pub fn park() {
     if let Some(park) = PARK.get() {
         park(false);
@@ -42,23 +41,23 @@ pub fn park() {
 
 #[cfg(target_os = "linux")]
 unsafe extern "C" {
-    /// `v8::base::SetFatalFunction`, which the crate does not bind. V8 calls the function for errors that are not about
-    /// memory, before it aborts.
+    /// `v8::base::SetFatalFunction`, which the crate does not bind. V8 calls the function before it aborts, for errors that are not about
+    /// memory.
     #[link_name = "_ZN2v84base16SetFatalFunctionEPFvPKciS2_E"]
     fn set_fatal_function(function: extern "C" fn(*const c_char, c_int, *const c_char));
 }
 
-/// Whatever it may have been refused before, this is not about memory.
+/// This error is not about memory, even if memory was refused before.
 #[cfg(target_os = "linux")]
 extern "C" fn on_fatal(_file: *const c_char, _line: c_int, _message: *const c_char) {
     refusal::forget();
 }
 
-/// From now on `park` gets threads that ran out of memory.
+/// From now on, `park` receives threads that ran out of memory.
 #[cfg(target_os = "linux")]
 pub fn intercept(park: Park) {
     if PARK.set(park).is_ok() {
-        // SAFETY: the function has the type V8 declares, lives for ever and does nothing that V8 forbids there.
+        // SAFETY: the function has the type that V8 declares, exists as long as the process, and does nothing that V8 forbids there.
         unsafe { set_fatal_function(on_fatal) };
         #[cfg(not(any(test, fuzzing)))]
         {
@@ -68,13 +67,13 @@ pub fn intercept(park: Park) {
     }
 }
 
-/// No call arrives here: running out of memory in a way that V8 has no handler for ends the process.
+/// Intercepts no calls: on these systems, running out of memory in a way that V8 has no handler for ends the process.
 #[cfg(not(target_os = "linux"))]
 pub fn intercept(park: Park) {
     let _ = PARK.set(park);
 }
 
-/// Where the calls arrive.
+/// Targets of the redirected calls.
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped {
     use std::ffi::{c_char, c_int};
@@ -89,7 +88,7 @@ mod wrapped {
         fn out_of_memory(kind: c_int, message: *const c_char) -> !;
     }
 
-    // For the linker of the addon only.
+    // Visible only to the addon's linker.
     core::arch::global_asm!(
         ".hidden __wrap__ZN2v84base21FatalNoSecurityImpactEPKcz",
         ".hidden __wrap__ZN2v84base8FatalOOMENS0_7OOMTypeEPKc",
@@ -102,30 +101,30 @@ mod wrapped {
         }
     }
 
-    /// `v8::base::FatalNoSecurityImpact`: something is larger than V8 can have it. What is said of it besides is not looked at.
+    /// `v8::base::FatalNoSecurityImpact`: something exceeds a size limit of V8. The arguments after the format are ignored.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v84base21FatalNoSecurityImpactEPKcz(format: *const c_char) -> ! {
         park(false);
-        // SAFETY: the format that it prints takes one string, which the caller has passed.
+        // SAFETY: `%s` takes one string, which is the caller's format.
         unsafe { invalid_size(c"%s".as_ptr(), format) }
     }
 
-    /// `v8::base::FatalOOM`, which no handler hears of.
+    /// `v8::base::FatalOOM`, which calls no handler.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v84base8FatalOOMENS0_7OOMTypeEPKc(kind: c_int, message: *const c_char) -> ! {
         park(false);
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { out_of_memory(kind, message) }
     }
 
     #[unsafe(no_mangle)]
     extern "C" fn __wrap_abort() -> ! {
         let contained = CONTAINED.try_with(std::cell::Cell::get).unwrap_or(false);
-        // C++ code that cannot go on without the memory it was refused.
+        // C++ code that cannot continue without the memory that it was refused.
         if contained || refusal::is_noted() || std::thread::panicking() {
             park(contained);
         }
-        // What `abort` itself does; calling it would lead here again.
+        // Does what `abort` itself does, because calling it would lead back here.
         // SAFETY: the default action of SIGABRT ends the process.
         unsafe {
             libc::signal(libc::SIGABRT, libc::SIG_DFL);

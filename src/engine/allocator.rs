@@ -1,4 +1,4 @@
-//! `ArrayBuffer` memory under a budget of its own per isolate: over it, guests see V8's
+//! Memory of `ArrayBuffer`s, with one budget per isolate. Over the budget, guests get V8's
 //! `RangeError: Array buffer allocation failed`.
 
 use std::ffi::c_void;
@@ -10,10 +10,10 @@ use crate::value::Budget;
 static VTABLE: v8::RustAllocatorVtable<Budget> =
     v8::RustAllocatorVtable { allocate, allocate_uninitialized, free, drop: drop_budget };
 
-/// An allocator that draws on `budget`.
+/// An allocator that charges `budget`.
 pub fn limited(budget: &Arc<Budget>) -> v8::UniqueRef<v8::Allocator> {
-    // SAFETY: the handle is an `Arc<Budget>` turned raw, which is what every function of the vtable takes it for; `drop`
-    // gives it back.
+    // SAFETY: the handle is an `Arc<Budget>` turned into a raw pointer, which is what every function of the vtable expects. `drop_budget`
+    // turns it back into an `Arc`.
     unsafe { v8::new_rust_allocator(Arc::into_raw(Arc::clone(budget)), &VTABLE) }
 }
 
@@ -48,6 +48,6 @@ unsafe extern "C" fn free(budget: &Budget, data: *mut c_void, length: usize) {
 }
 
 unsafe extern "C" fn drop_budget(budget: *const Budget) {
-    // SAFETY: this is the pointer that `limited` leaked; V8 calls this once, when its allocator goes.
+    // SAFETY: this is the pointer that `limited` leaked; V8 calls this once, when it destroys the allocator.
     drop(unsafe { Arc::from_raw(budget) });
 }

@@ -1,11 +1,11 @@
-//! Work that nobody waits for: making isolates for whoever may come, and ending those whose owner has his answer. On Linux a thread
-//! that comes back from a short sleep takes the processor from one that is just getting to run, even where another is free. Done by
-//! the scheduler's batch policy, such work takes it from nobody.
+//! Work that no caller waits for: creating isolates in advance, and ending isolates whose owner already has the result. On Linux, a thread
+//! that wakes from a short sleep preempts a thread that is just about to run, even when another processor is free. Under the scheduler's
+//! batch policy, such work preempts no other thread.
 
 #[cfg(target_os = "linux")]
 pub use linux::set;
 
-/// Whether what this thread does from now on is such work.
+/// Sets whether this thread does background work from now on.
 #[cfg(not(target_os = "linux"))]
 pub fn set(_background: bool) {}
 
@@ -18,7 +18,7 @@ mod linux {
         Unknown,
         Normal,
         Batch,
-        /// Somebody has chosen another for the process, or it may not be changed.
+        /// The process has another policy, or the policy may not be changed.
         Fixed,
     }
 
@@ -26,12 +26,12 @@ mod linux {
         static POLICY: Cell<Policy> = const { Cell::new(Policy::Unknown) };
     }
 
-    /// Whether what this thread does from now on is such work.
+    /// Sets whether this thread does background work from now on.
     pub fn set(background: bool) {
         let before = match POLICY.get() {
             Policy::Unknown => match policy_of(0) {
                 libc::SCHED_OTHER => Policy::Normal,
-                // Started by a thread that was doing such work.
+                // Started by a thread that was doing background work.
                 libc::SCHED_BATCH if policy_of(std::process::id().cast_signed()) == libc::SCHED_OTHER => Policy::Batch,
                 _ => Policy::Fixed,
             },
@@ -46,15 +46,15 @@ mod linux {
         POLICY.set(after);
     }
 
-    /// Of a thread by its number, of this one by 0. The process' first thread has its number.
+    /// The policy of a thread by its id; 0 is this thread. The id of the process is that of its first thread.
     fn policy_of(thread: libc::pid_t) -> libc::c_int {
-        // SAFETY: only asks.
+        // SAFETY: only reads the policy.
         unsafe { libc::sched_getscheduler(thread) }
     }
 
     fn choose(number: libc::c_int, policy: Policy) -> Policy {
         let parameters = libc::sched_param { sched_priority: 0 };
-        // SAFETY: `parameters` is valid for reads; it is about this thread alone.
+        // SAFETY: `parameters` is valid for reads; the call affects only this thread.
         let done = unsafe { libc::sched_setscheduler(0, number, &raw const parameters) } == 0;
         if done { policy } else { Policy::Fixed }
     }
@@ -95,7 +95,7 @@ mod linux {
         fn leaves_what_somebody_has_chosen() {
             let seen = thread::spawn(|| {
                 let parameters = libc::sched_param { sched_priority: 0 };
-                // SAFETY: `parameters` is valid for reads; it is about this thread alone.
+                // SAFETY: `parameters` is valid for reads; the call affects only this thread.
                 let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
                 assert_eq!(done, 0);
                 [true, false].map(|background| {

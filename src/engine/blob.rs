@@ -1,4 +1,4 @@
-//! Startup snapshots that users have had made: a heap with their code in it, which isolates start from instead of ours.
+//! Startup snapshots that users create: a heap that contains their code. Isolates start from it instead of from the built-in snapshot.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,7 +7,7 @@ use super::seal;
 
 const MAGIC: [u8; 4] = *b"iv8s";
 
-/// A snapshot that V8 may be given. Isolates share its bytes, which V8 reads for as long as such an isolate lives.
+/// A snapshot that may be passed to V8. Isolates share its bytes, which V8 reads for as long as such an isolate lives.
 #[derive(Clone)]
 pub struct Snapshot {
     sealed: Arc<Vec<u8>>,
@@ -24,20 +24,20 @@ impl fmt::Debug for Snapshot {
 impl Eq for Snapshot {}
 
 impl PartialEq for Snapshot {
-    /// The same bytes, and not such as look like them.
+    /// Identity of the bytes, not equality of their contents.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.sealed, &other.sealed)
     }
 }
 
-/// What the realms that start from a snapshot take more than others, in bytes.
+/// How much more memory realms that start from a snapshot use than other realms, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     pub heap: usize,
     pub buffers: usize,
 }
 
-/// A snapshot whose tag was found good, so that not every isolate has all bytes looked at. Shared bytes do not change.
+/// A snapshot whose tag was verified, so that not every isolate checks all bytes again. Shared bytes do not change.
 struct Known {
     sealed: Weak<Vec<u8>>,
     recipe: u64,
@@ -48,7 +48,7 @@ struct Known {
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 impl Snapshot {
-    /// What V8 has written, with a tag. `recipe` tells which bootstrap code is in it.
+    /// A snapshot that V8 has written, with a tag. `recipe` identifies the bootstrap code in it.
     pub(super) fn seal(contents: &[u8], recipe: u64, size: Size) -> Arc<Vec<u8>> {
         let sealed = Arc::new(seal::seal(MAGIC, [recipe, size.heap as u64, size.buffers as u64], contents));
         remember(&sealed, recipe, sealed.len() - contents.len(), size);
@@ -65,7 +65,7 @@ impl Snapshot {
         }
         drop(known);
         let ([made_with, heap, buffers], contents) = seal::open(MAGIC, &sealed)?;
-        // V8 reads words. An allocator that does not align them is not known.
+        // V8 reads words. No allocator is known that does not align them.
         if made_with != recipe || !contents.as_ptr().cast::<u64>().is_aligned() {
             return None;
         }
@@ -75,7 +75,7 @@ impl Snapshot {
         Some(Self { sealed, offset, size })
     }
 
-    /// As it goes out, also to another process.
+    /// The bytes in the form that leaves the addon, also for other processes.
     pub fn sealed(&self) -> &Arc<Vec<u8>> {
         &self.sealed
     }
@@ -84,11 +84,11 @@ impl Snapshot {
         self.size
     }
 
-    /// For V8, which must be done with it before the last clone of this snapshot goes.
+    /// For V8, which must be done with the data before the last clone of this snapshot is dropped.
     pub(super) fn data(&self) -> v8::StartupData {
         let contents = &self.sealed[self.offset..];
-        // SAFETY: the bytes are neither moved nor changed while somebody shares them; whoever makes an isolate keeps a
-        // clone until the isolate is disposed (`isolate::run`).
+        // SAFETY: the bytes are neither moved nor changed while they are shared. The code that makes an isolate keeps a clone until the
+        // isolate is disposed (`isolate::run`).
         let contents: &'static [u8] = unsafe { std::slice::from_raw_parts(contents.as_ptr(), contents.len()) };
         v8::StartupData::from(contents)
     }

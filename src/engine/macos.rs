@@ -1,4 +1,4 @@
-//! Threads as macOS has them, by the ports that the kernel knows them by. They can be given a low priority, but not be frozen.
+//! Threads on macOS, identified by their Mach ports. Their priority can be lowered, but they cannot be frozen.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ unsafe extern "C" {
     fn pthread_mach_thread_np(thread: libc::pthread_t) -> libc::mach_port_t;
 }
 
-/// What the kernel calls this thread. Nobody else is called so before it has ended.
+/// The kernel's id of this thread. No other thread has the same id before this one has ended.
 pub fn current_thread() -> i32 {
     // SAFETY: has no preconditions.
     unsafe { pthread_mach_thread_np(libc::pthread_self()) }.cast_signed()
@@ -17,7 +17,7 @@ pub fn current_thread() -> i32 {
 pub fn processor_time(thread: i32) -> Option<Duration> {
     let mut info = std::mem::MaybeUninit::<libc::thread_basic_info>::zeroed();
     let mut count = (size_of_val(&info) / size_of::<libc::natural_t>()) as libc::mach_msg_type_number_t;
-    // SAFETY: writes no more than there is room for, or fails where there is no such thread. Zero is a valid value of every field.
+    // SAFETY: writes no more than there is room for, or fails if the thread does not exist. Zero is a valid value of every field.
     let (failed, info) = unsafe {
         let (port, kind) = (thread.cast_unsigned(), libc::THREAD_BASIC_INFO as libc::thread_flavor_t);
         let result = libc::thread_info(port, kind, info.as_mut_ptr().cast(), &raw mut count);
@@ -30,14 +30,14 @@ pub fn processor_time(thread: i32) -> Option<Duration> {
     if failed { None } else { Some(time(info.user_time)? + time(info.system_time)?) }
 }
 
-/// Relative to the other threads of this process.
+/// Lowers the priority relative to the other threads of this process.
 pub fn lower_priority(thread: i32) {
-    /// More than there is room for: as low as can be.
+    /// Below the valid range: results in the lowest priority.
     const LOWEST: libc::integer_t = -64;
     let mut policy = libc::thread_precedence_policy { importance: LOWEST };
     let (kind, count) =
         (libc::THREAD_PRECEDENCE_POLICY as libc::thread_policy_flavor_t, libc::THREAD_PRECEDENCE_POLICY_COUNT);
-    // SAFETY: the policy is there, and as long as is said. A failure leaves the thread as it is.
+    // SAFETY: the policy is valid for reads and has the given length. A failure leaves the thread as it is.
     unsafe { libc::thread_policy_set(thread.cast_unsigned(), kind, (&raw mut policy).cast(), count) };
 }
 

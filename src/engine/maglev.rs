@@ -1,6 +1,7 @@
-//! What Maglev, V8's second compiler, takes to optimize a function. It keeps all parameters, and the variables in use, for each place where
-//! the code may go back to the interpreter, so one with 2,048 parameters takes most of a gigabyte. On Linux the linker sends the function by which it starts here
-//! (`build.rs`): where that would be more than the isolate may have, the function runs as it is.
+//! Limits the memory that Maglev, V8's second compiler, uses to optimize a function. It keeps all parameters and the live variables for
+//! each place where the code may return to the interpreter, so a function with 2,048 parameters takes most of a gigabyte. On Linux the
+//! linker redirects the function that starts Maglev to this module (`build.rs`). If Maglev would use more than half of the isolate's limit,
+//! the function stays unoptimized.
 
 use std::ffi::c_void;
 
@@ -43,21 +44,22 @@ struct Unit {
     _depth: i32,
 }
 
-/// For each parameter and byte of bytecode: 32 were measured.
+/// For each parameter and byte of bytecode; 32 were measured.
 const PARAMETER_BYTES: usize = 40;
 
-/// The same for each register: 10 were measured where all are in use everywhere.
+/// For each register and byte of bytecode; 10 were measured where all are live everywhere.
 const REGISTER_BYTES: usize = 8;
 
-/// What an isolate may take for it that has no limit of its own.
+/// Limit for an isolate without a limit of its own.
 const MAX_BYTES: usize = 512 << 20;
 
-/// Bytes that Maglev takes to compile a function.
+/// Bytes that Maglev uses to compile a function.
 ///
 /// # Safety
 /// V8 is about to compile it.
 unsafe fn cost(info: *const Info) -> usize {
-    // SAFETY: V8 passes what it has made, and has chosen the function. The unit names what it belongs to: it is what it is taken for.
+    // SAFETY: V8 passes an object that it has made, for a function that it has chosen. The unit points back to the object that it belongs
+    // to, which confirms the layout.
     unsafe {
         let unit = (*info).unit;
         if unit.is_null() || !unit.is_aligned() || (*unit).info != info || (*unit).bytecode.is_null() {
@@ -70,13 +72,13 @@ unsafe fn cost(info: *const Info) -> usize {
     }
 }
 
-/// False where the function cannot be compiled.
+/// False if the function cannot be compiled.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE(
     isolate: Object,
     info: *const Info,
 ) -> bool {
     let most = native::current().map_or(MAX_BYTES, |guest| guest.limit() / 2);
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     unsafe { cost(info) <= most && compile(isolate, info) }
 }

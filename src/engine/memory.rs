@@ -7,12 +7,12 @@ pub fn memory() -> usize {
 
 #[cfg(unix)]
 fn machine() -> Option<usize> {
-    // SAFETY: asks for constants of the system.
+    // SAFETY: reads constants of the system.
     let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     usize::try_from(pages).ok()?.checked_mul(usize::try_from(size).ok()?)
 }
 
-/// The limit of the group that a container sees as the outermost one.
+/// The limit of the control group that a container sees as the outermost one.
 #[cfg(target_os = "linux")]
 fn container() -> Option<usize> {
     let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];

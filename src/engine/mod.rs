@@ -1,5 +1,4 @@
-//! V8 for the process: started once, on first use, never disposed. Knows nothing of isolates' inner life, of bindings or
-//! of the host.
+//! V8 for the process: started once, on first use, and never disposed. Knows nothing about isolates' internals, bindings or the host.
 
 mod abort;
 mod allocator;
@@ -53,24 +52,24 @@ pub use space::for_isolate as address_space;
 pub use wasm::began_compiling;
 pub use weak::Weak;
 
-/// Flags set before V8 starts. Each is here for a reason that a test proves.
+/// Flags set before V8 starts. A test proves that each one is needed.
 const FLAGS: &str = concat!(
     // Out of memory ends in `abort()` and not in a trap instruction, so that it can be intercepted.
     "--no-hard-abort ",
-    // On CPUs with protection keys a thread older than V8's start would die with SEGV_PKUERR.
+    // On CPUs with protection keys, a thread older than V8's start would crash with SEGV_PKUERR.
     "--no-memory-protection-keys ",
-    // Turboshaft's loop unrolling removes the wrong loop's stack check: `for(;;) new Array(1000).fill(1.5)` would
-    // never see a termination.
+    // Turboshaft's loop unrolling removes the wrong loop's stack check: `for(;;) new Array(1000).fill(1.5)` would never notice a
+    // termination.
     "--no-turboshaft-loop-unrolling ",
     // The same phase for WebAssembly: after an `array.new` of a few elements the next loop may lose its check.
     "--no-wasm-loop-unrolling ",
-    // While a function is compiled on another thread, a loop that runs in it would not look for a termination for 2^30 bytes
-    // of bytecode, however long they take.
+    // While a function is compiled on another thread, a loop that runs in it would not check for a termination for 2^30 bytes of bytecode,
+    // however long they take.
     "--no-concurrent-recompilation ",
-    // V8's read-only heap is one for all isolates. A snapshot made while there is no other isolate would bring one of its
-    // own, and no isolate of another snapshot could live beside one that starts from it.
+    // V8's read-only heap is shared by all isolates. A snapshot made while no other isolate exists would contain its own read-only heap,
+    // and no isolate of another snapshot could exist alongside an isolate that starts from it.
     "--no-extensible-ro-snapshot ",
-    // Isolates with equal modules would share their code, and one that ended while it compiles would have the others wait for ever.
+    // Isolates with equal modules would share their code. If one of them ended while it compiles, the others would wait forever.
     "--no-wasm-native-module-cache ",
 );
 
@@ -79,16 +78,16 @@ pub fn version() -> &'static str {
     v8::V8::get_version()
 }
 
-/// Whether the process has address space for another isolate beside those `alive`, and for V8 if that has yet to start. V8 would
-/// end the process.
+/// Whether the process has address space for another isolate in addition to those `alive`, and for V8 if it has not started yet. Without
+/// address space, V8 ends the process.
 pub fn has_room(alive: u64) -> bool {
     space::has_room(ENGINE.get().is_none(), alive)
 }
 
-/// Guests have `gc()`. Only counts before the engine starts.
+/// Whether guests have `gc()`. Only takes effect before the engine starts.
 static EXPOSE_GC: AtomicBool = AtomicBool::new(false);
 
-/// Gives guests a `gc` function, as V8's flag `--expose-gc` does. Without effect once the engine has started.
+/// Gives guests a `gc` function, as V8's flag `--expose-gc` does. Has no effect once the engine has started.
 pub fn expose_gc() {
     EXPOSE_GC.store(true, Ordering::Relaxed);
 }
@@ -98,7 +97,7 @@ pub fn exposes_gc() -> bool {
     EXPOSE_GC.load(Ordering::Relaxed)
 }
 
-/// Room above a guest's limit: the young generation, and what a collection moves about.
+/// Room above a guest's limit, for the young generation and for objects that a collection moves.
 const HEADROOM: usize = 64 << 20;
 
 /// Bounds of the young generation.
@@ -108,19 +107,19 @@ const MAX_YOUNG: usize = 32 << 20;
 /// The running engine.
 pub struct Engine {
     snapshot: &'static [u8],
-    /// Names the recipe.
+    /// Hash that identifies the recipe.
     recipe: u64,
 }
 
 static ENGINE: OnceLock<Engine> = OnceLock::new();
 
 impl Engine {
-    /// The engine, started with `recipe` by the first caller; `park` gets threads of guests that ran out of
-    /// memory where V8 would end the process, and those whose fatal errors are contained.
+    /// The engine, started with `recipe` by the first caller. `park` receives the threads of guests that ran out of memory where V8 would
+    /// end the process, and the threads whose fatal errors are contained.
     pub fn start(recipe: &Recipe, park: abort::Park) -> &'static Engine {
         ENGINE.get_or_init(|| {
-            // What V8 takes here is the process's, such as the types that WebAssembly has from the start: it stays when the isolate of
-            // this thread is lost.
+            // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when
+            // the isolate of this thread is lost.
             let _portion = native::draw_on(None);
             v8::V8::set_flags_from_string(FLAGS);
             if EXPOSE_GC.load(Ordering::Relaxed) {
@@ -139,14 +138,14 @@ impl Engine {
         })
     }
 
-    /// Whether isolates start with what the recipe makes.
+    /// Whether isolates start with the recipe's code.
     pub fn follows_recipe(&self) -> bool {
         !self.snapshot.is_empty()
     }
 
-    /// Parameters every isolate starts from: a snapshot, which the caller keeps as long as the isolate, its heap, its buffer
-    /// budget. V8's own heap limit lies above `heap_limit`, which the isolate enforces: V8 ends the process when the heap is
-    /// full in mid-collection.
+    /// Parameters that every isolate starts from: a snapshot, which the caller keeps as long as the isolate, its heap limits and its buffer
+    /// budget. V8's own heap limit lies above `heap_limit`, which the isolate enforces, because V8 ends the process when the heap is full
+    /// in the middle of a collection.
     pub fn create_params(
         &self,
         heap_limit: usize,
@@ -161,12 +160,12 @@ impl Engine {
         }
     }
 
-    /// Parameters of an isolate that a snapshot is to be made from, and what it starts from itself.
+    /// Parameters of an isolate from which a snapshot is made, and the snapshot that this isolate itself starts from.
     pub fn author_params(&self, heap_limit: usize, budget: &Arc<Budget>) -> (v8::StartupData, v8::CreateParams) {
         (v8::StartupData::from(self.snapshot), params(heap_limit, budget))
     }
 
-    /// A snapshot that V8 has written, ready to leave.
+    /// Tags a snapshot that V8 has written, so that it can leave the addon.
     pub fn seal_snapshot(&self, contents: &[u8], size: Size) -> Arc<Vec<u8>> {
         Snapshot::seal(contents, self.recipe, size)
     }
@@ -176,19 +175,19 @@ impl Engine {
         Snapshot::seal(contents, name_of(&recipe.script()), Size::default()).to_vec()
     }
 
-    /// One that has come back; `None` unless this build has made it.
+    /// Opens a snapshot that was handed in again; `None` unless this build has made it.
     pub fn open_snapshot(&self, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
         Snapshot::open(sealed, self.recipe)
     }
 
-    /// One that this build has made in a process with another recipe.
+    /// Opens a snapshot that this build has made in a process with another recipe.
     #[cfg_attr(windows, allow(dead_code, reason = "children get such, and there are none"))]
     pub fn open_snapshot_of(&self, recipe: &Recipe, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
         Snapshot::open(sealed, name_of(&recipe.script()))
     }
 }
 
-/// Tells the scripts of recipes apart, which are all ours.
+/// Distinguishes the scripts of recipes, which are all part of this crate.
 fn name_of(script: &str) -> u64 {
     let [name, ..] = Digest::new(0).bytes(script.as_bytes()).finish();
     name

@@ -1,4 +1,4 @@
-//! V8's platform: its own worker threads for background work, and foreground tasks handed to the isolate they belong to.
+//! V8's platform: its own worker threads for background work, and foreground tasks that are passed to the isolate that they belong to.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Heap;
 
-/// Where an isolate takes its foreground tasks.
+/// Receives an isolate's foreground tasks.
 pub trait TaskSink: Send + Sync {
     /// Runs `task` on the isolate's thread, after `delay`. May be called on any thread.
     fn post(&self, task: v8::Task, delay: Duration);
@@ -20,17 +20,17 @@ enum Entry {
     Early(Vec<(v8::Task, Duration)>),
 }
 
-/// Isolates that are being made at this moment. Only they have tasks before they are registered.
+/// Number of isolates that are currently being created. Only they have tasks before they are registered.
 static MAKING: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs V8's constructor of an isolate, which is then to be registered.
+/// Runs V8's constructor of an isolate. The caller must then register the isolate.
 pub fn make_isolate(params: v8::CreateParams) -> v8::OwnedIsolate {
     MAKING.fetch_add(1, Ordering::AcqRel);
     Heap::forget_last();
     v8::Isolate::new(params)
 }
 
-/// As [`make_isolate`], for one that a snapshot is to be made from.
+/// Like [`make_isolate`], for an isolate from which a snapshot is made.
 pub fn make_author(snapshot: v8::StartupData, params: v8::CreateParams) -> v8::OwnedIsolate {
     MAKING.fetch_add(1, Ordering::AcqRel);
     v8::Isolate::snapshot_creator_from_existing_snapshot(snapshot, None, Some(params))
@@ -51,7 +51,7 @@ pub fn register_isolate(pointer: *const c_void, sink: &Arc<dyn TaskSink>) {
     }
 }
 
-/// The isolate at `pointer` is about to be disposed: tasks that still come are dropped.
+/// The isolate at `pointer` is about to be disposed: tasks that still arrive are dropped.
 pub fn forget_isolate(pointer: *const c_void) {
     ISOLATES.lock().unwrap_or_else(PoisonError::into_inner).remove(&(pointer as usize));
 }
@@ -63,7 +63,7 @@ impl Foreground {
         let delay = Duration::try_from_secs_f64(delay_in_seconds).unwrap_or_default();
         let mut isolates = ISOLATES.lock().unwrap_or_else(PoisonError::into_inner);
         if MAKING.load(Ordering::Acquire) == 0 && !isolates.contains_key(&(isolate as usize)) {
-            // A latecomer of an isolate that is gone.
+            // A late task of an isolate that no longer exists.
             drop(isolates);
             return drop(task);
         }
@@ -71,7 +71,7 @@ impl Foreground {
             Entry::Early(tasks) => tasks.push((task, delay)),
             Entry::Registered(sink) => {
                 let sink = sink.upgrade();
-                // Dropping a task may call back into the platform: not under the lock.
+                // Dropping a task may call back into the platform, so it must not happen under the lock.
                 drop(isolates);
                 if let Some(sink) = sink {
                     sink.post(task, delay);

@@ -1,5 +1,5 @@
-//! Threads that isolates borrow while they have work. The pool grows past threads that are blocked or lost and lets
-//! idle ones go.
+//! Threads that isolates borrow while they have work. The pool starts more threads when existing ones are blocked or lost, and ends idle
+//! ones.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// V8 takes its stack limit (984 KB) from where a thread's stack stands at entry; nested host calls, the serializer's
-/// recursion and native frames need room below that.
+/// V8 computes its stack limit (984 KB) from the thread's stack position at entry. Nested host calls, the serializer's recursion and native
+/// frames need room below that.
 const STACK_SIZE: usize = 8 << 20;
 
-/// A limit only so that a runaway cannot exhaust the machine; idle isolates hold no thread.
+/// This limit only keeps runaway code from exhausting the machine; idle isolates hold no thread.
 const MAX_THREADS: usize = 16_384;
 
 const KEEP_ALIVE: Duration = Duration::from_millis(1_000);
 
-/// Threads of the pool that exist.
+/// Number of existing pool threads.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 pub fn threads() -> usize {
@@ -25,7 +25,7 @@ pub fn threads() -> usize {
 
 static POOL: OnceLock<Option<Runtime>> = OnceLock::new();
 
-/// Runs `work` on a pool thread. False when no thread can be had at all.
+/// Runs `work` on a pool thread. False when no thread can be started at all.
 pub fn run_on_pool(work: impl FnOnce() + Send + 'static) -> bool {
     let pool = POOL.get_or_init(|| {
         Builder::new_current_thread()
@@ -48,7 +48,7 @@ pub fn run_on_pool(work: impl FnOnce() + Send + 'static) -> bool {
     });
     match pool {
         Some(pool) => {
-            // Panics where the very first thread cannot be started.
+            // Panics when the very first thread cannot be started.
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.spawn_blocking(work))).is_ok()
         }
         None => false,

@@ -1,4 +1,4 @@
-//! Scripts of ours that run in realms which have not started with them. V8 compiles them once.
+//! Built-in scripts that run in realms whose snapshot does not contain them. V8 compiles them once.
 
 use std::sync::OnceLock;
 
@@ -8,10 +8,10 @@ use super::Recipe;
 
 pub struct Prelude {
     recipe: Recipe,
-    /// Its file, as frames have it.
+    /// File name in stack frames.
     name: Option<&'static str>,
     text: OnceLock<String>,
-    /// As V8 has compiled it, with the functions that have run by then.
+    /// V8's code cache, with the functions that had run when it was created.
     compiled: OnceLock<Vec<u8>>,
 }
 
@@ -20,14 +20,14 @@ impl Prelude {
         Self { recipe, name, text: OnceLock::new(), compiled: OnceLock::new() }
     }
 
-    /// Has the current isolate know it by the time that it runs, all functions of it. Nothing runs.
+    /// Compiles the script with all its functions in advance for the current isolate. Runs nothing.
     pub fn compile(&self, scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
         let (source, origin) = self.source(scope)?;
         let mut source = Source::new(source, Some(&origin));
         compile_unbound_script(scope, &mut source, CompileOptions::EagerCompile, NoCacheReason::NoReason).map(drop)
     }
 
-    /// Runs it in the current realm, and `rest` with what comes of it. `None` where something has been thrown.
+    /// Runs the script in the current realm, then `rest` with its result. `None` if an exception was thrown.
     pub fn run<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -48,7 +48,7 @@ impl Prelude {
         if compiled.is_none()
             && let Some(cache) = script.create_code_cache()
         {
-            // Another may have been faster.
+            // Another thread may have been faster.
             let _ = self.compiled.set(cache.to_vec());
         }
         Some(())

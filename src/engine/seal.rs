@@ -1,8 +1,8 @@
-//! Tags on what V8 has made and will get back from outside. V8 checks little of it in a release build, so data goes out
-//! with a tag of ours and comes back only with the same one: from this build, for this V8 with these flags, and whole.
+//! Tags for data that V8 produces and later gets back from outside. V8 checks little of such data in a release build. So the
+//! data leaves the addon with a tag, and is accepted only with the same tag: from this build, for this V8 with these flags, and complete.
 //!
-//! Two things are told apart here. What the data was made of is compared by SHA-256, since tenants may choose it. Whether the data is
-//! whole is compared by a checksum: who can change the data is trusted like the host, as V8 runs what is in it.
+//! There are two separate checks. What the data was made from is compared by SHA-256, because tenants may choose it. Whether the data is
+//! intact is compared by a checksum: code that can change the data is trusted like the host, because V8 runs what the data contains.
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,11 +10,11 @@ use sha2::{Digest as _, Sha256};
 const HEAD: usize = 8;
 const WORD: usize = 8;
 
-/// SHA-256 of something that tenants may choose, and that nothing else may pass for.
+/// SHA-256 of input that tenants may choose. No other input may produce the same digest.
 pub struct Digest(Sha256);
 
 impl Digest {
-    /// `kind` keeps apart what is made of the same bytes but is not the same.
+    /// `kind` distinguishes inputs that have the same bytes but different meanings.
     pub fn new(kind: u8) -> Self {
         let mut hasher = Sha256::new();
         hasher.update([kind]);
@@ -50,14 +50,14 @@ impl Digest {
     }
 }
 
-/// Finds damage, and nothing else: anyone can compute other bytes with the same checksum.
+/// Detects damage only: anyone can compute other bytes with the same checksum.
 fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<WORD>();
     let hash = words.iter().fold(seed(bytes.len()), |hash, word| mix(hash, u64::from_le_bytes(*word)));
     rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)))
 }
 
-/// A small one would become zero by a word that is the same, and stay so for all zeros that follow.
+/// With a small seed, an equal first word would make the hash zero, and it would stay zero for all following zeros.
 fn seed(length: usize) -> u64 {
     mix(0x6a09_e667_f3bc_c908, length as u64)
 }
@@ -66,7 +66,7 @@ fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
-/// `contents` with a tag, which holds `facts` as well.
+/// `contents` with a tag, which also holds `facts`.
 pub fn seal<const N: usize>(magic: [u8; 4], facts: [u64; N], contents: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(HEAD + (N + 1) * WORD + contents.len());
     sealed.extend_from_slice(&magic);
@@ -80,7 +80,7 @@ pub fn seal<const N: usize>(magic: [u8; 4], facts: [u64; N], contents: &[u8]) ->
     sealed
 }
 
-/// The facts and the contents, if this build made them and they are whole.
+/// The facts and the contents, if this build made them and they are intact.
 pub fn open<const N: usize>(magic: [u8; 4], sealed: &[u8]) -> Option<([u64; N], &[u8])> {
     let (tag, rest) = sealed.split_at_checked(HEAD + N * WORD)?;
     let (found, contents) = rest.split_first_chunk::<WORD>()?;

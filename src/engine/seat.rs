@@ -1,10 +1,10 @@
-//! The thread that works for an isolate, as others may act on it: its priority can be lowered, and it can be suspended for good.
+//! The thread that works for an isolate, as other threads may control it: they can lower its priority and suspend it permanently.
 //!
-//! A thread that V8 cannot stop would take a processor until the process ends. It may be frozen only where it runs V8's
-//! built-in functions or code compiled from JavaScript: these hold no lock. Frozen inside `malloc` or under one of V8's
-//! mutexes it would take the host with it. So the thread is interrupted by a signal, whose handler looks at the interrupted
-//! instruction and either never returns or lets the thread go on. The one exception is said at [`Seat::suspend`]. That is so on Linux;
-//! elsewhere a thread that is lost runs on, when nobody else wants to.
+//! A thread that V8 cannot stop would use a processor until the process ends. It may be frozen only while it runs V8's built-in functions
+//! or code compiled from JavaScript, because these hold no lock. A thread frozen inside `malloc`, or while it holds one of V8's mutexes,
+//! would block the host. So a signal interrupts the thread. Its handler looks at the interrupted instruction, and then either never returns
+//! or lets the thread continue. [`Seat::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to
+//! run, at a low priority.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 
 use super::Heap;
 
-/// Who sits there.
+/// The thread that works for an isolate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Occupant {
     Nobody,
-    /// A thread that works, by what the kernel calls it.
+    /// A thread that works, by its kernel thread id.
     Working(i32),
-    /// A thread that has stopped itself for good.
+    /// A thread that has stopped itself permanently.
     Parked,
-    /// A thread that was stopped for good.
+    /// A thread that was stopped permanently.
     Suspended,
 }
 
@@ -28,10 +28,10 @@ pub struct Seat {
     occupant: Mutex<Occupant>,
     code: OnceLock<Code>,
     heap: OnceLock<Heap>,
-    /// Bytes of the heap that the system has got back.
+    /// Bytes of the heap that were returned to the system.
     returned: AtomicUsize,
-    /// Somebody sits here. Held for a moment only, unlike `occupant`, under which its thread changes it: no thread is ever suspended
-    /// with it.
+    /// Whether a thread works for the isolate. That thread changes it under the lock of `occupant`. Unlike `occupant`, this lock is held
+    /// only briefly: no thread is ever suspended while it holds this lock.
     here: Mutex<bool>,
 }
 
@@ -43,7 +43,7 @@ impl Default for Seat {
     }
 }
 
-/// A thread works for the isolate until this is dropped, which waits for who acts on it just now.
+/// A thread works for the isolate until this is dropped. Dropping it waits for any thread that is acting on the seat.
 #[must_use]
 pub struct Sitting<'seat>(&'seat Seat);
 
@@ -76,23 +76,23 @@ impl Seat {
         Sitting(self)
     }
 
-    /// Has the system take the heap's memory back.
+    /// Returns the heap's memory to the system.
     ///
     /// # Safety
-    /// The thread has stopped for good, and nothing else looks at the heap's objects from now on.
+    /// The thread has stopped permanently, and nothing else accesses the heap's objects from now on.
     pub unsafe fn give_back_heap(&self) {
         if let Some(heap) = self.heap.get() {
-            // SAFETY: passed on to the caller. Without its thread the isolate is never disposed.
+            // SAFETY: guaranteed by the caller. Without its thread the isolate is never disposed.
             self.returned.fetch_add(unsafe { heap.give_back() }, Ordering::Relaxed);
         }
     }
 
-    /// This thread does not come back.
+    /// This thread does not return.
     pub fn park(&self) {
         *self.lock() = Occupant::Parked;
     }
 
-    /// What the kernel calls the thread that works for the isolate; 0 if none does.
+    /// The kernel's id of the thread that works for the isolate; 0 if there is none.
     pub fn thread_id(&self) -> u64 {
         match *self.lock() {
             Occupant::Working(thread) => u64::try_from(thread).unwrap_or(0),
@@ -100,7 +100,7 @@ impl Seat {
         }
     }
 
-    /// Processor time that the thread has had since it began, if it is known.
+    /// Processor time that the thread has used since it started, if known.
     pub fn processor_time(&self) -> Option<Duration> {
         match *self.lock() {
             Occupant::Working(thread) => system::processor_time(thread),
@@ -108,49 +108,49 @@ impl Seat {
         }
     }
 
-    /// Where the isolate's code lies. On its thread.
+    /// Records where the isolate's code lies. Called on its thread.
     pub fn learn_place(&self, isolate: &v8::Isolate) {
         self.code.get_or_init(|| Code::of(isolate));
     }
 
-    /// Which heap the isolate has that this thread has made last.
+    /// Records the heap of the isolate that this thread made last.
     ///
     /// # Safety
-    /// The isolate is disposed only while nobody sits here.
+    /// The isolate is disposed only while no thread works for it.
     pub unsafe fn learn_heap(&self) {
         if let Some(heap) = Heap::of_last_isolate() {
             self.heap.get_or_init(|| heap);
         }
     }
 
-    /// What the heap of the isolate takes at this moment, if somebody sits here and it can be told.
+    /// The current size of the isolate's heap, if a thread works for it and the size is known.
     pub fn heap_size(&self) -> Option<usize> {
         let heap = self.heap.get()?;
         let is_here = self.is_here();
-        // SAFETY: `learn_heap`'s caller keeps the isolate for who sits here, and nobody leaves meanwhile.
+        // SAFETY: `learn_heap`'s caller keeps the isolate while a thread works for it, and no thread leaves while `here` is locked.
         is_here.then(|| unsafe { heap.committed() }.saturating_sub(self.returned.load(Ordering::Relaxed)))
     }
 
-    /// The thread runs when nobody else wants to.
+    /// Makes the thread run only when no other thread needs the processor.
     pub fn lower_priority(&self) {
         if let Occupant::Working(thread) = *self.lock() {
             system::lower_priority(thread);
         }
     }
 
-    /// Freezes the thread if that can be done now or in a moment: some loops pass through built-in functions for a part of the
-    /// time only. What is there afterwards; a thread that still works may be tried again. Takes a few milliseconds where processors
-    /// are free, [`MAX_WAIT`] and once the time for an answer at most.
+    /// Freezes the thread if that is possible now or shortly: some loops are in built-in functions only part of the time. Returns the state
+    /// afterwards; if the thread still works, the caller may try again. Takes a few milliseconds if processors are free, and at most
+    /// [`MAX_WAIT`] plus the time for one answer.
     ///
-    /// `anywhere`: also where it runs native code of this library, V8's included. Loops that stay there hold no lock, but nothing
-    /// proves it of this one: for when going on would be worse.
+    /// `anywhere`: also freezes the thread where it runs native code of this library, including V8. Loops that stay in such code hold no
+    /// lock, but nothing proves that for this thread. Use it only if letting the thread continue would be worse.
     pub fn suspend(&self, anywhere: bool) -> Occupant {
         let until = Instant::now() + MAX_WAIT;
         for _ in 0..ATTEMPTS {
             if Instant::now() > until {
                 break;
             }
-            // Held until the thread has answered, so that it is the one that works for this isolate.
+            // Held until the thread has answered, so that the thread still works for this isolate.
             let mut occupant = self.lock();
             let (Occupant::Working(thread), Some(code)) = (*occupant, self.code.get()) else { break };
             match system::freeze(thread, code, if anywhere { system::own_code() } else { NOWHERE }) {
@@ -166,25 +166,25 @@ impl Seat {
     }
 }
 
-/// A stretch of memory of no length.
+/// An empty range of memory.
 pub const NOWHERE: (usize, usize) = (0, 0);
 
 const ATTEMPTS: usize = 32;
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// How long the attempts may go on. On a busy machine a thread of low priority answers each of them late.
+/// Maximum duration of all attempts. On a busy machine, a thread of low priority answers each of them late.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no thread can be frozen"))]
 pub enum Attempt {
     Frozen,
-    /// It runs something else just now.
+    /// It currently runs other code.
     Elsewhere,
-    /// It cannot be asked, or has not got a processor.
+    /// It cannot be asked, or did not get a processor.
     Unanswered,
 }
 
-/// The stretches of memory that hold V8's built-in functions and an isolate's compiled code, as addresses.
+/// The memory ranges that hold V8's built-in functions and an isolate's compiled code, as addresses.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there nobody asks where code lies"))]
 pub struct Code {
     stretches: [(usize, usize); Code::MAX_COUNT],
@@ -207,19 +207,19 @@ impl Code {
             length: usize,
         }
         unsafe extern "C" {
-            /// `v8::Isolate::CopyCodePages`, which the crate does not bind: writes up to `capacity` ranges, says how many there are.
+            /// `v8::Isolate::CopyCodePages`, which the crate does not bind: writes up to `capacity` ranges and returns how many exist.
             #[link_name = "_ZN2v87Isolate13CopyCodePagesEmPNS_11MemoryRangeE"]
             fn copy_code_pages(isolate: *mut c_void, capacity: usize, ranges: *mut MemoryRange) -> usize;
         }
         let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MAX_COUNT];
-        // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has borrowed; V8 writes no more
-        // ranges than the array has room for.
+        // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has borrowed; V8 writes no more ranges
+        // than the array has room for.
         let found = unsafe {
             let isolate: *mut c_void = std::mem::transmute(isolate.as_raw_isolate_ptr());
             copy_code_pages(isolate, ranges.len(), ranges.as_mut_ptr())
         };
-        // On this V8's targets all compiled code lies in one stretch that is known from the start. Were there more than fit, some
-        // code would not be found, and threads in it not be suspended.
+        // On this V8's targets all compiled code lies in one range that is known from the start. If there were more ranges than fit, some
+        // code would not be found, and threads that run it would not be suspended.
         let mut stretches = [(0, 0); Self::MAX_COUNT];
         for (stretch, range) in stretches.iter_mut().zip(&ranges).take(found) {
             *stretch = (range.start as usize, range.length);
@@ -250,20 +250,20 @@ mod system {
 
     use super::{Attempt, Code};
 
-    /// How long a thread may take to answer. One of the lowest priority gets about a hundredth of a busy processor.
+    /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
     const PATIENCE: Duration = Duration::from_millis(500);
 
     const FIRST_POLL: Duration = Duration::from_micros(50);
     const LAST_POLLS: Duration = Duration::from_millis(2);
 
-    /// What is asked of which thread, and which question it is: the thread's id or one of the states below in the lower half, a
-    /// number in the upper.
+    /// The current question. The lower half is the id of the thread that is asked, or one of the states below. The upper half is the number
+    /// of the question.
     static QUESTION: AtomicU64 = AtomicU64::new(0);
     const NONE: u32 = 0;
     const FROZEN: u32 = u32::MAX;
     const ELSEWHERE: u32 = u32::MAX - 1;
 
-    /// The stretches of code that the question is about. Who reads them for a question that is over finds out at its answer.
+    /// The ranges of code that the question is about. A thread that reads them for a question that is over notices this when it answers.
     static CODE: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT + 1] =
         [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT + 1];
 
@@ -275,17 +275,17 @@ mod system {
         question & !u64::from(u32::MAX) | u64::from(state)
     }
 
-    /// What the kernel calls this thread.
+    /// The kernel's id of this thread.
     pub fn current_thread() -> i32 {
         // SAFETY: has no preconditions.
         unsafe { libc::gettid() }
     }
 
     pub fn processor_time(thread: i32) -> Option<Duration> {
-        // How Linux names the clock of a thread by its id: complemented, before three bits for the kind of clock.
+        // Linux names the clock of a thread by its complemented id, followed by three bits for the kind of clock.
         const PER_THREAD: i32 = 0b110;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: writes the time, or fails where there is no such thread.
+        // SAFETY: writes the time, or fails if the thread does not exist.
         let failed = unsafe { libc::clock_gettime((!thread << 3) | PER_THREAD, &raw mut time) } != 0;
         let (seconds, nanoseconds) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
         (!failed).then(|| Duration::new(seconds, nanoseconds))
@@ -293,26 +293,26 @@ mod system {
 
     pub fn lower_priority(thread: i32) {
         const LOWEST: i32 = 19;
-        // Linux takes a thread's id for a process's.
+        // Linux accepts a thread id instead of a process id.
         let thread = libc::id_t::try_from(thread).unwrap_or(0);
-        // SAFETY: changes the scheduling of one thread of this process. A failure leaves it as it is.
+        // SAFETY: changes the scheduling of one thread of this process. A failure leaves it unchanged.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, LOWEST) };
     }
 
-    /// Where the native code of this library lies.
+    /// The range of this library's native code.
     pub fn own_code() -> (usize, usize) {
         static OWN: OnceLock<(usize, usize)> = OnceLock::new();
         *OWN.get_or_init(|| {
             let mut found = super::NOWHERE;
-            // SAFETY: the callback gets the pointer that is passed here, for the time of this call.
+            // SAFETY: the callback gets the pointer that is passed here, for the duration of this call.
             unsafe { libc::dl_iterate_phdr(Some(on_library), (&raw mut found).cast()) };
             found
         })
     }
 
-    /// Looks for the segment that this function lies in.
+    /// Finds the segment that contains this function.
     unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a library's description, with as many headers as it says, for the time of this call.
+        // SAFETY: the loader passes a library's description, with as many headers as it states, for the duration of this call.
         let (base, headers) = unsafe {
             let info = &*info;
             (info.dlpi_addr as usize, std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)))
@@ -321,7 +321,7 @@ mod system {
         for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
             let (start, length) = (base.wrapping_add(header.p_vaddr as usize), header.p_memsz as usize);
             if here.wrapping_sub(start) < length {
-                // SAFETY: `own_code` passes a pointer to a stretch that nobody else uses meanwhile.
+                // SAFETY: `own_code` passes a pointer to a range that no other code uses meanwhile.
                 unsafe { *found.cast::<(usize, usize)>() = (start, length) };
                 return 1;
             }
@@ -351,7 +351,7 @@ mod system {
             std::thread::sleep(pause);
             pause = (pause * 2).min(LAST_POLLS);
         }
-        // A thread that answers from here on goes on.
+        // A thread that answers after this point continues to run.
         match state(QUESTION.swap(with_state(question, NONE), Ordering::AcqRel)) {
             FROZEN => Attempt::Frozen,
             ELSEWHERE => Attempt::Elsewhere,
@@ -359,7 +359,7 @@ mod system {
         }
     }
 
-    /// A signal that nobody uses, with our handler; `None` if there is none.
+    /// An otherwise unused signal, with our handler; `None` if there is none.
     fn signal() -> &'static Option<c_int> {
         static SIGNAL: OnceLock<Option<c_int>> = OnceLock::new();
         SIGNAL.get_or_init(|| (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(|signal| install(*signal)))
@@ -384,8 +384,8 @@ mod system {
             return false;
         }
         let handler: Handler = on_signal;
-        // SAFETY: the handler has the type that SA_SIGINFO asks for and does nothing that is forbidden in one. All other signals are
-        // blocked while it runs; interrupted system calls go on.
+        // SAFETY: the handler has the type that SA_SIGINFO requires and does nothing that is forbidden in a signal handler. All other
+        // signals are blocked while it runs; interrupted system calls are restarted.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as usize;
@@ -402,7 +402,7 @@ mod system {
         if u32::try_from(current_thread()) != Ok(state(question)) {
             return;
         }
-        // SAFETY: the kernel passes the context it has saved.
+        // SAFETY: the kernel passes the context that it has saved.
         let address = unsafe { interrupted(context.cast()) };
         let within = |(start, length): &(AtomicUsize, AtomicUsize)| {
             address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
@@ -411,7 +411,7 @@ mod system {
         let answer = with_state(question, if inside { FROZEN } else { ELSEWHERE });
         if QUESTION.compare_exchange(question, answer, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
             loop {
-                // SAFETY: has no preconditions. Only the C library's own signals get through.
+                // SAFETY: has no preconditions. Only the C library's own signals are delivered.
                 unsafe { libc::pause() };
             }
         }
@@ -420,14 +420,14 @@ mod system {
     /// The instruction at which the thread was interrupted.
     #[cfg(target_arch = "x86_64")]
     unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees this.
         let registers = unsafe { &(*context).uc_mcontext.gregs };
         usize::try_from(registers[libc::REG_RIP as usize]).unwrap_or(0)
     }
 
     #[cfg(target_arch = "aarch64")]
     unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees this.
         usize::try_from(unsafe { (*context).uc_mcontext.pc }).unwrap_or(0)
     }
 

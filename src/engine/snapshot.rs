@@ -1,17 +1,17 @@
-//! The startup snapshot: a context in which the bootstrap code has run, so that every realm starts with it for free and
-//! before any guest code.
+//! The startup snapshot: a context in which the bootstrap code has already run. Every realm has that code at no cost, before any guest code
+//! runs.
 
 use std::fmt::Write as _;
 
-/// What the snapshot is made of: plain CommonJS sources by relative path. The engine knows nothing else of them.
+/// The sources of the snapshot: plain CommonJS modules by relative path. The engine knows nothing else about them.
 pub struct Recipe {
     pub modules: &'static [(&'static str, &'static str)],
-    /// The module whose exports a realm can take with [`crate::engine::BOOTSTRAP`].
+    /// The module whose exports a realm can read with [`crate::engine::BOOTSTRAP`].
     pub entry: &'static str,
 }
 
 impl Recipe {
-    /// Realms start with nothing of ours in them, and no snapshot is made, which takes longer than all else at V8's start.
+    /// Realms start without bootstrap code, and no snapshot is made. Making one takes longer than everything else in V8's start.
     #[cfg_attr(windows, allow(dead_code, reason = "children start so, and there are none"))]
     pub const NONE: Self = Self { modules: &[], entry: "" };
 
@@ -38,8 +38,8 @@ impl Recipe {
     }
 }
 
-/// A source without indentation and without the comments that begin a line: every isolate has a copy of it in its heap.
-/// Nothing in the sources spans lines but comments, which a test checks.
+/// A source without indentation and without comments that begin a line, because every isolate has a copy of it in its heap. Nothing but
+/// comments spans lines in the sources; a test checks this.
 fn without_comments(source: &str) -> String {
     let mut plain = String::with_capacity(source.len());
     let mut inside = false;
@@ -66,8 +66,8 @@ fn without_comments(source: &str) -> String {
 /// Index of the entry module's exports among the data of the snapshot's context.
 pub const BOOTSTRAP: usize = 0;
 
-/// Makes the snapshot of a recipe's script; empty (V8's own is used then) where there is nothing in the recipe, otherwise only if
-/// that fails, which a test excludes.
+/// Makes the snapshot of a recipe's script. Empty, so that V8's own snapshot is used, if the recipe is empty. It is also empty if making it
+/// fails, which a test rules out.
 pub fn build(recipe: &Recipe, script: &str) -> &'static [u8] {
     if recipe.modules.is_empty() {
         return &[];

@@ -1,21 +1,21 @@
-//! Address space that buffers reserve for what they may become. It costs no memory, but a process has only so much of it, and the
-//! system's list of its parts is limited as well: whoever uses up one or the other takes it from the host.
+//! Address space that buffers reserve for growth. It costs no memory, but the address space of a process is limited, and so is the system's
+//! list of its mappings. A guest that uses up either one takes it from the host.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::value::{Budget, Charge};
 
-/// Of all isolates together: a small part of what 47 bits address, or 39 on some ARM systems.
+/// For all isolates together: a small part of a 47-bit address space, or of a 39-bit one on some ARM systems.
 const MAX_SPACE: usize = if cfg!(target_arch = "x86_64") { 8 << 40 } else { 128 << 30 };
 
-/// As many isolates can have all that one may have.
+/// This many isolates can use their full budget at the same time.
 const ISOLATES: usize = 16;
 
-/// As many buffers can have space. Each takes two parts on the system's list, which on Linux has room for 65,530.
+/// This many buffers can have address space. Each takes two entries in the system's list of mappings, which on Linux has room for 65,530.
 const BUFFERS: usize = 1 << 14;
 
-/// What there is, and what each buffer counts at the least.
+/// The space for all isolates, and the minimum that each buffer counts for.
 struct Space {
     all: Arc<Budget>,
     least: usize,
@@ -31,12 +31,12 @@ pub fn for_isolate() -> Arc<Budget> {
     Budget::new(SPACE.all.limit() / ISOLATES)
 }
 
-/// Takes space of `size` from what the isolate has.
+/// Takes space of `size` from the isolate's budget.
 pub fn take(own: &Arc<Budget>, size: usize) -> Option<Charge> {
     Charge::take(own, size.max(SPACE.least))
 }
 
-/// The same from what there is for all. Buffers leave a quarter to what V8 cannot do without.
+/// Takes space of `size` from the budget of all isolates. Buffers leave a quarter of it for allocations that V8 cannot do without.
 pub fn take_of_all(size: usize, is_buffer: bool) -> Option<Charge> {
     let size = size.max(SPACE.least);
     if is_buffer && SPACE.all.used().saturating_add(size) > SPACE.all.limit() / 4 * 3 {
@@ -45,27 +45,27 @@ pub fn take_of_all(size: usize, is_buffer: bool) -> Option<Charge> {
     Charge::take(&SPACE.all, size)
 }
 
-/// What V8 reserves when it starts, most of which it gives back, and what an isolate and its first pages take.
+/// What V8 reserves when it starts, most of which it releases, and what an isolate and its first pages take.
 const FOR_ENGINE: usize = 52 << 30;
 const FOR_ISOLATE: usize = 1 << 30;
 
-/// Parts of the address space that are to be left to the host. An isolate takes eight.
+/// Mappings that must remain for the host. An isolate takes eight.
 const PARTS: usize = 1 << 10;
 
-/// Finding out takes as long as making an isolate. As long as there is room, it is done again when so many isolates more live
-/// than the fewest since, and after so many were made, whatever became of them. In between there is room for these, and for
-/// some of what others take.
+/// The check takes as long as creating an isolate. While there is room, it is repeated when `MORE_ALIVE` more isolates are alive than the
+/// lowest number since the last check, and after `MORE_MADE` isolates were created, whether they still exist or not. Between two checks there
+/// is room for these isolates, and for some of the mappings that other code creates.
 const MORE_ALIVE: u64 = 16;
 const MORE_MADE: u32 = 64;
 
-/// Where there is none, it is looked again this late: looking takes parts, too.
+/// If there is no room, the next check waits this long, because a check itself uses mappings.
 const CROWDED: Duration = Duration::from_millis(10);
 
-/// What is known of the parts that are left.
+/// What is known about the remaining mappings.
 struct Parts {
-    /// Isolates made since somebody looked.
+    /// Isolates created since the last check.
     made: u32,
-    /// Somebody looks again when so many live.
+    /// The next check takes place when this many isolates are alive.
     mark: u64,
     /// There was no room at that time.
     crowded: Option<Instant>,
@@ -73,7 +73,8 @@ struct Parts {
 
 static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, crowded: None });
 
-/// The process has address space for another isolate beside those `alive`, as far as can be told. V8 ends the process when it gets none.
+/// Whether the process has address space for another isolate in addition to those `alive`, as far as can be determined. V8 ends the process
+/// when it gets none.
 pub fn has_room(is_first: bool, alive: u64) -> bool {
     is_free(if is_first { FOR_ENGINE + FOR_ISOLATE } else { FOR_ISOLATE }) && has_parts(alive)
 }
@@ -96,19 +97,20 @@ fn has_parts(alive: u64) -> bool {
 #[cfg(unix)]
 fn is_free(size: usize) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: reserves pages wherever there is room, which nobody has access to, and frees them again.
+    // SAFETY: reserves pages that nothing has access to, at an address that the system chooses, and frees them again.
     unsafe {
         let pages = libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0);
         pages != libc::MAP_FAILED && libc::munmap(pages, size) == 0
     }
 }
 
-/// The system has room for so many more parts of the address space on its list.
+/// Whether the system's list has room for this many more mappings.
 #[cfg(target_os = "linux")]
 fn can_split(parts: usize) -> bool {
     const PAGE: usize = 64 << 10;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: reserves pages wherever there is room, makes every second one readable, which makes parts of them, and frees them all.
+    // SAFETY: reserves pages at an address that the system chooses, makes every second one readable, which splits the mapping, and frees
+    // them all.
     unsafe {
         let pages = libc::mmap(std::ptr::null_mut(), parts * PAGE, libc::PROT_NONE, flags, -1, 0);
         if pages == libc::MAP_FAILED {
@@ -130,7 +132,7 @@ fn is_free(_size: usize) -> bool {
     true
 }
 
-/// What the system lets this process have, where that is limited.
+/// The address space that the system allows this process, if that is limited.
 #[cfg(unix)]
 fn limit() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

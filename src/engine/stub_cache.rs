@@ -1,10 +1,10 @@
-//! V8 has three tables of 120 KB in each isolate for property accesses that see objects of many shapes (`src/ic/stub-cache.h`). It writes
-//! all of their entries when an isolate is made, and in each full collection, though few guests use many of them. So on Linux the linker
-//! sends the functions that do here (`build.rs`), where only pages that are in memory already are written to: with zeros, as those are that
-//! the system gives out.
+//! Each isolate has three stub caches of 120 KB, for property accesses that see objects of many shapes (`src/ic/stub-cache.h`). V8 writes
+//! all of their entries when it creates an isolate and in each full collection, though few guests use many of them. On Linux the linker
+//! replaces the functions that do this with the ones here (`build.rs`). They write only to pages that are already in memory, and they write
+//! zeros, because pages that the system provides contain zeros.
 //!
-//! An entry of zeros is as good as an empty one. A lookup compares the entry's key with the address of a name, which is never null; an
-//! update looks at the map of what it replaces, and takes one that is no object, as an empty entry's, for nothing.
+//! An entry of zeros works like an empty entry. A lookup compares the entry's key with the address of a name, which is never null. An
+//! update looks at the map of the entry that it replaces, and ignores the entry if the map is not an object, as in an empty entry.
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped {
@@ -34,15 +34,15 @@ mod wrapped {
     /// Key, value and map: the first two are objects, the third is zero when the entry is empty.
     type Entry = [usize; 3];
 
-    /// Entries of the primary and of the secondary table, which lie one behind the other at the start of a cache. A pointer to the isolate
-    /// is all that follows.
+    /// Entries of the primary and the secondary table, which lie one after the other at the start of a cache. Only a pointer to the isolate
+    /// follows them.
     const ENTRIES: usize = (1 << 12) + (1 << 10);
 
     const BYTES: usize = ENTRIES * size_of::<Entry>();
-    /// Of the smallest kind.
+    /// For the smallest page size.
     const MAX_PAGES: usize = BYTES >> 12;
 
-    /// Whether caches lie in memory as described above, and pages of the allocator become zeros: learned from the first cache.
+    /// Whether caches are laid out as described above, and the allocator's pages become zeros. Determined from the first cache.
     static IS_KNOWN: OnceLock<bool> = OnceLock::new();
     static ENDS_AS_EXPECTED: AtomicBool = AtomicBool::new(false);
 
@@ -53,17 +53,17 @@ mod wrapped {
     /// # Safety
     /// `cache` is at the start of a block of the allocator.
     unsafe fn ends_with(cache: *mut c_void, isolate: *mut c_void) -> bool {
-        // SAFETY: asks the allocator whose block it is; it is read no further than it is long.
+        // SAFETY: `malloc_usable_size` takes a block of the allocator; no more is read than the block holds.
         unsafe {
             libc::malloc_usable_size(cache) >= BYTES + size_of::<*mut c_void>()
                 && cache.byte_add(BYTES).cast::<*mut c_void>().read() == isolate
         }
     }
 
-    /// Whether all entries are empty as V8 writes them and then, once they are made zeros, zeros.
+    /// Whether all entries are empty as V8 writes them, and read as zeros after `zero`.
     ///
     /// # Safety
-    /// `cache` is a block of at least `BYTES`, and nothing uses it yet.
+    /// `cache` is a block of at least `BYTES` bytes, and nothing uses it yet.
     unsafe fn becomes_zeros(cache: *mut c_void) -> bool {
         // SAFETY: the block is large enough.
         let read = || unsafe { std::slice::from_raw_parts(cache.cast::<Entry>(), ENTRIES) };
@@ -79,15 +79,15 @@ mod wrapped {
     /// Makes all entries zeros.
     ///
     /// # Safety
-    /// `cache` is one, and nothing reads it meanwhile.
+    /// `cache` is a stub cache, and nothing reads it meanwhile.
     unsafe fn zero(cache: *mut c_void) {
-        // SAFETY: asks for a constant of the system.
+        // SAFETY: reads a constant of the system.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let before = cache.align_offset(page).min(BYTES);
         let count = (BYTES - before) / page;
         let behind = before + count * page;
         let mut are_resident = [0_u8; MAX_PAGES];
-        // SAFETY: within the cache, and there is a byte for each page.
+        // SAFETY: the pages are within the cache, and `answers` has a byte for each page.
         let ask = |answers: &mut [u8; MAX_PAGES]| unsafe {
             libc::mincore(cache.byte_add(before), count * page, answers.as_mut_ptr()) == 0
         };
@@ -97,39 +97,39 @@ mod wrapped {
         let mut first = before;
         for run in are_resident[..count].chunk_by(|one, other| one & 1 == other & 1) {
             let length = run.len() * page;
-            // SAFETY: whole pages within the cache, which nobody else has a part of.
+            // SAFETY: whole pages within the cache; no other code uses any part of them.
             unsafe {
                 let pages = cache.byte_add(first);
-                // To have the system take back what is resident, with all processors told, takes longer than to write to it. What is not
-                // may lie in swap, with what was there before. Locked pages the system keeps.
+                // For a resident page, writing is faster than returning it to the system, which has to notify all processors. A page that
+                // is not resident may lie in swap with its old contents. The system does not take back locked pages.
                 if run[0] & 1 == 1 || libc::madvise(pages, length, libc::MADV_DONTNEED) != 0 {
                     ptr::write_bytes(pages.cast::<u8>(), 0, length);
                 }
             }
             first += length;
         }
-        // SAFETY: what is in the cache before and behind those pages.
+        // SAFETY: the parts of the cache before and after those pages.
         unsafe {
             ptr::write_bytes(cache.cast::<u8>(), 0, before);
             ptr::write_bytes(cache.byte_add(behind).cast::<u8>(), 0, BYTES - behind);
         }
     }
 
-    /// Whether there is a filter for system calls: some end the process for one that they do not know, and `mincore` is not in systemd's
-    /// `@system-service`. Without it all pages are given back.
+    /// Whether system calls are filtered. Some filters end the process on an unknown call, and `mincore` is not in systemd's
+    /// `@system-service`. Without `mincore`, all pages are returned to the system.
     fn is_filtered() -> bool {
-        // SAFETY: asks for a number.
+        // SAFETY: only returns a number.
         unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) != 0 }
     }
 
-    /// `v8::internal::StubCache::StubCache`, which writes zeros: what is there matters to nobody before `Initialize`.
+    /// `v8::internal::StubCache::StubCache`, which writes zeros. Nothing reads the entries before `Initialize`.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v88internal9StubCacheC1EPNS0_7IsolateE(cache: *mut c_void, isolate: *mut c_void) {
         if is_known() {
-            // SAFETY: within the block that the cache is made in.
+            // SAFETY: within the block in which V8 constructs the cache.
             unsafe { cache.byte_add(BYTES).cast::<*mut c_void>().write(isolate) };
         } else {
-            // SAFETY: passed on; V8 has taken a block for the cache alone.
+            // SAFETY: forwards the call; V8 has allocated a block for the cache alone.
             unsafe {
                 construct(cache, isolate);
                 ENDS_AS_EXPECTED.store(ends_with(cache, isolate), Ordering::Relaxed);
@@ -137,15 +137,15 @@ mod wrapped {
         }
     }
 
-    /// `v8::internal::StubCache::Initialize`: an isolate is nearly made.
+    /// `v8::internal::StubCache::Initialize`, called when an isolate is almost complete.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v88internal9StubCache10InitializeEv(cache: *mut c_void) {
         if is_known() {
             // SAFETY: V8 calls this for a cache that nothing uses yet.
             unsafe { zero(cache) };
         } else {
-            // SAFETY: passed on; a cache that ends where it is expected to is as large. Where it turns out not to be as expected, it is
-            // emptied as V8 does.
+            // SAFETY: forwards the call. If the cache ends where expected, it has the expected size. If the check fails, the cache is
+            // cleared as V8 does it.
             unsafe {
                 initialize(cache);
                 if !*IS_KNOWN.get_or_init(|| ENDS_AS_EXPECTED.load(Ordering::Relaxed) && becomes_zeros(cache)) {
@@ -155,14 +155,14 @@ mod wrapped {
         }
     }
 
-    /// `v8::internal::StubCache::Clear`: all live objects are marked, and some will be moved.
+    /// `v8::internal::StubCache::Clear`, called when all live objects are marked and some are about to be moved.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v88internal9StubCache5ClearEv(cache: *mut c_void) {
         if is_known() {
-            // SAFETY: V8 calls this while the isolate's code stands still.
+            // SAFETY: V8 calls this while the isolate runs no code.
             unsafe { zero(cache) };
         } else {
-            // SAFETY: passed on.
+            // SAFETY: forwards the call.
             unsafe { clear(cache) };
         }
     }

@@ -1,4 +1,4 @@
-//! Threads as Windows has them, by their ids. They can be given a low priority, but not be frozen.
+//! Threads on Windows, identified by their ids. Their priority can be lowered, but they cannot be frozen.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use windows_sys::Win32::System::Threading::{
 
 use super::seat::{Attempt, Code, NOWHERE};
 
-/// What the kernel calls this thread.
+/// The kernel's id of this thread.
 pub fn current_thread() -> i32 {
     // SAFETY: has no preconditions.
     unsafe { GetCurrentThreadId() }.cast_signed()
 }
 
-/// Runs `work` with a thread that there is.
+/// Runs `work` with a handle to an existing thread.
 fn with<T>(thread: i32, access: THREAD_ACCESS_RIGHTS, work: impl FnOnce(HANDLE) -> T) -> Option<T> {
-    // SAFETY: takes numbers.
+    // SAFETY: takes only numbers.
     let handle = unsafe { OpenThread(access, 0, thread.cast_unsigned()) };
     if handle.is_null() {
         return None;
     }
     let result = work(handle);
-    // SAFETY: opened above, and not used any more.
+    // SAFETY: opened above, and no longer used.
     unsafe { CloseHandle(handle) };
     Some(result)
 }
 
 pub fn processor_time(thread: i32) -> Option<Duration> {
     const NONE: FILETIME = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
-    /// Nanoseconds of the unit.
+    /// Nanoseconds per unit.
     const UNIT: u64 = 100;
     let [mut begun, mut ended, mut kernel, mut user] = [NONE; 4];
     let known = with(thread, THREAD_QUERY_LIMITED_INFORMATION, |thread| {
@@ -43,7 +43,7 @@ pub fn processor_time(thread: i32) -> Option<Duration> {
 }
 
 pub fn lower_priority(thread: i32) {
-    // A failure leaves it as it is.
+    // A failure leaves it unchanged.
     with(thread, THREAD_SET_LIMITED_INFORMATION, |thread| {
         // SAFETY: the thread is open.
         unsafe { SetThreadPriority(thread, THREAD_PRIORITY_IDLE) }

@@ -1,5 +1,6 @@
-//! Tasks that V8 has its own threads do: compiling, decoding, collecting. What such a task takes counts for the isolate whose thread has
-//! posted it. V8's platform does not let others wrap its tasks, so the linker sends the functions here that it gets them by (`build.rs`).
+//! Tasks that V8 runs on its own threads: compiling, decoding, collecting. The memory that such a task uses counts for the isolate whose
+//! thread has posted it. V8's platform does not allow its tasks to be wrapped, so the linker replaces the functions that receive them with
+//! the ones here (`build.rs`).
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -26,13 +27,13 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN2v88platform15DefaultPlatform33PostDelayedTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEEdRKNS_14SourceLocationE"
 );
 
-/// `v8::Task` and `v8::JobTask`, which begin with the address of their functions.
+/// `v8::Task` and `v8::JobTask`, which begin with a pointer to their virtual functions.
 #[repr(C)]
 struct Task {
     functions: *const Functions,
 }
 
-/// Their virtual functions. A `v8::Task` has no last one, and ignores the argument of `run`.
+/// Their virtual functions. A `v8::Task` does not have the last one, and ignores the argument of `run`.
 #[repr(C)]
 struct Functions {
     destroy: unsafe extern "C" fn(*mut Task),
@@ -42,7 +43,7 @@ struct Functions {
     max_concurrency: unsafe extern "C" fn(*const Task, usize) -> usize,
 }
 
-/// A table as C++ has it: functions come after what describes the type, which is not used.
+/// A C++ vtable: the functions come after the type information, which is not used.
 #[repr(C)]
 struct Table {
     _offset: usize,
@@ -52,7 +53,7 @@ struct Table {
 
 static TABLE: Table = Table { _offset: 0, _type: 0, functions: Functions { destroy, delete, run, max_concurrency } };
 
-/// A task, and whom it is done for.
+/// A task, and the ration of the isolate that it runs for.
 #[repr(C)]
 struct Counted {
     task: Task,
@@ -60,7 +61,7 @@ struct Counted {
     ration: Arc<Ration>,
 }
 
-/// `task`, so that what it takes counts for the isolate of this thread, if that has a limit.
+/// Wraps `task` so that its memory counts for the isolate of this thread, if that isolate has a limit.
 fn counted(task: *mut Task) -> *mut Task {
     let Some(ration) = native::current().filter(|_| !task.is_null()) else { return task };
     let ration = ration.in_background();
@@ -69,7 +70,8 @@ fn counted(task: *mut Task) -> *mut Task {
 }
 
 unsafe extern "C" fn run(task: *mut Task, delegate: Object) {
-    // SAFETY: made by `counted`. Once the task has run, V8 may delete it on another thread: the ration is kept until then.
+    // SAFETY: made by `counted`. Once the task has run, V8 may delete it on another thread, so this function holds its own reference to the
+    // ration.
     unsafe {
         let inner = (*task.cast::<Counted>()).inner;
         let ration = Arc::clone(&(*task.cast::<Counted>()).ration);
@@ -79,20 +81,20 @@ unsafe extern "C" fn run(task: *mut Task, delegate: Object) {
 }
 
 unsafe extern "C" fn max_concurrency(task: *const Task, workers: usize) -> usize {
-    // SAFETY: made by `counted`, of a job.
+    // SAFETY: made by `counted`, from a job.
     let (most, is_over) = unsafe {
         let Counted { inner, ration, .. } = &*task.cast::<Counted>();
         let mut most = 0;
         ration.tasks().run(|| most = ((*(**inner).functions).max_concurrency)(*inner, workers));
         (most, ration.is_exceeded())
     };
-    // An isolate that ends for want of memory does not take more on several threads.
+    // An isolate that ends because it is out of memory must not allocate more on several threads.
     if is_over { most.min(1) } else { most }
 }
 
-/// C++ destroys without freeing only what it has made itself.
+/// C++ calls this destructor, which does not free, only for objects that it has made itself.
 unsafe extern "C" fn destroy(task: *mut Task) {
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     unsafe { delete(task) };
 }
 
@@ -101,7 +103,7 @@ unsafe extern "C" fn delete(task: *mut Task) {
     unsafe {
         let Counted { inner, ration, .. } = *Box::from_raw(task.cast::<Counted>());
         let _portion = native::draw_on_in_background(&ration);
-        // One that is left over of an isolate without a thread stays: nothing of that is looked at any more.
+        // A task left over from an isolate without a thread is leaked: nothing of that isolate is accessed any more.
         ration.tasks().run(|| ((*(*inner).functions).delete)(inner));
     }
 }
@@ -114,7 +116,7 @@ unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform13CreateJobImplENS_1
     task: *mut Task,
     location: Object,
 ) -> Object {
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     unsafe { create_job(platform, priority, counted(task), location) }
 }
 
@@ -126,7 +128,7 @@ unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerTh
     task: *mut Task,
     location: Object,
 ) {
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     unsafe { post_task(platform, priority, counted(task), location) }
 }
 
@@ -139,6 +141,6 @@ unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform33PostDelayedTaskOnW
     delay: f64,
     location: Object,
 ) {
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     unsafe { post_delayed_task(platform, priority, counted(task), delay, location) }
 }

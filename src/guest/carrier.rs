@@ -10,7 +10,7 @@ use crate::ops::protocol::{callback_mode, kind, tag};
 use crate::ops::{self, Transfer};
 use crate::value::{Callable, Code, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
 
-/// The neutral value that a carrier of the surface stands for.
+/// The neutral value that a carrier of the surface represents.
 pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local<'s, v8::Value>) -> Outcome {
     if let Some(primitive) = convert::primitive_from_v8(scope, carrier, at.limit())? {
         return Ok(primitive);
@@ -43,7 +43,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
         }
         tag::DEREF => {
             let reference = match array.length() {
-                // A value that no other isolate has heard of yet.
+                // A value that was not sent to another isolate yet.
                 3 => {
                     let value = element(scope, array, 2)?;
                     Some(ops::transfer_out(scope, at, value, Transfer(Transfer::REFERENCE))?)
@@ -80,7 +80,7 @@ fn number(scope: &mut v8::PinScope<'_, '_>, array: v8::Local<'_, v8::Array>, ind
     v8::Local::<v8::Number>::try_from(value).map(|number| number.value()).map_err(|_| ops::malformed())
 }
 
-/// The carrier of an outcome that the surface has an object for: a handle is only its number.
+/// The carrier of an outcome for which the surface already has an object: a handle is written only as its number.
 pub fn write_id<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -98,14 +98,14 @@ pub fn write_id<'s>(
     }
 }
 
-/// A guest-made copy is charged to whichever guest comes to hold it first.
+/// A copy that was made by a guest is charged to the first guest that holds it.
 pub fn charge_for(scope: &mut v8::Isolate, at: &Place, handle: &Handle) -> Result<(), Fault> {
     let Handle::ExternalCopy(copy) = handle else { return Ok(()) };
     let copies = &at.guest.remote()?.copies;
     if copy.charge_to(copies) {
         return Ok(());
     }
-    // Some that the guest does not hold any more may not have been found yet.
+    // Some copies that the guest no longer holds may not have been detected yet.
     at.guest.collect_handles(scope);
     if copy.charge_to(copies) {
         return Ok(());
@@ -115,13 +115,13 @@ pub fn charge_for(scope: &mut v8::Isolate, at: &Place, handle: &Handle) -> Resul
 }
 
 fn write_handle<'s>(scope: &mut v8::PinScope<'s, '_>, id: usize) -> v8::Local<'s, v8::Value> {
-    // The kind is of no interest: the surface has asked for it.
+    // The kind does not matter, because the surface has asked for this handle.
     let elements = [f64::from(tag::HANDLE), f64::from(kind::LINKER), id as f64];
     let elements = elements.map(|number| v8::Number::new(scope, number).into());
     v8::Array::new_with_elements(scope, &elements).into()
 }
 
-/// The carrier of an outcome; [`Fault::Stopped`] where the guest is being stopped and nothing of it may run on.
+/// The carrier of an outcome; [`Fault::Stopped`] if the guest is being stopped and none of its code may continue.
 pub fn write<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -135,7 +135,7 @@ pub fn write<'s>(
             }
             return Ok(v8::Array::new_with_elements(scope, &elements).into());
         }
-        // Of no class: the surface knows it by its id.
+        // Has no class: the surface identifies it by its id.
         Ok(Value::Handle(handle @ Handle::Linker(_))) => {
             return Ok(write_handle(scope, at.guest.carry(Value::Handle(handle))));
         }

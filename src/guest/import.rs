@@ -1,4 +1,4 @@
-//! What modules ask for while they run: `import()` and `import.meta`.
+//! Handles requests of running modules: `import()` and `import.meta`.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::isolate::{Guest, Held, Loader, Place, meta_of};
 use crate::ops;
 use crate::value::{Answer, Code, ContextHandle, ErrorClass, Fault, Handle, Outcome, Reference, Text, TypeOf, Value};
 
-/// Makes V8 ask here.
+/// Makes V8 call the functions of this module.
 pub fn install(isolate: &mut v8::Isolate) {
     isolate.set_host_import_module_dynamically_callback(import);
     isolate.set_host_initialize_import_meta_object_callback(initialize_meta);
 }
 
-/// `import.meta` is read for the first time.
+/// Called when `import.meta` is read for the first time.
 unsafe extern "C" fn initialize_meta(
     context: v8::Local<'_, v8::Context>,
     module: v8::Local<'_, v8::Module>,
@@ -28,12 +28,12 @@ unsafe extern "C" fn initialize_meta(
     if let Some(fill) = fill {
         let receiver = v8::undefined(scope).into();
         let meta = v8::Local::new(scope, meta).into();
-        // What it throws is thrown where `import.meta` stands.
+        // An exception of the callback is thrown where `import.meta` is read.
         let _ = fill.call(scope, receiver, &[meta]);
     }
 }
 
-/// Code calls `import()`.
+/// Called when code calls `import()`.
 fn import<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     options: v8::Local<'s, v8::Data>,
@@ -54,14 +54,14 @@ fn import<'s>(
     Some(resolver.get_promise(scope))
 }
 
-/// The number of the module whose code it is.
+/// The number of the module that contains the calling code.
 pub fn number_of(scope: &mut v8::PinScope<'_, '_>, options: v8::Local<'_, v8::Data>) -> Option<u32> {
     let options = v8::Local::<v8::FixedArray>::try_from(options).ok()?;
     let number = v8::Local::<v8::Value>::try_from(options.get(scope, 0)?).ok()?;
     Some(v8::Local::<v8::Number>::try_from(number).ok()?.value() as u32)
 }
 
-/// Asks whoever resolved the module's own imports; `resolver` hears of it later.
+/// Asks the loader that resolved the module's own imports; `resolver` settles later.
 fn request(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
@@ -81,7 +81,7 @@ fn request(
         let importer = v8::Local::new(scope, &resolver);
         match arrive(scope, at, importer, outcome) {
             Ok(()) => {}
-            // A limit has stopped the module; who imports it hears of that in a task which has time again.
+            // A limit has stopped the module. The importer is notified in a new task, which has time again.
             Err(Fault::Stopped) => {
                 let told = move |scope: &mut v8::PinScope<'_, '_>, at: &Place, _outcome| {
                     let importer = v8::Local::new(scope, &resolver);
@@ -98,7 +98,7 @@ fn request(
     outgoing::start(scope, at, prepared, bytes, Arc::new(Awaited(answer)))
 }
 
-/// `import()` fails.
+/// Rejects the promise of `import()`.
 pub fn reject(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
@@ -110,7 +110,7 @@ pub fn reject(
     let _ = exception.and_then(|exception| resolver.reject(scope, exception));
 }
 
-/// A handle on the current context, for whoever instantiates what is imported.
+/// A handle to the current context, for the code that instantiates the imported module.
 fn context_of(scope: &mut v8::PinScope<'_, '_>, at: &Place) -> Result<Value, Fault> {
     let global: v8::Local<v8::Value> = scope.get_current_context().global(scope).into();
     let global = v8::Global::new(scope, global);
@@ -124,7 +124,7 @@ fn context_of(scope: &mut v8::PinScope<'_, '_>, at: &Place) -> Result<Value, Fau
     Ok(Value::Handle(Handle::Context(Arc::new(ContextHandle { slot, global }))))
 }
 
-/// Passes on what the promise that comes settles to.
+/// Forwards an outcome. If it is a promise, forwards what that settles with.
 struct Awaited(Arc<dyn Answer>);
 
 impl Answer for Awaited {
@@ -143,7 +143,7 @@ impl Answer for Awaited {
     }
 }
 
-/// The module has come and is instantiated: evaluates it. `resolver` settles with its namespace when that is done.
+/// Evaluates the loaded and instantiated module. `resolver` settles with its namespace afterwards.
 fn arrive(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
@@ -163,7 +163,7 @@ fn arrive(
     evaluate_for(scope, resolver, module.ok_or_else(ops::malformed)?)
 }
 
-/// Evaluates a module that is instantiated. `resolver` settles with its namespace when that is done.
+/// Evaluates an instantiated module. `resolver` settles with its namespace afterwards.
 pub fn evaluate_for<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     resolver: v8::Local<'_, v8::PromiseResolver>,
@@ -171,7 +171,7 @@ pub fn evaluate_for<'s>(
 ) -> Result<(), Fault> {
     let evaluated = ops::evaluate(scope, module)?;
     let namespace = module.get_module_namespace();
-    // Not by resolving with a promise: that would look for a `then` that guest code may have replaced.
+    // Does not resolve with a promise, because that would look up a `then` that guest code may have replaced.
     if evaluated.state() == v8::PromiseState::Fulfilled {
         return resolver.resolve(scope, namespace).map(drop).ok_or(Fault::Stopped);
     }
@@ -202,14 +202,14 @@ fn on_failed<'s>(
     }
 }
 
-/// Who imports a module, and what else is told beside: the module's namespace.
+/// The resolver of the importer's promise, and the second value that was passed along, such as the module's namespace.
 pub fn importer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Option<(v8::Local<'s, v8::PromiseResolver>, v8::Local<'s, v8::Value>)> {
     let both = v8::Local::<v8::Array>::try_from(args.data()).ok()?;
     let promise = both.get_index(scope, 0).filter(|value| value.is_promise())?;
-    // SAFETY: a resolver is its promise under another name, and this one came from `arrive`.
+    // SAFETY: a resolver is the same object as its promise, and this one came from `arrive`.
     let resolver = unsafe { v8::Local::<v8::PromiseResolver>::cast_unchecked(promise) };
     Some((resolver, both.get_index(scope, 1)?))
 }

@@ -56,28 +56,28 @@ fn invoke<'s>(
             let answer = settlement(&at, request, outgoing::answered_by_guest(&prepared))?;
             outgoing::start(scope, &at, prepared, bytes, answer).map(|()| Value::Undefined)
         }
-        // Nobody hears how it ends, except that it could not begin.
+        // The outcome is discarded, except a failure to start.
         _ => match prepared {
             Prepared::Done(Err(fault)) => Err(fault),
             prepared => outgoing::post(scope, &at, prepared, bytes).map(|()| Value::Undefined),
         },
     });
     if op == op::DISPOSE && at.guest.check_stopping().is_err() {
-        // It was this very isolate, or the one that has made it.
+        // This isolate was disposed, or the one that created it.
         return at.guest.terminate(scope);
     }
     let carrier = match op {
-        // The surface has an object for it already.
+        // The surface already has an object for it.
         op::CREATE_ISOLATE | op::COPY_NEW => carrier::write_id(scope, &at, outcome),
         _ => carrier::write(scope, &at, outcome),
     };
-    // Where nothing can be written, execution is being terminated.
+    // If no carrier can be written, execution is being terminated.
     if let Ok(carrier) = carrier {
         result.set(carrier);
     }
 }
 
-/// The call, and the bytes that its arguments take.
+/// The prepared call, and the size of its arguments in bytes.
 fn prepare<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -114,7 +114,7 @@ fn prepare_call(
             let context = values.remove(0).as_number().and_then(|id| at.guest.carried(id as usize));
             return Ok(ops::prepare_run(target, context, values));
         }
-        // V8 believes what is in a compilation cache. One that comes from a guest counts as one of another version.
+        // V8 trusts the contents of a compilation cache. A cache from a guest is treated like one of another version.
         op::COMPILE_SCRIPT | op::COMPILE_MODULE => {
             if let Some(cache) = values.get_mut(CACHED_DATA).filter(|cache| !matches!(cache, Value::Undefined)) {
                 *cache = Value::Payload(Box::new(Payload::buffer(Arc::default())));
@@ -134,7 +134,7 @@ fn prepare_call(
     Ok(ops::prepare(op, target, values, &remote.settings))
 }
 
-/// Where the compilation cache stands among the arguments of a compilation.
+/// Index of the compilation cache among the arguments of a compilation.
 const CACHED_DATA: usize = 4;
 
 /// The answer that settles a request of the surface.
@@ -147,7 +147,7 @@ fn settlement(at: &Place, request: f64, bounded: bool) -> Result<Arc<dyn Answer>
         if let Some(settle) = member(scope, surface, "settle") {
             let receiver = v8::undefined(scope).into();
             let request = v8::Number::new(scope, request).into();
-            // Fails only where the guest is being stopped.
+            // Fails only if the guest is being stopped.
             let _ = settle.call(scope, receiver, &[request, carrier]);
         }
     })
@@ -164,7 +164,7 @@ fn release<'s>(
     }
 }
 
-/// `track(object, handle)`: has the handle released when the object, which stands for it, is collected.
+/// `track(object, handle)`: releases the handle when the object, which represents it, is collected.
 fn track<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,
@@ -189,7 +189,7 @@ fn owned<'s>(
     }
 }
 
-/// `brand(object, target)`: the object is one of the surface's, and stands for the function `target` if there is one.
+/// `brand(object, target)`: marks the object as one of the surface's. It represents the function `target`, if there is one.
 fn brand_object<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,

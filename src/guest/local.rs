@@ -1,5 +1,5 @@
-//! Native functions for References of a realm to values of the same isolate. The values stay where they are, but what is asked
-//! for comes out as if it had been sent to another isolate and back.
+//! Native functions for a realm's References to values of the same isolate. The values stay where they are, but results are converted as if
+//! they had been sent to another isolate and back.
 
 use super::outgoing;
 use crate::convert;
@@ -9,7 +9,7 @@ use crate::value::{Fault, Value};
 
 type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
-/// Runs the body of a function, with V8's own limit on what it may allocate for the surface lifted.
+/// Runs the body of a function. Lifts the serializer's memory limit, which must not apply to Rust code.
 fn respond<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     result: &mut v8::ReturnValue<v8::Value>,
@@ -19,7 +19,7 @@ fn respond<'s>(
     let Ok(at) = Place::current(scope) else { return };
     match body(scope, &at) {
         Ok(value) => result.set(value),
-        // Execution is being terminated: nothing is thrown and nothing runs on.
+        // Execution is being terminated: nothing is thrown, and no further code runs.
         Err(Fault::Stopped) => {}
         Err(fault) => outgoing::throw(scope, &at, &fault),
     }
@@ -65,7 +65,7 @@ pub fn get<'s>(
     });
 }
 
-/// `set(target, key, value)`. The value has crossed already.
+/// `set(target, key, value)`. The value has already been converted.
 pub fn set<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,

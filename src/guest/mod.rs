@@ -1,4 +1,4 @@
-//! The V8 binding: what a realm's surface calls, and how handles look there. A realm that never meets a handle has no
+//! The V8 binding: the native functions that a realm's surface calls, and the objects for handles. A realm that never gets a handle has no
 //! surface.
 
 mod carrier;
@@ -128,17 +128,17 @@ impl Binding for GuestBinding {
     }
 }
 
-/// A key that guest code can neither see nor make.
+/// A key that guest code can neither see nor create.
 fn private<'s>(scope: &v8::PinScope<'s, '_>, name: &str) -> v8::Local<'s, v8::Private> {
     v8::Private::for_api(scope, v8::String::new(scope, name))
 }
 
-/// Marks the surface's objects. A `Callback` has its function there.
+/// Marks the surface's objects. For a `Callback`, the value is its function.
 fn brand<'s>(scope: &v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Private> {
     private(scope, "isolated-v8")
 }
 
-/// The surface of a realm, made on first use.
+/// The surface of a realm, created on first use.
 fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local<'s, v8::Object>, Fault> {
     let key = private(scope, "isolated-v8 surface");
     let global = scope.get_current_context().global(scope);
@@ -158,7 +158,7 @@ fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local
     Ok(surface)
 }
 
-/// Calls a function that the startup snapshot has left in every realm.
+/// Calls a function that the startup snapshot provides in every realm.
 fn bootstrap<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     name: &str,
@@ -170,7 +170,7 @@ fn bootstrap<'s>(
     let exports = match kept {
         Some(exports) => exports,
         None => {
-            // V8 gives it once.
+            // V8 returns it only once.
             let exports = scope.get_context_data_from_snapshot_once::<v8::Object>(BOOTSTRAP).ok()?;
             global.set_private(scope, key, exports.into())?;
             exports
@@ -190,7 +190,7 @@ fn member<'s>(
     v8::Local::<v8::Function>::try_from(value).ok()
 }
 
-/// The object of the surface for a handle.
+/// The surface's object for a handle.
 fn adopt_handle<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -234,7 +234,7 @@ fn adopt_handle<'s>(
     Ok(adopted)
 }
 
-/// A promise of this realm that settles with one of others.
+/// A promise of this realm that settles with the outcome of a foreign promise.
 fn adopt_promise<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -243,7 +243,7 @@ fn adopt_promise<'s>(
     let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
     let promise = resolver.get_promise(scope);
     if let Some(outcome) = settlement.take_settled() {
-        // As in isolated-vm: nothing that the guest does comes before.
+        // Settles immediately, as in isolated-vm, before the guest does anything else.
         v8::tc_scope!(let scope, scope);
         let settled = outgoing::settle(scope, at, resolver, outcome);
         return match settled {

@@ -1,4 +1,4 @@
-//! Values whose buffers a guest gives away with them.
+//! Values with buffers that a guest transfers.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::isolate::Place;
 use crate::ops;
 use crate::value::{Fault, Value};
 
-/// Reads `[TAG.MOVE, value, transferOut, buffers]`. The surface has made the list, of nothing but buffers.
+/// Reads `[TAG.MOVE, value, transferOut, buffers]`. The surface has created the list, which contains only buffers.
 pub fn read<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -18,7 +18,7 @@ pub fn read<'s>(
     let transfer_out = element(scope, carrier, 2)?.is_true();
     let list = v8::Local::<v8::Array>::try_from(element(scope, carrier, 3)?).map_err(|_| ops::malformed())?;
     let mut moved: Vec<v8::Local<v8::ArrayBuffer>> = Vec::new();
-    // By their hashes, which guests do not choose: a long list takes no more than its length.
+    // Indices by identity hash. Guests cannot choose the hashes, so a long list takes no more time than its length requires.
     let mut known: HashMap<_, Vec<usize>> = HashMap::new();
     let mut add = |buffer: v8::Local<'s, v8::ArrayBuffer>| {
         let same = known.entry(buffer.get_identity_hash()).or_default();
@@ -33,7 +33,7 @@ pub fn read<'s>(
     }
     if transfer_out {
         if let Ok(buffer) = v8::Local::<v8::ArrayBuffer>::try_from(value) {
-            // Of one that was emptied there is nothing left to move.
+            // A detached buffer has nothing left to move.
             if !buffer.was_detached() {
                 add(buffer);
             }

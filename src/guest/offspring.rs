@@ -1,4 +1,4 @@
-//! Isolates that guests make.
+//! Isolates that guests create.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use crate::isolate::{MAX_OFFSPRING, Place};
 use crate::ops;
 use crate::value::{Answer, Code, ErrorClass, Fault, Handle, IsolateHandle, Outcome, Owner, Value};
 
-/// A new isolate. Where those that were made before leave no room, their going is awaited if it has begun.
+/// A new isolate. If the existing isolates leave no room, this waits until those that are being disposed are gone.
 pub fn create(scope: &mut v8::PinScope<'_, '_>, at: &Place, args: Vec<Value>) -> Outcome {
     let maker = at.guest.remote()?;
     let ops::Plan { settings, on_catastrophe, .. } = ops::plan_offspring(args, &maker.settings, at.guest.limits())?;
     let host = maker.settings.host.as_ref().and_then(std::sync::Weak::upgrade).ok_or_else(Fault::environment_gone)?;
     loop {
-        // Asked first: what is gone by then has left its place.
+        // Read first, so that isolates that are gone by then have released their place.
         let ending = maker.ending_relative();
         if let Some(made) = maker.create_offspring(settings.clone())? {
             if let Some(notify) = &on_catastrophe {

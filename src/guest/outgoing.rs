@@ -1,4 +1,4 @@
-//! Calls out of a guest: functions that live elsewhere, and answers that come back into the realm later.
+//! Calls out of a guest: functions of other isolates or hosts, and answers that return into the realm later.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,8 +10,8 @@ use crate::value::{
     Answer, Callable, CallbackMode, Chain, Charge, Code, ErrorClass, Fault, Host, Nobody, Outcome, Owner, Value,
 };
 
-/// A native function of this realm that calls `callable`. One that lives in this isolate is itself, unless it is to be called
-/// in a way of its own.
+/// A native function of this realm that calls `callable`. A function of this isolate is returned as it is, unless its call mode is not
+/// `Sync`.
 pub fn function<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -42,7 +42,7 @@ pub fn function<'s>(
     Ok(function.into())
 }
 
-/// Guest code calls a function that lives elsewhere.
+/// Guest code calls a function of another isolate or a host.
 fn call<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,
@@ -52,7 +52,7 @@ fn call<'s>(
     let Ok(at) = Place::current(scope) else { return };
     match call_out(scope, &at, &args) {
         Ok(value) => result.set(value),
-        // Execution is being terminated: nothing is thrown and nothing runs on.
+        // Execution is being terminated: nothing is thrown, and no further code runs.
         Err(Fault::Stopped) => {}
         Err(fault) => throw(scope, &at, &fault),
     }
@@ -97,20 +97,20 @@ fn call_out<'s>(
     }
 }
 
-/// The arguments of a call count as one list that is cloned, so a symbol among them goes by its name.
+/// The arguments of a call count as one cloned list, so the error names the symbol.
 fn symbol_refused(scope: &v8::PinScope<'_, '_>, symbol: v8::Local<'_, v8::Symbol>) -> Fault {
     let name = v8::Local::<v8::String>::try_from(symbol.description(scope));
     let name = name.map(|name| convert::beginning(scope, name, ops::MAX_NAME).to_string()).unwrap_or_default();
     Fault::refused(&format!("Symbol({name}) could not be cloned."))
 }
 
-/// Arguments of one call, which together take no more than one value may.
+/// Arguments of one call, which together may be no larger than one value.
 pub struct Arguments {
     pub values: Vec<Value>,
     pub bytes: usize,
     limit: usize,
     remote: Option<Arc<Remote>>,
-    /// Handles on values of the guest before the call.
+    /// Number of handles to values of the guest before the call.
     handles: u32,
 }
 
@@ -144,7 +144,7 @@ pub fn throw(scope: &mut v8::PinScope<'_, '_>, at: &Place, fault: &Fault) {
     }
 }
 
-/// Waits on this thread for the outcome of a call, wherever it leads.
+/// Waits on this thread for the outcome of any call.
 pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
     if let Prepared::Enter { remote, .. } | Prepared::MakeContext { remote, .. } = &prepared
         && at.guest.owner_id() != Some(remote.id())
@@ -155,7 +155,7 @@ pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) ->
     wait_anyway(scope, at, prepared)
 }
 
-/// As [`wait`], also inside an asynchronous call.
+/// Like [`wait`], but also allowed inside an asynchronous call.
 pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
         return outcome;
@@ -184,7 +184,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
 const SYNC_IN_ASYNC: &str = "Calling a synchronous isolated-vm function on a non-default isolate from within an \
                              asynchronous isolated-vm function is not allowed.";
 
-/// As [`wait`], and the promise that comes out is waited for as well.
+/// Like [`wait`], and also waits for the promise that the call returns.
 pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
     let host = matches!(prepared, Prepared::Ask { .. });
     match wait(scope, at, prepared)? {
@@ -198,13 +198,13 @@ pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prep
     }
 }
 
-/// Whether a guest makes the answer, with values of any size.
+/// Whether a guest produces the answer, with values of any size.
 pub fn answered_by_guest(prepared: &Prepared) -> bool {
     matches!(prepared, Prepared::Enter { .. })
 }
 
-/// Starts a call whose answer comes later. `bytes` is what its arguments take; all that are under way may take as much as
-/// the guest's memory limit. A guest that sends faster than its host takes has to wait all the same.
+/// Starts a call whose answer arrives later. `bytes` is the size of its arguments. All calls in progress together may take as much as the
+/// guest's memory limit. In addition, a guest that sends faster than its host receives has to wait.
 pub fn start(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
@@ -230,10 +230,10 @@ pub fn start(
     Ok(())
 }
 
-/// What weighs less is bounded by the number of calls that may be under way.
+/// Arguments with less weight are limited only by the number of calls that may be in progress.
 const LIGHT: usize = 512;
 
-/// Charges the guest for `args` until a host has answered with `answer`, and with the outcome of the promise that this may be.
+/// Charges the guest for `args` until a host has answered. If the answer is a promise, charges the guest until that promise has settled.
 fn hold(remote: &Remote, args: &[Value], answer: Arc<dyn Answer>) -> Result<Arc<dyn Answer>, Fault> {
     let weight = args.iter().map(Value::weight).fold(0, usize::saturating_add);
     if weight <= LIGHT {
@@ -243,7 +243,7 @@ fn hold(remote: &Remote, args: &[Value], answer: Arc<dyn Answer>) -> Result<Arc<
     Ok(Arc::new(Holding { answer, charge: Mutex::new(charge) }))
 }
 
-/// An answer until which something is charged.
+/// An answer that holds a charge until it is given.
 struct Holding {
     answer: Arc<dyn Answer>,
     charge: Mutex<Charge>,
@@ -268,7 +268,7 @@ impl Answer for Holding {
     }
 }
 
-/// An answer for which the host of `remote` stays: until it is there, or `remote` is gone, which waits for it.
+/// Keeps the host's event loop alive until the answer is given, or until `remote`, which waits for it, is gone.
 struct Staying {
     answer: Arc<dyn Answer>,
     remote: Weak<Remote>,
@@ -309,7 +309,7 @@ impl Answer for Staying {
     }
 }
 
-/// Starts a call whose answer nobody waits for.
+/// Starts a call whose answer is discarded.
 pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
     if matches!(prepared, Prepared::Ask { .. }) {
         at.guest.remote()?.meter.called_host();
@@ -317,17 +317,17 @@ pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, by
     tell(scope, at, prepared, bytes)
 }
 
-/// As [`post`], on behalf of this library instead of the guest.
+/// Like [`post`], on behalf of this library instead of the guest.
 pub fn tell(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
     if let Prepared::Done(outcome) = prepared {
-        // That it could not begin is told, as on a host.
+        // A failure to start is reported, as on a host.
         return outcome.map(|_| ());
     }
     let remote = at.guest.remote()?;
     let bytes = bytes.saturating_add(cost_of_one(&remote));
     let charge = match &prepared {
         Prepared::Ask { host, .. } => pay(scope, at, host, &remote, bytes)?,
-        // Another isolate may never come to it.
+        // Does not wait, because another isolate may never serve the message.
         _ => Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?,
     };
     let prepared = prepared.asked_by(&remote);
@@ -335,7 +335,7 @@ pub fn tell(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, by
     Ok(())
 }
 
-/// Pays for a message to `host`, as soon as enough of those before it have been served.
+/// Charges for a message to `host`, as soon as enough of the earlier messages have been served.
 fn pay(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
@@ -352,13 +352,13 @@ fn pay(
         match charge {
             Some(charge) => return Ok(charge),
             None if served => return Err(Fault::too_many_calls()),
-            // The host has served everything between the two questions above.
+            // The host has served everything between `take` and `admit` above.
             None => served = true,
         }
     }
 }
 
-/// Whether `host` takes another message, perhaps after some waiting.
+/// Whether `host` accepts another message, possibly after waiting.
 fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, broke: bool) -> Result<bool, Fault> {
     let reply = at.guest.reply();
     let asker = at.guest.remote()?.id();
@@ -369,7 +369,7 @@ fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, bro
     Ok(false)
 }
 
-/// An answer that settles a promise of this realm, by a task of its own.
+/// An answer that settles a promise of this realm, in a separate task.
 pub fn resolution(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
@@ -384,7 +384,7 @@ pub fn resolution(
     })
 }
 
-/// Settles a promise of this realm here and now. `None` where that cannot be done any more.
+/// Settles a promise of this realm immediately. `None` if it can no longer be settled.
 pub fn settle(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
@@ -402,21 +402,22 @@ pub fn settle(
 
 type Arrive = Box<dyn FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send>;
 
-/// Answers a guest may wait for at once. They arrive as tasks; a guest that never returns to them would pile them up.
+/// Maximum number of answers that a guest may wait for at the same time. They arrive as tasks, which would pile up if the guest never
+/// processed them.
 const MAX_OUTSTANDING: usize = 10_000;
 
-/// What a message is charged for itself.
+/// The charge for a message itself.
 fn cost_of_one(remote: &Remote) -> usize {
     remote.settings.memory_limit / MAX_OUTSTANDING
 }
 
-/// What something small that is on its way costs.
+/// Charges for a small item in progress.
 pub fn charge_one(at: &Place) -> Result<Charge, Fault> {
     let remote = at.guest.remote()?;
     Charge::take(&remote.outstanding, cost_of_one(&remote)).ok_or_else(Fault::too_many_calls)
 }
 
-/// An answer that arrives in this realm as a task of its own. One that is `bounded` is charged for what it brings.
+/// An answer that arrives in this realm as a separate task. If it is `bounded`, its contents are charged.
 pub fn later(
     at: &Place,
     bounded: bool,
@@ -429,11 +430,11 @@ pub fn later(
 }
 
 struct Arrival {
-    /// Keeps the isolate alive: nobody else may refer to it any more.
+    /// Keeps the isolate alive, because nothing else may refer to it any more.
     remote: Arc<Remote>,
     charge: Charge,
     bounded: bool,
-    /// Those of the call that has asked: what the guest does with the answer is bounded as that was.
+    /// The limits of the call that requested the answer. They also apply to what the guest does with the answer.
     limits: Limits,
     realm: Arc<Realm>,
     arrive: Arrive,
@@ -468,7 +469,7 @@ impl Answer for Later {
             arrive(scope, &Place { guest: Arc::clone(guest), realm }, outcome);
             Ok(Value::Undefined)
         };
-        // Until what the guest does with it is over, microtasks included.
+        // Until the guest has processed the answer, including microtasks.
         let answer = Staying::new(&remote, Arc::new(Nobody));
         let job = Job::new(Kind::Loose, answer, Box::new(work));
         remote.post(job.limited(limits));

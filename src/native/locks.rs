@@ -1,28 +1,29 @@
-//! Whether this thread holds something that other threads may wait for: a lock of V8's or of ICU's, or the right to make what ICU makes
-//! once for the process. A thread that ends there stops every isolate that needs the same. So nothing is refused to it meanwhile: what
-//! it takes counts all the same, and the guest ends later.
+//! Whether this thread holds something that other threads may wait for: a lock of V8 or ICU, or the right to run a one-time initialization.
+//! If the thread ended there, every isolate that needs the same would stop. So nothing is refused to it meanwhile: the memory that it takes
+//! still counts, and the guest ends later.
 //!
-//! On Linux the linker sends the functions here by which V8 (`absl::Mutex`) and ICU (`std::mutex`) lock (`build.rs`), and those that run
-//! what others wait for without a lock: three of ICU, V8's `CallOnce`, and what C++ makes static variables of functions by.
+//! On Linux the linker redirects the functions with which V8 (`absl::Mutex`) and ICU (`std::mutex`) lock to this module (`build.rs`). It
+//! also redirects those that run something that other threads wait for without a lock: three functions of ICU, V8's `CallOnce`, and the
+//! functions with which C++ initializes static variables of functions.
 
 use std::cell::Cell;
 
 thread_local! {
-    /// Locks that the thread holds, and one more where it is a thread of V8's.
+    /// Number of locks that the thread holds, plus one if it is one of V8's own threads.
     static HELD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Other threads may wait for this one.
+/// Whether other threads may wait for this one.
 pub fn held() -> bool {
     HELD.try_with(|held| held.get() > 0).unwrap_or(true)
 }
 
-/// Locks that the thread holds already do not count: that of its own isolate, which no other isolate needs.
+/// Ignores the locks that the thread already holds: that of its own isolate, which no other isolate needs.
 pub fn disregard_held() {
     set(0);
 }
 
-/// Counts as if so many locks were held. Returns how many were before.
+/// Counts as if this many locks were held. Returns the previous count.
 pub(super) fn set(count: u32) -> u32 {
     HELD.try_with(|held| held.replace(count)).unwrap_or(0)
 }
@@ -87,14 +88,14 @@ mod wrapped {
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN4absl5Mutex4lockEv(mutex: *mut c_void) {
         stack::check();
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { lock_v8(mutex) };
         begin();
     }
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN4absl5Mutex8try_lockEv(mutex: *mut c_void) -> bool {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         let locked = unsafe { try_lock_v8(mutex) };
         if locked {
             begin();
@@ -104,7 +105,7 @@ mod wrapped {
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN4absl5Mutex6unlockEv(mutex: *mut c_void) {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { unlock_v8(mutex) };
         end();
     }
@@ -112,14 +113,14 @@ mod wrapped {
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex4lockEv(mutex: *mut c_void) {
         stack::check();
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { lock_icu(mutex) };
         begin();
     }
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex8try_lockEv(mutex: *mut c_void) -> bool {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         let locked = unsafe { try_lock_icu(mutex) };
         if locked {
             begin();
@@ -129,15 +130,15 @@ mod wrapped {
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex6unlockEv(mutex: *mut c_void) {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { unlock_icu(mutex) };
         end();
     }
 
-    /// True for the thread that is to make what `once` stands for.
+    /// True for the thread that must perform the initialization guarded by `once`.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN6icu_7820umtx_initImplPreInitERNS_9UInitOnceE(once: *mut c_void) -> i8 {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         let makes = unsafe { begin_once(once) };
         if makes != 0 {
             begin();
@@ -147,12 +148,12 @@ mod wrapped {
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE(once: *mut c_void) {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { end_once(once) };
         end();
     }
 
-    /// Makes what is not in the cache. Who asks for the same waits.
+    /// Creates what is not in the cache. Other threads that ask for the same entry wait.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode(
         cache: *const c_void,
@@ -162,27 +163,27 @@ mod wrapped {
         status: *mut i32,
     ) {
         begin();
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { get(cache, key, value, context, status) };
         end();
     }
 
-    /// Who needs the same waits. C++ passes the address of the function to call.
+    /// Other threads that need the same wait. C++ passes the address of the function to call.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE(
         once: *mut c_void,
         function: *mut c_void,
     ) {
         begin();
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { call_once(once, function) };
         end();
     }
 
-    /// 1 for the thread that is to make a static variable. V8 is built without exceptions, so that it does.
+    /// 1 for the thread that must initialize a static variable. V8 is built without exceptions, so the initialization always completes.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap___cxa_guard_acquire(guard: *mut c_void) -> i32 {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         let makes = unsafe { begin_static(guard) };
         if makes != 0 {
             begin();
@@ -192,7 +193,7 @@ mod wrapped {
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap___cxa_guard_release(guard: *mut c_void) {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { end_static(guard) };
         end();
     }

@@ -1,5 +1,5 @@
-//! The system's allocator as the addon's C++ code finds it: the linker sends every call of `malloc` and its kind here (`build.rs`),
-//! so that large blocks count for the isolate that the thread works for. Rust code goes past it.
+//! The system's allocator for the addon's C++ code. The linker redirects every call of `malloc` and related functions to this module
+//! (`build.rs`), so that large blocks count for the isolate that the thread works for. Rust code bypasses it.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -27,7 +27,8 @@ unsafe extern "C" {
     fn allocate_segment(allocator: *mut c_void, size: usize) -> *mut c_void;
 }
 
-/// Smaller blocks do not count. V8 takes memory for handles in parts of nearly 8 KB, for its parser and compilers in parts of 8 to 32.
+/// Smaller blocks do not count. V8 allocates memory for handles in parts of nearly 8 KB, and for its parser and compilers in parts of 8 to
+/// 32 KB.
 const LARGE: usize = 4 << 10;
 
 core::arch::global_asm!(
@@ -40,10 +41,10 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN2v88internal19AccountingAllocator15AllocateSegmentEm"
 );
 
-/// What a block of `size` counts for; `None` if it does not count.
+/// The share that a block of `size` takes; `None` if the block does not count.
 ///
-/// Does not return where its isolate cannot have it: V8 has places that write to what they get without a look, and where it looks it
-/// gives up. Where other threads may wait for this one nothing is refused.
+/// Does not return if the isolate cannot have the block: some of V8's code writes to a block without checking it, and code that checks
+/// aborts. Nothing is refused to a thread that other threads may wait for.
 fn share(size: usize) -> Option<Share> {
     stack::check();
     let share = if size < LARGE { None } else { Share::of_current(size) }?;
@@ -55,12 +56,12 @@ fn share(size: usize) -> Option<Share> {
     Some(share)
 }
 
-/// Larger blocks are made for one guest's value: V8's own structures are smaller, but for those of WebAssembly's modules and those that
-/// all isolates share. These are under a lock when they grow.
+/// Larger blocks are made for one guest's value. V8's own structures are smaller, except those of WebAssembly modules and those that all
+/// isolates share. The latter grow under a lock.
 const VERY_LARGE: usize = 1 << 20;
 
 thread_local! {
-    /// V8 takes a segment of a zone: what it parses and compiles with, on one thread.
+    /// V8 allocates a segment of a zone, which its parser and compilers use on one thread.
     static SEGMENT: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -76,15 +77,15 @@ fn readers(size: usize) -> Readers {
     }
 }
 
-/// Has the system take the memory of blocks back that nothing but the isolate with `ration` looks into. Its thread has stopped for good, and
+/// Gives the memory of blocks back to the system if only the isolate with `ration` accesses them. Its thread has stopped permanently, and
 /// V8's own threads do nothing for it.
 pub fn give_back(ration: &Arc<Ration>) {
-    // SAFETY: asks for a constant of the system.
+    // SAFETY: reads a constant of the system.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 << 10);
     let mut bytes = 0;
     for (block, size) in table::private(Arc::as_ptr(ration), ration.has_modules()) {
         let (start, end) = (block.next_multiple_of(page), (block + size) / page * page);
-        // SAFETY: these pages lie inside of a block that nothing looks into or frees any more.
+        // SAFETY: these pages lie inside a block that nothing accesses or frees any more.
         if start < end && unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) } == 0 {
             bytes += end - start;
         }
@@ -92,7 +93,7 @@ pub fn give_back(ration: &Arc<Ration>) {
     ration.has_returned(bytes);
 }
 
-/// Has `block` count from now on, if there is one.
+/// Counts `block` from now on, if it is not null.
 fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
     if block.is_null() {
         refusal::note();
@@ -105,7 +106,7 @@ fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
 
 fn note(block: *mut c_void, ration: *const Ration, bytes: usize) {
     if !table::insert(block as usize, ration, bytes, readers(bytes)) {
-        // SAFETY: both come from `Share::take`; nothing else has them.
+        // SAFETY: both come from `Share::take`, and nothing else has them.
         unsafe { Share::give_back(ration, bytes) };
     }
 }
@@ -113,29 +114,30 @@ fn note(block: *mut c_void, ration: *const Ration, bytes: usize) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_malloc(size: usize) -> *mut c_void {
     let share = share(size);
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     count(unsafe { malloc(size) }, share)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_calloc(number: usize, size: usize) -> *mut c_void {
     let share = share(number.saturating_mul(size));
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     count(unsafe { calloc(number, size) }, share)
 }
 
-/// Never refused: V8 has its table of WebAssembly's code by it, which is one for the process and under a lock. Its serializer uses Rust's.
+/// Never refused: V8 grows its table of WebAssembly code with it, which is process-wide and under a lock. V8's serializer uses Rust's
+/// allocator instead.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_void {
     stack::check();
     let share = if size < LARGE { None } else { Share::of_current(size) };
-    // Before: once it is free another thread may get it.
+    // Before the call, because another thread may get the block as soon as it is free.
     let before = table::remove(block as usize);
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     let moved = unsafe { realloc(block, size) };
     match before {
         Some((ration, bytes)) if moved.is_null() && size > 0 => note(block, ration, bytes),
-        // SAFETY: what the table has comes from `Share::take`.
+        // SAFETY: the values in the table come from `Share::take`.
         Some((ration, bytes)) => unsafe { Share::give_back(ration, bytes) },
         None => {}
     }
@@ -145,18 +147,18 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
     let share = share(size);
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     count(unsafe { aligned_alloc(alignment, size) }, share)
 }
 
-/// What V8 takes its tables of strings by.
+/// V8 allocates its string tables with this function.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
     let share = share(size);
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     let error = unsafe { posix_memalign(place, alignment, size) };
     let block = if error == 0 {
-        // SAFETY: there is a block, and its address.
+        // SAFETY: on success, `place` holds the address of the block.
         unsafe { *place }
     } else {
         std::ptr::null_mut()
@@ -170,21 +172,21 @@ unsafe extern "C" fn __wrap_free(block: *mut c_void) {
     stack::check();
     blocks::freeing(block as usize);
     if let Some((ration, bytes)) = table::remove(block as usize) {
-        // SAFETY: what the table has comes from `Share::take`.
+        // SAFETY: the values in the table come from `Share::take`.
         unsafe { Share::give_back(ration, bytes) };
     }
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     unsafe { free(block) };
 }
 
-/// A zone grows.
+/// Called when a zone grows.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN2v88internal19AccountingAllocator15AllocateSegmentEm(
     allocator: *mut c_void,
     size: usize,
 ) -> *mut c_void {
     let _ = SEGMENT.try_with(|segment| segment.set(true));
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     let segment = unsafe { allocate_segment(allocator, size) };
     let _ = SEGMENT.try_with(|segment| segment.set(false));
     segment

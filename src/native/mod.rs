@@ -1,8 +1,8 @@
-//! Memory that V8 and its libraries take from the system while a guest runs: stacks of its parsers, buffers of its writers, syntax
-//! trees, and all of ICU, which is behind `Intl` and `String.prototype.normalize`. V8 has no limit for it.
+//! Memory that V8 and its libraries allocate from the system while a guest runs: stacks of its parsers, buffers of its writers, syntax
+//! trees, and everything in ICU, which implements `Intl` and `String.prototype.normalize`. V8 has no limit for it.
 //!
-//! Blocks count for the isolate that the thread works for, until they are freed by whichever thread. What Rust code takes is not
-//! among them; that has limits of its own.
+//! A block counts for the isolate that the allocating thread works for, until any thread frees it. Allocations of Rust code do not count
+//! here; they have limits of their own.
 
 pub mod blocks;
 pub mod locks;
@@ -22,7 +22,7 @@ mod system;
 mod table;
 mod tasks;
 
-/// Elsewhere it is not known what blocks are for.
+/// Elsewhere the purpose of blocks is not known.
 #[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
 pub fn give_back_blocks(_ration: &std::sync::Arc<Ration>) {}
 

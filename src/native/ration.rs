@@ -1,4 +1,4 @@
-//! What an isolate may take of the memory that V8's C++ code gets from the system, and which isolate a thread works for.
+//! How much memory an isolate may use for V8's C++ code, and which isolate a thread works for.
 
 use std::cell::Cell;
 use std::ptr;
@@ -8,35 +8,35 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::tasks::Tasks;
 use super::{locks, refusal};
 
-/// Who is told how much an isolate has taken.
+/// Is notified of how much an isolate has taken.
 pub trait Watch: Send + Sync {
-    /// Much of it may be garbage. [`Ration::collected`] is to follow.
+    /// Much of the memory may be garbage. [`Ration::collected`] must follow.
     fn crowded(&self);
-    /// It is over its limit.
+    /// The isolate is over its limit.
     fn exceeded(&self);
 }
 
-/// What one isolate may take.
+/// The memory that one isolate may take, and how much it has taken.
 pub struct Ration {
     limit: usize,
     used: AtomicUsize,
-    /// The most that was ever used.
+    /// The highest usage so far.
     peak: AtomicUsize,
-    /// From here on it is crowded.
+    /// Above this usage, the ration is crowded.
     crowd: AtomicUsize,
     exceeded: AtomicBool,
     watch: Arc<dyn Watch>,
     types: Arc<TypeBudget>,
-    /// What V8's own threads take for the isolate.
+    /// The ration of V8's own threads that work for the isolate.
     background: Option<Arc<Ration>>,
-    /// What those do, where this is theirs.
+    /// Tasks of V8's own threads, if this is the ration of those threads.
     tasks: Tasks,
     /// The isolate has compiled WebAssembly.
     has_modules: AtomicBool,
 }
 
-/// Bytes of types of WebAssembly that V8 keeps for the life of the process. Isolates that guests make share that of the one that they
-/// are made in.
+/// Bytes of WebAssembly types that V8 keeps for the lifetime of the process. Isolates that a guest creates share the budget of the isolate
+/// that creates them.
 pub struct TypeBudget {
     limit: usize,
     used: AtomicUsize,
@@ -47,19 +47,19 @@ impl TypeBudget {
         Arc::new(Self { limit, used: AtomicUsize::new(0) })
     }
 
-    /// Takes bytes for ever; false if they are not there.
+    /// Takes bytes permanently; false if the budget does not have them.
     pub fn take(&self, bytes: usize) -> bool {
         let add = |used: usize| used.checked_add(bytes).filter(|total| *total <= self.limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
 }
 
-/// V8 may take so much more until it listens. Then it gets no more large blocks, which most of it does not survive.
+/// How much more V8 may take until it reacts. After that it gets no more large blocks, a refusal that most of its code does not survive.
 const PATIENCE: usize = 128 << 20;
 
 impl Ration {
     pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
-        // There nothing is refused: it ends the isolate later.
+        // Nothing is refused there. The limit is higher, so that the isolate ends later.
         let background = Self::alone(limit.saturating_add(PATIENCE), Arc::clone(&types), Arc::clone(&watch));
         Arc::new(Self { background: Some(Arc::new(background)), ..Self::alone(limit, types, watch) })
     }
@@ -72,7 +72,7 @@ impl Ration {
         Self { limit, used, peak, crowd, exceeded, watch, types, background: None, tasks, has_modules }
     }
 
-    /// What V8's own threads draw on for the isolate.
+    /// The ration that V8's own threads draw on for the isolate.
     #[cfg_attr(
         any(test, fuzzing, not(target_os = "linux")),
         allow(dead_code, reason = "only the addon on Linux has V8's threads count")
@@ -81,12 +81,12 @@ impl Ration {
         Arc::clone(self.background.as_ref().unwrap_or(self))
     }
 
-    /// What V8's own threads do for the isolate.
+    /// The tasks that V8's own threads run for the isolate.
     pub fn tasks(&self) -> &Tasks {
         self.background.as_ref().map_or(&self.tasks, |background| &background.tasks)
     }
 
-    /// The isolate compiles a module of WebAssembly.
+    /// The isolate compiles a WebAssembly module.
     pub fn compiles_module(&self) {
         self.has_modules.store(true, Ordering::Relaxed);
     }
@@ -99,7 +99,7 @@ impl Ration {
         self.has_modules.load(Ordering::Relaxed)
     }
 
-    /// The system has got so many bytes back that nobody frees.
+    /// This many bytes were returned to the system, though no code frees them.
     #[cfg_attr(
         any(test, fuzzing, not(target_os = "linux")),
         allow(dead_code, reason = "only the addon on Linux knows what blocks are for")
@@ -129,7 +129,7 @@ impl Ration {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// Whether the isolate has had too much.
+    /// Whether the isolate has taken too much.
     #[cfg_attr(
         any(test, fuzzing, not(target_os = "linux")),
         allow(dead_code, reason = "only the addon on Linux has V8's threads count")
@@ -147,7 +147,7 @@ impl Ration {
         }
     }
 
-    /// Whether there is room for `bytes` even with patience.
+    /// Whether there is room for `bytes`, including [`PATIENCE`].
     fn bears(&self, bytes: usize) -> bool {
         self.used_in_foreground().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
     }
@@ -162,14 +162,14 @@ impl Ration {
         }
     }
 
-    /// Something else may be full of garbage.
+    /// Another resource may be full of garbage.
     pub fn crowd(&self) {
         if self.crowd.swap(usize::MAX, Ordering::Relaxed) != usize::MAX {
             self.watch.crowded();
         }
     }
 
-    /// It has had too much of something else.
+    /// The isolate has taken too much of another resource.
     pub fn exceed(&self) {
         if !self.exceeded.swap(true, Ordering::Relaxed) {
             self.watch.exceeded();
@@ -182,16 +182,16 @@ impl Ration {
 }
 
 thread_local! {
-    /// Counted in the [`Portion`] that has set it.
+    /// Kept alive by the [`Portion`] that has set it.
     static CURRENT: Cell<*const Ration> = const { Cell::new(ptr::null()) };
 }
 
-/// Whom a thread works for. Before that it has worked for another.
+/// The thread works for an isolate until this is dropped. Afterwards it works for the previous one again.
 #[must_use]
 pub struct Portion {
     before: *const Ration,
     held: u32,
-    /// The isolate that the thread has worked for was refused memory.
+    /// The previous isolate was refused memory.
     refused: bool,
     _current: Option<Arc<Ration>>,
 }
@@ -204,13 +204,13 @@ impl Drop for Portion {
     }
 }
 
-/// Until the result is dropped this thread works for the isolate with `ration`, or for none.
+/// Until the result is dropped, this thread works for the isolate with `ration`, or for none.
 pub fn draw_on(ration: Option<&Arc<Ration>>) -> Portion {
     draw(ration, 0)
 }
 
-/// The same for a thread of V8's own, which could not end: nothing is refused to it. What it takes counts, and ends the isolate where
-/// that is too much.
+/// Like [`draw_on`], for one of V8's own threads, which could not end: nothing is refused to it. What it takes counts, and ends the isolate
+/// if it is too much.
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the addon on Linux has V8's threads count")
@@ -237,19 +237,19 @@ pub fn current() -> Option<Arc<Ration>> {
     }
 }
 
-/// A part of somebody's ration.
+/// A part of an isolate's ration.
 pub struct Share {
     ration: Arc<Ration>,
     bytes: usize,
 }
 
 impl Share {
-    /// What the isolate with `ration` has to take for a block of `bytes`.
+    /// The share that the isolate with `ration` must take for a block of `bytes`.
     pub fn of(ration: &Arc<Ration>, bytes: usize) -> Self {
         Self { ration: Arc::clone(ration), bytes }
     }
 
-    /// What the thread's isolate has to take for a block of `bytes`; `None` if it works for none.
+    /// The share that the thread's isolate must take for a block of `bytes`; `None` if the thread works for no isolate.
     pub fn of_current(bytes: usize) -> Option<Self> {
         current().map(|ration| Self { ration, bytes })
     }
@@ -258,28 +258,28 @@ impl Share {
         locks::held() || self.ration.bears(self.bytes)
     }
 
-    /// Its isolate does not get it, and ends: whatever V8 makes of that, the guest does not see it.
+    /// Refuses the memory and ends the isolate: the guest never sees how V8 handles the refusal.
     pub fn refuse(self) {
         refusal::note();
         self.ration.exceed();
     }
 
-    /// Takes it, until the result is dropped.
+    /// Takes the share until the result is dropped.
     pub fn hold(self) -> Held {
         self.ration.take(self.bytes);
         Held(self)
     }
 
-    /// Takes it, for a block that is there. The rest is [`Share::give_back`]'s.
+    /// Takes the share for an existing block. [`Share::give_back`] must be called when the block is freed.
     pub fn take(self) -> (*const Ration, usize) {
         self.ration.take(self.bytes);
         (Arc::into_raw(self.ration), self.bytes)
     }
 
     /// # Safety
-    /// The arguments are what `take` has returned, once.
+    /// The arguments are a result of `take`, and are passed only once.
     pub unsafe fn give_back(ration: *const Ration, bytes: usize) {
-        // SAFETY: `take` has left it counted.
+        // SAFETY: `take` has left one reference for this call.
         unsafe { Arc::from_raw(ration) }.give_back(bytes);
     }
 }

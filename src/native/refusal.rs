@@ -1,4 +1,4 @@
-//! Whether a thread was refused memory: what ends after that ends for want of it.
+//! Whether a thread was refused memory. An abort after that is due to the lack of memory.
 
 use std::cell::Cell;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
@@ -12,10 +12,10 @@ thread_local! {
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 static END: OnceLock<fn()> = OnceLock::new();
 
-/// From now on `end` gets threads that are refused memory by a function whose callers do not check for that.
+/// From now on, `end` receives threads that are refused memory by a function whose callers do not check for that.
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub fn end_by(end: fn()) {
-    // The first one stays.
+    // The first function stays.
     let _ = END.set(end);
 }
 
@@ -27,7 +27,7 @@ pub fn end() {
     }
 }
 
-/// This thread was refused memory.
+/// Records that this thread was refused memory.
 pub fn note() {
     let _ = REFUSED.try_with(|refused| refused.set(true));
 }
@@ -36,12 +36,12 @@ pub fn forget() {
     set(false);
 }
 
-/// Returns what was noted before.
+/// Returns the previous value.
 pub(super) fn set(refused: bool) -> bool {
     REFUSED.try_with(|noted| noted.replace(refused)).unwrap_or(false)
 }
 
-/// It was, since it works for whom it works for.
+/// Whether the thread was refused memory since it began to work for its current isolate.
 pub fn is_noted() -> bool {
     REFUSED.try_with(Cell::get).unwrap_or(false)
 }

@@ -1,9 +1,9 @@
-//! The end of a guest's stack. V8 compares the stack with its limit (984 KB) where its authors expect deep recursion, and nowhere else:
-//! resolving names in nested scopes, exports of modules through re-exports, and prototypes of prototypes recurse as deep as a guest
-//! likes. Such a thread would run into the system's guard page, which ends the process.
+//! Handles the end of a guest's stack. V8 compares the stack with its limit (984 KB) only where its authors expect deep recursion.
+//! Resolving names in nested scopes, module exports through re-exports, and prototypes of prototypes recurses as deep as a guest likes.
+//! Such a thread would run into the system's guard page, which ends the process.
 //!
-//! So the lowest part of the stack is inaccessible. A thread that gets there goes on in a reserve, as it may hold a lock of the allocator's
-//! just then, and is parked when it next asks for memory or a lock; at the end of the reserve it is parked at once.
+//! So the lowest part of the stack is inaccessible. A thread that gets there continues in a reserve, because it may hold a lock of the
+//! allocator at that point. It is parked when it next asks for memory or a lock, or immediately at the end of the reserve.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -15,10 +15,11 @@ use super::{locks, refusal};
 /// Never accessible. Larger than any frame.
 const GUARD: usize = 64 << 10;
 
-/// Accessible from the first access on.
+/// Becomes accessible at the first access.
 const RESERVE: usize = 256 << 10;
 
-/// The stack that the signal's handler runs on, where such a thread is parked for good. The size tells it from those of others.
+/// The stack on which the signal handler runs and such a thread is parked permanently. Its size distinguishes it from alternate stacks of
+/// other code.
 const ALTERNATE: usize = 260 << 10;
 
 const MAGIC: u64 = 0x6973_6f6c_7374_6163;
@@ -28,7 +29,7 @@ const MAGIC: u64 = 0x6973_6f6c_7374_6163;
 #[derive(Clone, Copy)]
 struct Header {
     magic: u64,
-    /// Where the guard begins. The reserve follows.
+    /// Where the guard begins. The reserve follows it.
     guard: usize,
 }
 
@@ -37,21 +38,21 @@ thread_local! {
     static START: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// What was done about the signal before.
+/// The previous action for the signal.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Takes the signal of inaccessible memory, and leaves to the handler that was there before what is not about the end of a stack.
+/// Handles the signal for inaccessible memory. Faults that do not concern the end of a stack go to the previous handler.
 pub fn watch() {
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_fault;
     PREVIOUS.get_or_init(|| {
-        // SAFETY: zero is a valid value of every field. The handler has the type that SA_SIGINFO asks for and does nothing that is
-        // forbidden where code has accessed the end of its stack.
+        // SAFETY: zero is a valid value of every field. The handler has the type that SA_SIGINFO requires and does nothing that is
+        // forbidden after code has accessed the end of its stack.
         unsafe {
             let mut previous: libc::sigaction = std::mem::zeroed();
             libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut previous);
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as usize;
-            // As the one before was called, but for the stack.
+            // Same flags as the previous action, except for the stack.
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (previous.sa_flags & libc::SA_NODEFER);
             action.sa_mask = previous.sa_mask;
             libc::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut());
@@ -60,11 +61,11 @@ pub fn watch() {
     });
 }
 
-/// Lays guard and reserve at the end of this thread's stack. Where that fails, the stack has the system's guard page alone.
+/// Sets up guard and reserve at the end of this thread's stack. If that fails, the stack has only the system's guard page.
 pub fn guard() {
     let Some(guard) = lowest() else { return };
-    // SAFETY: nobody else knows the new pages, which outlive their use as a stack. Those of the thread's own stack are far below what it
-    // uses now, and in nobody's use.
+    // SAFETY: no other code knows the new pages, which outlive their use as a stack. The pages of the thread's own stack are far below the
+    // part that it uses now, and nothing else uses them.
     unsafe {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -85,13 +86,13 @@ pub fn guard() {
     }
 }
 
-/// The thread is about to end. Its stack may become that of another.
+/// The thread is about to end. Its stack may be reused for another thread.
 pub fn unguard() {
     let start = START.replace(usize::MAX);
     if start == usize::MAX {
         return;
     }
-    // SAFETY: the pages are those that `guard` has protected, and the stack is the one that it has made, which nothing runs on.
+    // SAFETY: the pages are those that `guard` has protected, and the stack is the one that it has created, on which nothing runs.
     unsafe {
         let mut alternate: libc::stack_t = std::mem::zeroed();
         let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: ALTERNATE };
@@ -104,7 +105,7 @@ pub fn unguard() {
 
 /// The lowest address of this thread's stack, if that has room for guard and reserve.
 fn lowest() -> Option<usize> {
-    // SAFETY: zero is a valid value of every field, which `pthread_getattr_np` initializes and `pthread_attr_destroy` ends.
+    // SAFETY: zero is a valid value of every field, which `pthread_getattr_np` initializes and `pthread_attr_destroy` destroys.
     unsafe {
         let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
@@ -119,13 +120,13 @@ fn lowest() -> Option<usize> {
     }
 }
 
-/// Parks a thread that has come to its reserve, before it takes what others wait for.
+/// Parks a thread that has reached its reserve, before it takes anything that other threads wait for.
 #[inline]
 pub fn check() {
     let here = 0_u8;
     let start = START.try_with(Cell::get).unwrap_or(usize::MAX);
     if (&raw const here as usize).wrapping_sub(start) < RESERVE && !locks::held() {
-        // What parks the thread takes locks as well.
+        // The code that parks the thread takes locks as well.
         START.set(usize::MAX);
         refusal::end();
         START.set(start);
@@ -133,7 +134,7 @@ pub fn check() {
 }
 
 extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes what it has saved, with the stack of signals that this thread has, which is accessible.
+    // SAFETY: the kernel passes what it has saved, including the thread's alternate signal stack, which is accessible.
     let (address, header) = unsafe {
         let stack = (*context.cast::<libc::ucontext_t>()).uc_stack;
         let is_ours = stack.ss_size == ALTERNATE && !stack.ss_sp.is_null();
@@ -150,13 +151,13 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
             return;
         }
         if address.wrapping_sub(guard) < GUARD {
-            // It has taken all of the reserve without asking for anything. Returns where no guest runs.
+            // The thread has used all of the reserve without asking for memory or a lock. Returns if no guest runs on it.
             refusal::end();
         }
     }
     let previous = PREVIOUS.get().filter(|previous| previous.sa_sigaction > libc::SIG_IGN);
-    // SAFETY: the action was set by somebody for this signal, with the flags that say what its handler takes. Without one the signal
-    // comes again as soon as this returns, and ends the process.
+    // SAFETY: other code has set the action for this signal, with flags that state what its handler takes. If there is no handler, the
+    // signal is raised again as soon as this returns, and ends the process.
     unsafe {
         match previous {
             Some(action) if action.sa_flags & libc::SA_SIGINFO != 0 => {
@@ -170,7 +171,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
             }
             None => {
                 libc::signal(libc::SIGSEGV, libc::SIG_DFL);
-                // Unless somebody has sent it.
+                // A signal that was sent by a process does not occur again by itself.
                 if (*info).si_code <= 0 {
                     libc::raise(libc::SIGSEGV);
                 }

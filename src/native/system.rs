@@ -1,4 +1,4 @@
-//! The system's allocator as Rust code has it, which does not count for any isolate.
+//! The system's allocator for Rust code, which does not count for any isolate.
 
 use std::alloc::{GlobalAlloc, Layout};
 
@@ -8,7 +8,7 @@ pub use libc::{calloc, free, malloc, realloc};
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use super::malloc::{calloc, free, malloc, realloc};
 
-/// Has the C library give what is free in it back to the system. glibc keeps what lies below any block that is in use.
+/// Makes the C library return its free memory to the system. glibc keeps what lies below any block that is in use.
 pub fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: has no preconditions.
@@ -17,10 +17,10 @@ pub fn trim() {
     }
 }
 
-/// What every allocator aligns to on 64-bit systems.
+/// The alignment that every allocator guarantees on 64-bit systems.
 const ALIGNED: usize = 16;
 
-/// `std::alloc::System`, past the linker's detour.
+/// `std::alloc::System`, bypassing the linker's redirection.
 pub struct System;
 
 fn is_plain(layout: Layout) -> bool {
@@ -29,7 +29,7 @@ fn is_plain(layout: Layout) -> bool {
         && layout.align() <= layout.size()
 }
 
-// SAFETY: as `std::alloc::System`, which takes and frees memory by the same functions of the C library.
+// SAFETY: the same as `std::alloc::System`, which allocates and frees memory with the same functions of the C library.
 unsafe impl GlobalAlloc for System {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_plain(layout) {
@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for System {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         if is_plain(layout) {
-            // SAFETY: the block is one of `malloc`'s.
+            // SAFETY: the block was allocated by `malloc`.
             return unsafe { free(pointer.cast()) };
         }
         // SAFETY: the caller keeps the contract of `dealloc`.
@@ -60,7 +60,7 @@ unsafe impl GlobalAlloc for System {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if is_plain(layout) && layout.align() <= size {
-            // SAFETY: the block is one of `malloc`'s.
+            // SAFETY: the block was allocated by `malloc`.
             return unsafe { realloc(pointer.cast(), size) }.cast();
         }
         // SAFETY: the caller keeps the contract of `realloc`.

@@ -1,30 +1,31 @@
-//! Which blocks count for whom, by their addresses. It is asked whenever C++ code frees something, so it takes no lock and next to
-//! no time; and it allocates nothing, since it is asked by the allocator.
+//! Records which isolate each block counts for, by address. It is consulted whenever C++ code frees something, so it takes no lock and next
+//! to no time. It allocates nothing, because the allocator calls it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::ration::Ration;
 
-/// A line of the processor's cache has as many addresses.
+/// A processor's cache line holds this many addresses.
 const BUCKET: usize = 8;
 const BUCKETS: usize = 1 << 15;
 
 /// An entry that is being written or read.
 const BUSY: usize = 1;
 
-/// Set in an entry's number of bytes where only its isolate looks into the block, or only that does unless it has modules of WebAssembly.
+/// Set in an entry's number of bytes. With `PRIVATE`, only its isolate accesses the block. With `PRIVATE_BUT_FOR_MODULES`, only its isolate
+/// does unless that has WebAssembly modules.
 const PRIVATE: usize = 1 << 63;
 const PRIVATE_BUT_FOR_MODULES: usize = 1 << 62;
 const FLAGS: usize = PRIVATE | PRIVATE_BUT_FOR_MODULES;
 
-/// Who may look into a block.
+/// Which code may access a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Readers {
     Any,
     /// The isolate's thread, and V8's own threads that work for it.
     Isolate,
-    /// The same, unless it is part of a module of WebAssembly.
+    /// The same, unless the block is part of a WebAssembly module.
     IsolateButForModules,
 }
 
@@ -49,7 +50,7 @@ fn bucket(address: usize) -> usize {
     ((address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> (usize::BITS - BUCKETS.trailing_zeros())
 }
 
-/// Notes that a block counts for `ration`. False if there is no room.
+/// Records that a block counts for `ration`. False if there is no room.
 pub fn insert(address: usize, ration: *const Ration, bytes: usize, readers: Readers) -> bool {
     let flags = match readers {
         Readers::Any => 0,
@@ -69,7 +70,7 @@ pub fn insert(address: usize, ration: *const Ration, bytes: usize, readers: Read
     false
 }
 
-/// What was noted of a block, which is forgotten.
+/// Removes and returns what was recorded for a block.
 pub fn remove(address: usize) -> Option<(*const Ration, usize)> {
     if address == 0 || COUNT.load(Ordering::Relaxed) == 0 {
         return None;
@@ -89,13 +90,13 @@ pub fn remove(address: usize) -> Option<(*const Ration, usize)> {
     None
 }
 
-/// The blocks that count for `ration` and that only its isolate looks into. Nobody takes or frees blocks for that any more.
+/// The blocks that count for `ration` and that only its isolate accesses. No code allocates or frees blocks for that ration any more.
 pub fn private(ration: *const Ration, has_modules: bool) -> impl Iterator<Item = (usize, usize)> {
     let wanted = if has_modules { PRIVATE } else { FLAGS };
     let entries = ADDRESSES.iter().zip(&ENTRIES).flat_map(|(bucket, entries)| bucket.0.iter().zip(entries));
     entries.filter_map(move |(place, entry)| {
         let address = place.load(Ordering::Acquire);
-        // Those of the ration stay as they are. What changes meanwhile belongs to others.
+        // Entries of the ration do not change. Those that change meanwhile belong to others.
         let found = (entry.ration.load(Ordering::Acquire).cast_const(), entry.bytes.load(Ordering::Acquire));
         let is_known = address > BUSY && place.load(Ordering::Acquire) == address;
         (is_known && found.0 == ration && found.1 & wanted != 0).then_some((address, found.1 & !FLAGS))

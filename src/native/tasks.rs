@@ -1,15 +1,15 @@
-//! What V8's own threads do for one isolate. Where its thread has stopped for good they do nothing more for it, and when they are done
-//! nothing looks at its heap.
+//! The tasks of V8's own threads for one isolate. After the isolate's thread has stopped permanently, they run no more tasks for it. When
+//! the running ones are done, nothing accesses its heap.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 thread_local! {
-    /// Tasks that this thread is in. A guest's thread helps with those that it waits for.
+    /// Number of tasks that this thread is running. A guest's thread helps with tasks that it waits for.
     static ENTERED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many tasks this thread is in.
+/// How many tasks this thread is running.
 pub fn entered() -> usize {
     ENTERED.get()
 }
@@ -21,13 +21,13 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Runs `task`, unless the isolate's thread has stopped for good.
+    /// Runs `task`, unless the isolate's thread has stopped permanently.
     #[cfg_attr(
         any(test, fuzzing, not(target_os = "linux")),
         allow(dead_code, reason = "only the addon on Linux knows V8's tasks")
     )]
     pub fn run(&self, task: impl FnOnce()) {
-        // In this order: who closes sees the task, or the task sees that.
+        // The order matters: either the closing thread sees the task, or the task sees that it is closed.
         self.running.fetch_add(1, Ordering::SeqCst);
         if !self.are_closed() {
             ENTERED.set(ENTERED.get() + 1);
@@ -46,7 +46,7 @@ impl Tasks {
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    /// No task runs but `stopped` ones, whose thread has stopped for good.
+    /// Whether no task is running except `stopped` ones, whose thread has stopped permanently.
     pub fn are_over(&self, stopped: usize) -> bool {
         self.are_closed() && self.running.load(Ordering::SeqCst) <= stopped
     }

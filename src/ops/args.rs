@@ -1,5 +1,5 @@
-//! Arguments of an operation, in the order of the table. The surface has checked them; what is wrong here is a bug of
-//! the surface and becomes an error, never a panic.
+//! Arguments of an operation, in the order of the operation table. The surface has checked them. A wrong argument here is a bug of the
+//! surface, and becomes an error, never a panic.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,17 @@ impl Args {
         Self(values.into_iter())
     }
 
-    /// The next argument; `undefined` where there is none.
+    /// The next argument; `undefined` if there is none.
     pub fn value(&mut self) -> Value {
         self.0.next().unwrap_or(Value::Undefined)
     }
 
-    /// All that are left.
+    /// All remaining arguments.
     pub fn rest(self) -> Vec<Value> {
         self.0.collect()
     }
 
-    /// The next one as a number; 0 for `undefined`.
+    /// The next argument as a number; 0 for `undefined`.
     pub fn number(&mut self) -> Result<f64, Fault> {
         match self.value() {
             Value::Number(number) => Ok(number),
@@ -60,7 +60,8 @@ impl Args {
         }
     }
 
-    /// `timeout` and `deadline` in milliseconds. None or zero is what the engine has for calls that say nothing, less is no limit.
+    /// `timeout` and `deadline` in milliseconds. If one is absent or zero, the engine's default for calls applies. A negative number means
+    /// no limit.
     pub fn limits(&mut self) -> Result<Limits, Fault> {
         let Policy { timeout, deadline, .. } = Policy::current();
         let timeout = limit(self.number()?, timeout);
@@ -73,17 +74,17 @@ fn limit(number: f64, unsaid: Option<Duration>) -> Option<Duration> {
     if number == 0.0 { unsaid } else { milliseconds(number) }
 }
 
-/// None for no time at all.
+/// `None` if the number is not a positive duration.
 pub fn milliseconds(number: f64) -> Option<Duration> {
     (number > 0.0).then(|| Duration::try_from_secs_f64(number / 1_000.0).ok()).flatten()
 }
 
-/// The surface passed something the table does not foresee.
+/// The surface passed something that the table does not allow.
 pub fn malformed() -> Fault {
     Fault::invalid("Malformed operation")
 }
 
-/// The reference an operation is about.
+/// The reference that an operation applies to.
 pub fn reference_of(target: Option<Value>) -> Result<Arc<Reference>, Fault> {
     match target {
         Some(Value::Handle(Handle::Reference(reference))) => Ok(reference),

@@ -1,4 +1,4 @@
-//! Compilation caches, tagged, and the buffers that tagged data travels in.
+//! Tagged compilation caches, and the buffers that carry tagged data.
 
 use std::sync::Arc;
 
@@ -7,13 +7,14 @@ use crate::value::{Bytes, Entry, Handle, Payload, Text, Value};
 
 const MAGIC: [u8; 4] = *b"iv8c";
 
-/// The code that a cache is of: a SHA-256 of its text, and of whether it is a module. V8 itself compares no more than the length of the
-/// text, and runs what is in the cache. It takes name and place of the code from the call that uses the cache, so they are not part of it.
+/// Identifies the code that a cache belongs to: a SHA-256 of its text and of whether it is a module. V8 itself compares only the length of
+/// the text, and runs what the cache contains. It takes the code's name and position from the call that uses the cache, so they are not
+/// part of the identity.
 #[derive(Clone, Copy)]
 pub struct Identity([u64; 4]);
 
 impl Identity {
-    /// Reads through all of `code`.
+    /// Reads all of `code`.
     pub fn new(code: &Text, is_module: bool) -> Self {
         let digest = |is_wide| engine::Digest::new(u8::from(is_module) << 1 | u8::from(is_wide));
         Self(match code {
@@ -28,15 +29,15 @@ pub fn seal(identity: Identity, contents: &[u8]) -> Vec<u8> {
     engine::seal(MAGIC, identity.0, contents)
 }
 
-/// A compilation cache that somebody has passed.
+/// A compilation cache that a caller has passed.
 pub struct Cache {
     sealed: Arc<Vec<u8>>,
-    /// Where the contents begin, if this build made them of the code in question and they are whole.
+    /// Where the contents begin, if this build made them from the same code and they are intact.
     start: Option<usize>,
 }
 
 impl Cache {
-    /// Reads through all of it.
+    /// Reads all of the cache.
     pub fn open(value: Value, identity: Identity) -> Option<Self> {
         let sealed = buffer_of(value)?;
         let start = engine::open(MAGIC, &sealed)
@@ -45,19 +46,19 @@ impl Cache {
         Some(Self { sealed, start })
     }
 
-    /// What V8 has made; `None` if that cannot be trusted.
+    /// V8's data; `None` if it cannot be trusted.
     pub fn contents(&self) -> Option<&[u8]> {
         self.sealed.get(self.start?..)
     }
 }
 
-/// How long the contents of a cache are, if they are of this code.
+/// Length of a cache's contents, if they belong to this code.
 #[cfg(any(test, fuzzing))]
 pub fn contents_of(value: Value, code: &Text) -> Option<usize> {
     Cache::open(value, Identity::new(code, false))?.contents().map(<[u8]>::len)
 }
 
-/// The bytes of an `ArrayBuffer` that the surface passed, perhaps as an `ExternalCopy`.
+/// The bytes of an `ArrayBuffer` that the surface passed, possibly as an `ExternalCopy`.
 pub fn buffer_of(value: Value) -> Option<Arc<Vec<u8>>> {
     let value = match value {
         Value::Handle(Handle::ExternalCopy(copy)) => copy.open(false).ok()?,

@@ -1,4 +1,4 @@
-//! What scripts and modules are compiled from, and what becomes of their compilation caches.
+//! The inputs for compiling scripts and modules, and the handling of their compilation caches.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Compilation {
     pub origin: Origin,
     cached: Option<Cache>,
     produce: bool,
-    /// Where a cache plays a part.
+    /// Set if a cache is used or produced.
     identity: Option<Identity>,
 }
 
@@ -32,7 +32,7 @@ impl Compilation {
         let origin = Origin::from_args(args)?;
         let cached = args.value();
         let produce = args.boolean();
-        // Here and not in the isolate, whose thread may be busy, or still at making it.
+        // Done here and not in the isolate, whose thread may be busy, or may still be creating the isolate.
         let identity = (produce || !matches!(cached, Value::Undefined)).then(|| Identity::new(&code, is_module));
         let cached = identity.and_then(|identity| Cache::open(cached, identity));
         Ok((remote, Self { code, origin, cached, produce, identity }))
@@ -54,12 +54,12 @@ impl Compilation {
         })
     }
 
-    /// Whether the cache that was passed, if one was, has been refused, by us or by V8.
+    /// Whether the passed cache, if any, was rejected by this crate or by V8.
     pub fn cache_rejected(&self, source: &Source) -> Option<bool> {
         self.cached.as_ref().map(|_| source.get_cached_data().is_none_or(CachedData::rejected))
     }
 
-    /// The cache to give out, if one is wanted: `make` is asked for it.
+    /// The cache to return, if one is requested. `make` creates it.
     pub fn cache<'a>(
         &self,
         rejected: Option<bool>,

@@ -1,4 +1,4 @@
-//! `Context`: running source text in it, and its global object.
+//! `Context`: runs source text in it, and returns its global object.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub fn eval(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     Ok(Prepared::Enter { remote, limits, work })
 }
 
-/// The code is the body of a function that sees its arguments as `$0`, `$1`, … and as `arguments`.
+/// The code is the body of a function, which can access its arguments as `$0`, `$1`, … and as `arguments`.
 pub fn eval_closure(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let (context, remote) = context_of(target)?;
     let code = args.text()?;

@@ -1,4 +1,4 @@
-//! `ExternalCopy`: values in no heap.
+//! `ExternalCopy`: values outside of any heap.
 
 use super::args::malformed;
 use super::{Args, Prepared};
@@ -9,7 +9,7 @@ pub fn create(mut args: Args) -> Result<Prepared, Fault> {
     Ok(Prepared::Done(Ok(Value::Handle(Handle::ExternalCopy(copy)))))
 }
 
-/// The value itself, for the realm that asks. With `transferIn` a buffer moves.
+/// The value itself, for the realm that requests it. With `transferIn`, a buffer is moved.
 pub fn copy(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let Some(Value::Handle(Handle::ExternalCopy(copy))) = target else {
         return Err(malformed());

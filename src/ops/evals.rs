@@ -1,8 +1,8 @@
-//! Whether source text may hold a direct call of `eval`.
+//! Whether source text may contain a direct call of `eval`.
 
 use crate::value::Text;
 
-/// No false negatives: V8 ends the process when a function that was compiled before its snapshot was made calls `eval`.
+/// Has no false negatives: V8 ends the process when a function that was compiled before its snapshot was made calls `eval`.
 pub fn may_call_eval(source: &Text) -> bool {
     match source {
         Text::Latin1(bytes) => search(bytes.iter().map(|byte| u16::from(*byte))),
@@ -10,11 +10,11 @@ pub fn may_call_eval(source: &Text) -> bool {
     }
 }
 
-/// Looks for the word before what a call can go on with, or for one of its letters written as an escape.
+/// Looks for the word followed by a character with which a call can continue, or for one of its letters written as an escape.
 fn search(units: impl Iterator<Item = u16>) -> bool {
     const WORD: &[u8] = b"eval";
     let mut units = units.peekable();
-    // Letters of the word that have just passed; none inside another word.
+    // Number of letters of the word that have just passed; `None` inside another word.
     let mut passed = Some(0);
     while let Some(unit) = units.next() {
         if unit == u16::from(b'\\') {
@@ -38,7 +38,7 @@ fn search(units: impl Iterator<Item = u16>) -> bool {
     false
 }
 
-/// What follows `\u` stands for a letter of the word.
+/// Whether the characters after `\u` denote a letter of the word.
 fn escapes_letter(units: &mut std::iter::Peekable<impl Iterator<Item = u16>>) -> bool {
     let braced = units.next_if_eq(&u16::from(b'{')).is_some();
     let mut code = 0u32;
@@ -59,7 +59,7 @@ fn is_space(unit: u16) -> bool {
     matches!(unit, 9..=13 | 32 | 0xa0 | 0x1680 | 0x2000..=0x200a | 0x2028 | 0x2029 | 0x202f | 0x205f | 0x3000 | 0xfeff)
 }
 
-/// Everything else beyond ASCII counts as part of a name.
+/// All other characters beyond ASCII count as part of a name.
 fn is_part_of_name(unit: u16) -> bool {
     match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii() => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'),

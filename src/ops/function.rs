@@ -1,4 +1,4 @@
-//! Calling functions where they live.
+//! Calls functions in the isolate or host that owns them.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub fn call(target: Option<Value>, args: Args) -> Result<Prepared, Fault> {
     call_callable(&callable, args.rest())
 }
 
-/// A call of a function of some other realm.
+/// Prepares a call of a function of another realm.
 pub fn call_callable(callable: &Arc<Callable>, arguments: Vec<Value>) -> Result<Prepared, Fault> {
     match locate(&callable.slot)? {
         Location::Host(host) => {

@@ -8,7 +8,7 @@ use super::{Args, Prepared, call_callable, malformed};
 use crate::isolate::{Kind, Limits, Remote, Sink, drain};
 use crate::value::{Answer, Callable, Chain, Charge, Code, ErrorClass, Fault, Handle, Owner, Slot, Text, Value};
 
-/// Keeps a session open, and its isolate alive; closes it when the last handle is gone.
+/// Keeps a session open and its isolate alive. Closes the session when the last handle is gone.
 struct Connection {
     remote: Arc<Remote>,
 }
@@ -27,8 +27,8 @@ impl Owner for Connection {
     }
 }
 
-/// The function that gets a session's messages: `(callId, message)`, without a number for notifications. It is called as
-/// a task of its home, also while that waits for the isolate.
+/// The function that receives a session's messages: `(callId, message)`, without an id for notifications. It is called as a task of the
+/// host or isolate that owns it, even while that waits for the session's isolate.
 struct Listener(Arc<Callable>);
 
 impl Sink for Listener {
@@ -45,7 +45,7 @@ pub fn open_session(target: Option<Value>, mut args: Args) -> Result<Prepared, F
     let remote = remote_of(target)?;
     let listener = args.optional_function()?.ok_or_else(malformed)?;
     if remote.is_disposed() {
-        // The original's typing error.
+        // Misspelled as in isolated-vm.
         return Err(Fault::coded(ErrorClass::Error, "Isolate is diposed", Code::Disposed));
     }
     if !remote.settings.inspector {
@@ -65,14 +65,14 @@ fn session_of(target: Option<Value>) -> Result<(Arc<Remote>, u32), Fault> {
     Ok((Arc::clone(&connection.remote), slot.index()))
 }
 
-/// Leaves a message for the isolate's thread, which handles it as soon as it can, even amidst running code.
+/// Leaves a message for the isolate's thread, which handles it as soon as possible, even while code is running.
 pub fn send(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let (remote, session) = session_of(target)?;
     remote.send_to_session(session, args.text()?)?;
     Ok(Prepared::Done(Ok(Value::Undefined)))
 }
 
-/// Handles what was sent, at the latest; an idle isolate looks at nothing by itself.
+/// Handles the messages that were sent, at the latest. An idle isolate does not check for messages by itself.
 pub fn run(target: Option<Value>) -> Result<Prepared, Fault> {
     let (remote, _) = session_of(target)?;
     Ok(Prepared::Enter {
@@ -94,7 +94,7 @@ pub fn start_profiler(target: Option<Value>, mut args: Args) -> Result<Prepared,
     Ok(Prepared::Done(Ok(Value::Boolean(true))))
 }
 
-/// The profiles, after what was asked of the isolate before: pairs of a thread and what V8 says of it.
+/// The profiles, after earlier requests to the isolate are done: pairs of a thread and V8's profile of it.
 pub fn stop_profiler(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
     let title = args.text()?.to_string();

@@ -1,9 +1,8 @@
-// Evaluated in a realm that a snapshot will be made of, before any script; gives a function to call after the last one.
+// Evaluated, before any script, in a realm from which a snapshot is made. Returns a function that must be called after the last script.
 //
-// V8 leaves newer built-ins out of snapshots and adds them whenever a context is made of one. It trusts that the objects it
-// adds them to are as it made them: it ends the process, or worse, where a script has put something in their place. And
-// it ends the process when a FinalizationRegistry has something to clean up. `__test__/engine/api/snapshot-intrinsics.test.mjs`
-// compares the lists with what V8 adds.
+// V8 leaves newer built-ins out of snapshots, and adds them whenever it creates a context from one. It trusts that the objects to which it
+// adds them are unchanged. If a script has replaced one, V8 ends the process, or worse. V8 also ends the process when a FinalizationRegistry
+// has something to clean up. `__test__/engine/api/snapshot-intrinsics.test.mjs` compares the lists with what V8 adds.
 (() => {
   'use strict';
   const { defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, isExtensible, setPrototypeOf } = Reflect;
@@ -12,7 +11,7 @@
 
   const { dispose, asyncDispose } = Symbol;
   const AsyncIteratorPrototype = getPrototypeOf(getPrototypeOf((async function* () {}).prototype));
-  // Name, object, what is added to it.
+  // Name, object, properties that V8 adds to it.
   const holders = [
     ['globalThis', global, [
       'AsyncDisposableStack', 'DisposableStack', 'Float16Array', 'SharedArrayBuffer', 'SuppressedError', 'Temporal', 'WebAssembly',
@@ -33,14 +32,14 @@
     ['Uint8Array.prototype', Uint8Array.prototype, ['setFromBase64', 'setFromHex', 'toBase64', 'toHex']],
     ['WeakMap.prototype', WeakMap.prototype, ['getOrInsert', 'getOrInsertComputed']],
   ];
-  // V8 looks these up by their names.
+  // V8 looks these up by name.
   const named = [['Atomics', Atomics], ['Math', Math], ['Uint8Array', Uint8Array]];
 
   const withheld = getOwnPropertyDescriptor(global, 'FinalizationRegistry');
   setPrototypeOf(withheld, null);
   deleteProperty(global, 'FinalizationRegistry');
 
-  /** What is wrong, or undefined. Runs no code of the scripts. */
+  /** Returns a description of the problem, or undefined. Runs no code of the scripts. */
   return () => {
     for (let index = 0; index < named.length; index += 1) {
       const name = named[index][0];

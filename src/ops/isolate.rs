@@ -1,4 +1,4 @@
-//! `Isolate`: making, asking, ending.
+//! `Isolate`: creates, queries and disposes of isolates.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -22,8 +22,9 @@ pub fn create(args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote))))))
 }
 
-/// What a new isolate of a guest's is to be, which is asked for as if by a host. Nothing that V8 reads without checking it is
-/// taken from a guest, and nobody sees more there than the guest itself. What the guest hears of its end runs under the guest's `limits`.
+/// The configuration of a new isolate that a guest creates, requested as on a host. A guest may not provide data that V8 reads without
+/// checking it, and in the new isolate no code sees more than the guest itself. The callback for a catastrophe runs under the guest's
+/// `limits`.
 pub fn plan_offspring(args: Vec<Value>, settings: &Settings, limits: Limits) -> Result<Plan, Fault> {
     let refused = |option: &str| {
         let message = format!("`{option}` is not available inside isolates");
@@ -38,11 +39,11 @@ pub fn plan_offspring(args: Vec<Value>, settings: &Settings, limits: Limits) -> 
     plan(Args::new(args), settings, limits, settings.host_stacks)
 }
 
-/// Bytes of an isolate that was given no limit.
+/// Memory limit in bytes of an isolate for which no limit was given.
 pub const DEFAULT_MEMORY: usize = 128 << 20;
 const MIN_MEMORY: usize = 8 << 20;
 
-/// Reads a limit in megabytes. Without one of its own an isolate has no more than whoever makes it.
+/// Reads a limit in megabytes. Without a limit of its own, an isolate gets no more memory than its creator.
 pub fn memory_limit(args: &mut Args, settings: &Settings) -> Result<usize, Fault> {
     // The cast saturates.
     Ok(match (args.number()? as usize).saturating_mul(1 << 20) {
@@ -51,11 +52,11 @@ pub fn memory_limit(args: &mut Args, settings: &Settings) -> Result<usize, Fault
     })
 }
 
-/// What an isolate is to be.
+/// The configuration of a new isolate.
 pub struct Plan {
     pub settings: Settings,
     pub on_catastrophe: Option<Notify>,
-    /// How many like it are to be ready later.
+    /// How many isolates like it should be kept ready.
     pub warm: usize,
 }
 
@@ -126,7 +127,7 @@ pub fn create_context(target: Option<Value>, mut args: Args) -> Result<Prepared,
     })
 }
 
-/// A context that starts from a snapshot takes what that holds, at once, and V8 has no way to fail.
+/// A context that starts from a snapshot takes the snapshot's memory at once, and V8 has no way to report a failure.
 fn make_room(scope: &mut v8::Isolate, remote: &Remote) -> Result<(), Fault> {
     let Some(snapshot) = &remote.settings.snapshot else { return Ok(()) };
     let size = snapshot.size();
@@ -145,13 +146,13 @@ fn make_room(scope: &mut v8::Isolate, remote: &Remote) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The isolate was made without the option.
+/// The isolate was created without the option.
 pub fn not_inspectable() -> Fault {
     Fault::coded(ErrorClass::Error, "Inspector is not enabled for this isolate", Code::Unsupported)
 }
 
-/// Passes on what comes of a context that nobody waits for. Where the isolate is disposed before it is made, there is one all the
-/// same, of no more use than any other of that isolate: so it is in isolated-vm, and programs do not expect a rejection.
+/// Forwards the outcome of a context that is created asynchronously. If the isolate is disposed before the context exists, the outcome is
+/// still a context, which is as useless as any other of that isolate. isolated-vm does the same, and programs do not expect a rejection.
 pub fn outlast_disposal(remote: &Arc<Remote>, answer: Arc<dyn Answer>) -> Arc<dyn Answer> {
     struct Outlasting(Weak<Remote>, Arc<dyn Answer>);
     impl Answer for Outlasting {
@@ -174,7 +175,7 @@ pub fn outlast_disposal(remote: &Arc<Remote>, answer: Arc<dyn Answer>) -> Arc<dy
     if remote.is_disposed() { answer } else { Arc::new(Outlasting(Arc::downgrade(remote), answer)) }
 }
 
-/// A context of a disposed isolate. Its slots hold nothing.
+/// A context of a disposed isolate. Its slots are empty.
 fn lifeless_context(remote: &Arc<Remote>) -> Arc<ContextHandle> {
     let slot = || {
         remote.handles.fetch_add(1, Ordering::Relaxed);
@@ -192,7 +193,7 @@ pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {
     Err(Fault::coded(ErrorClass::Error, "Isolate is already disposed", Code::Disposed))
 }
 
-/// Figures of V8's heap in the order that `surface/heap.js` names them.
+/// V8's heap statistics, in the order of the names in `surface/heap.js`.
 pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
     Ok(Prepared::Enter {
@@ -205,7 +206,7 @@ pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
     })
 }
 
-/// The same as they were when they were measured last; `undefined` before that and after the isolate's end.
+/// The most recently measured heap statistics; `undefined` before the first measurement and after the isolate's end.
 pub fn heap_figures(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
     let measured = if remote.is_disposed() { None } else { remote.measured() };

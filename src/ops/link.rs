@@ -1,5 +1,5 @@
-//! Instantiating modules. Who asks first finds all that they import, on its own side: a linker remembers what was found and
-//! keeps others away from those modules. Then V8 links them in one go, and asks nobody.
+//! Instantiates modules. The first caller to link a module resolves everything that it imports, on its own side. A linker records what was
+//! found, and keeps other callers away from these modules. Then V8 links them in one step, without any further requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,13 +20,13 @@ struct Claim {
     found: Vec<Option<Arc<ModuleHandle>>>,
 }
 
-/// Modules on their way to be instantiated. Whoever drops it gives up.
+/// Modules that are being instantiated. Dropping it cancels the instantiation.
 struct Linker {
     number: u64,
     root: Arc<ModuleHandle>,
     remote: Weak<Remote>,
     claims: Mutex<Vec<Claim>>,
-    /// Who hears of the isolate's end meanwhile, by the isolate's number for it.
+    /// The isolate's number for the answer that is notified if the isolate ends meanwhile.
     watch: Mutex<Option<usize>>,
 }
 
@@ -37,7 +37,7 @@ impl Linker {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go of the modules.
+    /// Releases the modules.
     fn end(&self, linked: bool) {
         for claim in std::mem::take(&mut *self.claims()) {
             claim.module.unclaim(self.number, linked);
@@ -64,7 +64,7 @@ fn linker_of(target: Option<Value>) -> Result<Arc<Linker>, Fault> {
     }
 }
 
-/// What a call of an isolate at its end gets.
+/// The error for a call of an isolate that is ending.
 fn ended(remote: &Remote, sync: bool) -> Fault {
     match remote.stop_reason() {
         Stop::None | Stop::Disposed => Fault::disposed(sync),
@@ -91,7 +91,7 @@ pub fn begin(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
 
 /// A promise that is rejected when the isolate ends before the linker does.
 pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
-    /// Says why the isolate is at its end, not that a promise was abandoned.
+    /// Reports why the isolate is ending, not that a promise was abandoned.
     struct Ended(Arc<Settlement>, Weak<Remote>);
     impl Answer for Ended {
         fn answer(&self, outcome: Outcome) {
@@ -105,7 +105,7 @@ pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
     let answer: Arc<dyn Answer> = Arc::new(Ended(Arc::clone(&settlement), Weak::clone(&linker.remote)));
     let id = remote.await_outcome(answer, 0);
     *linker.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
-    // The end may have come before the answer was there to be told.
+    // The isolate may have ended before the answer was registered.
     if remote.is_disposed()
         && let Some((answer, _)) = remote.awaited(id)
     {
@@ -114,10 +114,10 @@ pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
     Ok(Prepared::Done(Ok(Value::Promise(settlement))))
 }
 
-/// Attributes that resolvers hear of; any other is an error, as the language asks for.
+/// The attribute that resolvers receive. Any other is an error, as the language requires.
 const TYPE: &str = "type";
 
-/// `class` is what the language has for the kind of import.
+/// `class` is the error class that the language defines for the kind of import.
 pub fn check_attributes(attributes: &[(Text, Text)], class: ErrorClass) -> Result<(), Fault> {
     match attributes.iter().find(|(key, _)| *key != Text::from(TYPE)) {
         None => Ok(()),
@@ -128,8 +128,8 @@ pub fn check_attributes(attributes: &[(Text, Text)], class: ErrorClass) -> Resul
     }
 }
 
-/// Notes that `referrer` gets `module` for one of its requests; the first module of all has no referrer. Unless the module
-/// is known already, what it requests itself: `[index, imports, isolate, [specifier, key, value, …], …]`.
+/// Records that `referrer` gets `module` for one of its requests; the root module has no referrer. Unless the module is already known,
+/// returns its own requests: `[index, imports, isolate, [specifier, key, value, …], …]`.
 pub fn link(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let linker = linker_of(target)?;
     let (referrer, request) = (args.number()?, args.number()?);
@@ -198,7 +198,7 @@ fn module_at<'s>(
     found.ok_or_else(malformed)
 }
 
-/// What V8 is to find.
+/// The modules that V8 must find for each request.
 fn resolutions(scope: &v8::PinScope<'_, '_>, guest: &Guest, claims: &[Claim]) -> Result<Resolutions, Fault> {
     let mut resolutions = Resolutions::default();
     for claim in claims {
@@ -214,14 +214,14 @@ fn resolutions(scope: &v8::PinScope<'_, '_>, guest: &Guest, claims: &[Claim]) ->
     Ok(resolutions)
 }
 
-/// Tells instantiated modules where they are, and who loads what they import.
+/// Records the realm of instantiated modules, and the function that loads what they import.
 fn settle(place: &Place, claims: &[Claim], load: Option<&Arc<Callable>>) {
     for (index, claim) in claims.iter().enumerate() {
         place.guest.held(&claim.module.slot, |held| {
             let Held::Module(compiled) = held else { return None };
             *compiled.realm.borrow_mut() = Some(Arc::clone(&place.realm));
             if let Some(load) = load.filter(|_| claim.module.imports) {
-                // Each claim took a call; there are fewer than 2³².
+                // Each claim required a call, so there are fewer than 2³².
                 let loader = Loader { load: Arc::clone(load), index: index as u32 };
                 place.realm.loaders.add(compiled.number, loader);
             }
@@ -230,7 +230,7 @@ fn settle(place: &Place, claims: &[Claim], load: Option<&Arc<Callable>>) {
     }
 }
 
-/// V8 asks for the module behind a request.
+/// V8 requests the module for an import.
 fn resolve<'s>(
     context: v8::Local<'s, v8::Context>,
     specifier: v8::Local<'s, v8::String>,

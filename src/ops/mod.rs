@@ -1,5 +1,5 @@
-//! The operation table: what each call of the surface does, written once for hosts and guests. A call is its number, the
-//! handle it is about, and arguments as neutral values; [`prepare`] turns it into something a caller can wait for.
+//! The operation table: what each call of the surface does, written once for hosts and guests. A call consists of its number, the handle
+//! that it applies to, and arguments as neutral values. [`prepare`] turns it into something that a caller can wait for.
 
 mod args;
 mod cache;
@@ -36,20 +36,20 @@ pub use transfer::{MAX_NAME, Transfer, transfer_out};
 use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work, behalf};
 use crate::value::{Answer, Chain, Charge, Fault, Host, Outcome, Owner, Request, Slot, Value};
 
-/// What a call comes to.
+/// A call that is ready to be started.
 pub enum Prepared {
-    /// Nothing to wait for.
+    /// Already done: there is nothing to wait for.
     Done(Outcome),
     /// Work in an isolate.
     Enter { remote: Arc<Remote>, limits: Limits, work: Work },
-    /// The making of a context.
+    /// Creation of a context.
     MakeContext { remote: Arc<Remote>, work: Work },
-    /// A question to a host about one of its own values.
+    /// A request to a host about one of its own values.
     Ask { host: Arc<dyn Host>, op: u32, slot: Arc<Slot>, args: Vec<Value>, asker: Option<Weak<dyn Owner>> },
 }
 
 impl Prepared {
-    /// Sets the call going. `charge` is held until it has been served.
+    /// Starts the call. `charge` is held until the call has been served.
     pub fn dispatch(self, kind: Kind, chain: Chain, charge: Charge, answer: Arc<dyn Answer>) {
         match self {
             Prepared::Done(outcome) => answer.answer(outcome),
@@ -58,7 +58,7 @@ impl Prepared {
             }
             Prepared::MakeContext { remote, work } => {
                 let answer = if kind == Kind::Call { answer } else { isolate::outlast_disposal(&remote, answer) };
-                // It runs no code, but may have to wait for some.
+                // It runs no guest code, but may have to wait for some that is running.
                 remote.post(Job::new(kind, answer, work).limited(Limits::standard()).in_chain(chain).charged(charge));
             }
             Prepared::Ask { host, op, slot, args, asker } => {
@@ -67,7 +67,7 @@ impl Prepared {
         }
     }
 
-    /// Sets a task going that others may follow at once. The isolate that is to be told of it then ([`Remote::tell`]), if it sleeps.
+    /// Starts a task that others may follow immediately. Returns the isolate that must then be notified ([`Remote::tell`]), if it sleeps.
     pub fn enqueue(self, chain: Chain, answer: Arc<dyn Answer>) -> Option<Arc<Remote>> {
         match self {
             Prepared::Enter { remote, limits, work } => {
@@ -81,7 +81,7 @@ impl Prepared {
         }
     }
 
-    /// Those of the call; none where no guest's code runs.
+    /// The limits of the call; none if no guest code runs.
     pub fn limits(&self) -> Limits {
         match self {
             Prepared::Enter { limits, .. } => *limits,
@@ -89,7 +89,7 @@ impl Prepared {
         }
     }
 
-    /// The same under limits that are no wider than `outer`. Making a context runs no code of anybody's.
+    /// The same call with limits that are no wider than `outer`. Creating a context runs no guest code.
     pub fn within(self, outer: Limits) -> Self {
         match self {
             Prepared::Enter { remote, limits, work } => Prepared::Enter { remote, limits: limits.within(outer), work },
@@ -97,7 +97,7 @@ impl Prepared {
         }
     }
 
-    /// The same, as the guest of `remote` asks for it.
+    /// The same call, requested by the guest of `remote`.
     pub fn asked_by(self, remote: &Arc<Remote>) -> Self {
         match self {
             Prepared::Ask { host, op, slot, args, .. } => {
@@ -109,7 +109,7 @@ impl Prepared {
         }
     }
 
-    /// The isolate that has the work to do, if one has.
+    /// The isolate that does the work, if any.
     pub fn remote(&self) -> Weak<Remote> {
         match self {
             Prepared::Enter { remote, .. } | Prepared::MakeContext { remote, .. } => Arc::downgrade(remote),
@@ -124,7 +124,7 @@ impl From<Fault> for Prepared {
     }
 }
 
-/// Makes a call of the surface ready. `target` is what its handle id named; `settings` what new isolates start from.
+/// Prepares a call of the surface. `target` is the value of its handle id. New isolates start from `settings`.
 pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Settings) -> Prepared {
     let args = Args::new(args);
     let prepared = match op {
@@ -164,12 +164,12 @@ pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Sett
     prepared.unwrap_or_else(Prepared::from)
 }
 
-/// A `RUN` names two handles: the script and the context it runs in.
+/// A `RUN` has two handles: the script, and the context in which it runs.
 pub fn prepare_run(script: Option<Value>, context: Option<Value>, args: Vec<Value>) -> Prepared {
     script::run(script, context, Args::new(args)).unwrap_or_else(Prepared::from)
 }
 
-/// The isolate that owns `slot`, or what is to be asked of the host that does.
+/// The isolate or the host that owns `slot`.
 fn locate(slot: &Arc<Slot>) -> Result<Location, Fault> {
     let owner = slot.owner();
     if let Some(remote) = Remote::from_owner(owner) {

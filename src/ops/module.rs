@@ -1,4 +1,4 @@
-//! Compiling and evaluating modules.
+//! Compiles and evaluates modules.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub fn remote_of(module: &ModuleHandle) -> Result<Arc<Remote>, Fault> {
     Remote::from_owner(module.slot.owner()).ok_or_else(malformed)
 }
 
-/// A refusal of something that the caller has got wrong.
+/// An error for a mistake of the caller.
 pub fn misuse(message: &str) -> Fault {
     Fault::coded(ErrorClass::Error, message, Code::InvalidArgument)
 }
@@ -68,7 +68,7 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
     })
 }
 
-/// What V8 tells of the code that calls `import()`.
+/// The value that V8 passes along when the code calls `import()`.
 pub fn numbered<'s>(scope: &mut v8::PinScope<'s, '_>, number: u32) -> v8::Local<'s, v8::Data> {
     let options = v8::PrimitiveArray::new(scope, 1);
     let number = v8::Number::new(scope, f64::from(number));
@@ -90,7 +90,7 @@ fn compile_source<'s>(
     Ok((module, compilation.cache_rejected(&source)))
 }
 
-/// A function of this very isolate.
+/// A function of this same isolate.
 fn own_function(
     scope: &mut v8::PinScope<'_, '_>,
     guest: &Guest,
@@ -121,17 +121,17 @@ fn requests_of(
             return Err(Fault::coded(ErrorClass::SyntaxError, message, Code::Unsupported));
         }
         let specifier = convert::text_from_v8(scope, request.get_specifier(), MAX_SPECIFIER)?;
-        // Each is a key, a value and where it stands.
+        // Each attribute consists of a key, a value and a position.
         let attributes = attributes_of(scope, request.get_import_attributes(), 3)?;
         requests.push(ModuleRequest { specifier, attributes });
     }
     Ok(requests)
 }
 
-/// Bytes that a specifier or an attribute may take.
+/// Maximum size in bytes of a specifier or an attribute.
 pub const MAX_SPECIFIER: usize = 64 << 20;
 
-/// Import attributes, of which V8 gives `stride` items each.
+/// Import attributes. V8 provides `stride` items for each.
 pub fn attributes_of(
     scope: &mut v8::PinScope<'_, '_>,
     list: v8::Local<'_, v8::FixedArray>,
@@ -145,8 +145,8 @@ pub fn attributes_of(
     (0..list.length()).step_by(stride).map(|index| Ok((text(scope, index)?, text(scope, index + 1)?))).collect()
 }
 
-/// Whether the code may call `import()`: its resolver is kept for later only then. Where `import(` stands in a string or a
-/// comment, or a comment behind the word, the answer is yes as well. Reads each character once or twice.
+/// Whether the code may call `import()`; only then is its resolver kept for later. Also true if `import(` occurs in a string or a comment,
+/// or if a comment follows the word. Reads each character once or twice.
 fn calls_import(code: &Text) -> bool {
     match code {
         Text::Latin1(bytes) => calls_import_in(bytes, |byte| u16::from(*byte)),
@@ -165,7 +165,7 @@ fn calls_import_in<T>(code: &[T], unit: impl Fn(&T) -> u16) -> bool {
             continue;
         }
         rest = &rest[WORD.len()..];
-        // What is no ASCII here is space, or part of another word.
+        // A non-ASCII character here is a space, or part of another word.
         let spaces = rest.iter().take_while(|at| unit(at) <= 0x20 || unit(at) > 0x7f).count();
         rest = &rest[spaces..];
         if is(rest, b'(') || is(rest, b'/') {
@@ -223,7 +223,7 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
     })
 }
 
-/// What the caller gets of an evaluation: nothing, or a promise of its end, or what was thrown at once.
+/// The result of an evaluation for the caller: nothing, a promise for its end, or the error that was thrown at once.
 fn finish<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
@@ -237,7 +237,7 @@ fn finish<'s>(
         return Ok(Value::Undefined);
     }
     let reason = promise.result(scope);
-    // Told here, and so no unhandled rejection.
+    // The error is reported here, so it is not an unhandled rejection.
     if let Some(noop) = v8::Function::new(
         scope,
         |_: &mut v8::PinScope<'_, '_>, _: v8::FunctionCallbackArguments<'_>, _: v8::ReturnValue<'_, v8::Value>| {},
@@ -247,18 +247,18 @@ fn finish<'s>(
     Err(convert::fault_from_exception(scope, reason))
 }
 
-/// A limit has ended a module's evaluation, for ever.
+/// A limit has ended a module's evaluation permanently.
 pub fn stopped() -> Fault {
     Fault::coded(ErrorClass::Error, "Module was stopped while it was evaluated", Code::Aborted)
 }
 
-/// Evaluates an instantiated module in the current context; a second time, the promise is the same.
+/// Evaluates an instantiated module in the current context. A second call returns the same promise.
 pub fn evaluate<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     module: v8::Local<'s, v8::Module>,
 ) -> Result<v8::Local<'s, v8::Promise>, Fault> {
     use v8::ModuleStatus::{Errored, Evaluating, Instantiating, Uninstantiated};
-    // V8 ends the process where it is asked at a wrong moment.
+    // V8 ends the process if this is called in a wrong state.
     match module.get_status() {
         Uninstantiated | Instantiating => return Err(misuse("Module is uninstantiated")),
         Evaluating => return Err(misuse("Module is being evaluated")),
@@ -270,7 +270,7 @@ pub fn evaluate<'s>(
     };
     let promise = v8::Local::<v8::Promise>::try_from(value).map_err(|_| malformed())?;
     if module.get_status() == Errored && promise.state() == v8::PromiseState::Pending {
-        // A limit or the end of the isolate has stopped it; V8 never settles the promise of such a one.
+        // A limit or the end of the isolate has stopped it. V8 never settles the promise of such a module.
         return Err(stopped());
     }
     Ok(promise)

@@ -1,9 +1,8 @@
-//! Numbers that the surface and the native side exchange. The surface has the same (`surface/protocol.js`); a test compares
-//! them.
+//! Numbers that the surface and the native side exchange. The surface has the same numbers (`surface/protocol.js`); a test compares them.
 
 use crate::value::CallbackMode;
 
-/// What stands under `surface only` is there for the test: nothing asks for it here.
+/// Names under `surface only` exist for the test; no Rust code uses them.
 macro_rules! numbers {
     (
         $(#[$about:meta])* $module:ident is $group:literal { $($(#[$note:meta])* $name:ident = $number:literal,)* }
@@ -23,7 +22,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// How a call waits; any other number: nobody hears of the result.
+    /// How a call waits. With any other number, the result is discarded.
     mode is "MODE" {
         SYNC = 0,
         ASYNC = 1,
@@ -34,7 +33,7 @@ numbers! {
 }
 
 numbers! {
-    /// What handles are.
+    /// Kinds of handles.
     kind is "KIND" {
         ISOLATE = 0,
         CONTEXT = 1,
@@ -76,7 +75,7 @@ numbers! {
 }
 
 numbers! {
-    /// How a function that lives elsewhere is called.
+    /// How a function of another isolate or a host is called.
     callback is "CALLBACK" {
         ASYNC = 1,
         IGNORED = 2,
@@ -87,7 +86,7 @@ numbers! {
     }
 }
 
-/// `Sync` for a number that is none of the surface's.
+/// `Sync` for a number that the surface does not use.
 pub fn callback_mode(number: u32) -> CallbackMode {
     match number {
         callback::ASYNC => CallbackMode::Async,
@@ -97,7 +96,7 @@ pub fn callback_mode(number: u32) -> CallbackMode {
     }
 }
 
-/// The surface's number for how a function is called.
+/// The surface's number for a call mode.
 pub fn callback_number(mode: CallbackMode) -> u32 {
     match mode {
         CallbackMode::Sync => 0,
@@ -138,7 +137,7 @@ numbers! {
         COPY_COPY = 31,
         COPY_TOTAL_SIZE = 33,
         CALL = 35,
-        /// Served only: as CALL, and the promise it returns is awaited.
+        /// Only for hosts that serve it: like CALL, but the promise that it returns is awaited.
         CALL_AWAITED = 36,
         MODULE_REQUESTS = 40,
         MODULE_EVALUATE = 41,
@@ -152,9 +151,9 @@ numbers! {
         SESSION_RUN = 52,
         START_PROFILER = 53,
         STOP_PROFILER = 54,
-        /// Beside what a guest asks of a host, as a bit: that guest may see where the host's code lies.
+        /// A bit that is added to a guest's request to a host: the guest may see locations in the host's code.
         SHOWS_STACKS = 256,
-        /// Beside an operation that a host serves, as a bit: nobody receives what it returns or throws.
+        /// A bit that is added to an operation that a host serves: what it returns or throws is discarded.
         DISCARDED = 512,
     }
 }
@@ -171,7 +170,7 @@ mod tests {
     /// Numbers by group and name.
     type Numbers = BTreeMap<(&'static str, &'static str), u32>;
 
-    /// All of `source`, which has one on each line.
+    /// All numbers of `source`, which has one per line.
     fn numbers(source: &'static str) -> Numbers {
         let mut numbers = Numbers::new();
         let mut group = None;

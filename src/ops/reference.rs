@@ -1,4 +1,4 @@
-//! `Reference`: reading, writing and calling a value where it lives.
+//! `Reference`: reads, writes and calls a value in its own isolate.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ impl Key {
         }
     }
 
-    /// As a name: V8 knows an index as the name of the same digits.
+    /// As a property name: V8 treats an index like the name with the same digits.
     fn to_v8<'s>(&self, scope: &mut v8::PinScope<'s, '_>) -> Result<v8::Local<'s, v8::Name>, Fault> {
         let text = match self {
             Key::Name(text) => convert::text_to_v8(scope, text)?,
@@ -101,7 +101,7 @@ fn check_object(reference: &Reference) -> Result<(), Fault> {
     if reference.type_of == TypeOf::Object { Ok(()) } else { Err(not_an_object()) }
 }
 
-/// The object a reference names. One whose properties a proxy would answer for is refused.
+/// The object that a reference refers to. An error if a proxy would handle its properties.
 fn object_of<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     value: v8::Local<'s, v8::Value>,
@@ -124,14 +124,14 @@ fn object_of<'s>(
     Ok(object)
 }
 
-/// Prototypes that are looked at before it is checked whether the call was stopped.
+/// Number of prototypes that are examined before the next check whether the call was stopped.
 const PROTOTYPES_PER_CHECK: usize = 1 << 10;
 
 fn check_stopping(scope: &v8::PinScope<'_, '_>, step: usize) -> Result<(), Fault> {
     if step.is_multiple_of(PROTOTYPES_PER_CHECK) { Guest::of(scope)?.check_stopping() } else { Ok(()) }
 }
 
-/// A property as `transfer` asks for it, with what the reference allows beside own data properties.
+/// Reads a property and transfers it as `transfer` requests. The reference may allow more than own data properties.
 pub fn get<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
@@ -184,11 +184,11 @@ fn is_accessor(scope: &mut v8::PinScope<'_, '_>, descriptor: v8::Local<'_, v8::V
     let Some(value) = v8::String::new(scope, "value") else {
         return false;
     };
-    // A data descriptor has a `value`, whatever prototypes say.
+    // A data descriptor has its own `value`, regardless of prototypes.
     !descriptor.has_own_property(scope, value.into()).unwrap_or(true)
 }
 
-/// Properties that V8 computes although they look like data: it counts them as getters, and so does isolated-vm.
+/// Properties that V8 computes although they look like data. V8 treats them as getters, and so does isolated-vm.
 fn is_computed(
     scope: &mut v8::PinScope<'_, '_>,
     holder: v8::Local<'_, v8::Object>,

@@ -1,4 +1,4 @@
-//! Compiling and running scripts.
+//! Compiles and runs scripts.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use crate::convert;
 use crate::isolate::{CompiledScript, Held, Limits, Place, Remote};
 use crate::value::{Code, ErrorClass, Fault, Handle, Outcome, Text, Value};
 
-/// Where code says it comes from.
+/// The file name and position that code reports as its origin.
 pub struct Origin {
     pub filename: Text,
     pub line: i32,
     pub column: i32,
 }
 
-/// The name that code has unless its caller gives one.
+/// The file name of code if its caller gives none.
 const FILENAME: &str = "<isolated-vm>";
 
 impl Origin {
-    /// Of code that nobody has said anything about.
+    /// The origin of code for which none was given.
     pub fn nowhere() -> Self {
         Self { filename: Text::from(FILENAME), line: 0, column: 0 }
     }
 
     pub fn from_args(args: &mut Args) -> Result<Self, Fault> {
         let filename = args.optional_text()?.unwrap_or_else(|| Text::from(FILENAME));
-        // Checked to be 32-bit integers by the surface; casts saturate.
+        // The surface has checked that these are 32-bit integers; casts saturate.
         Ok(Self { filename, line: args.number()? as i32, column: args.number()? as i32 })
     }
 
@@ -37,7 +37,7 @@ impl Origin {
         Ok(v8::ScriptOrigin::new(scope, name, self.line, self.column, false, -1, None, false, false, false, None))
     }
 
-    /// The origin of a module, whose `import()` is known by `options`.
+    /// The origin of a module. V8 passes `options` along when the module calls `import()`.
     pub fn to_v8_module<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -71,7 +71,7 @@ fn compile_source<'s>(
         .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))
 }
 
-/// Runs a compiled script in the current context and takes its last value out.
+/// Runs a compiled script in the current context and transfers its last value out.
 pub fn run_unbound<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
@@ -107,7 +107,8 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
     })
 }
 
-/// `[rejected, data]` of a script's or module's compilation cache; `undefined` where it has no part in the compilation.
+/// `[rejected, data]` of a script's or module's compilation cache. `rejected` is `undefined` if no cache was passed, `data` is `undefined`
+/// if none was produced.
 pub fn cached_data(target: Option<Value>) -> Result<Prepared, Fault> {
     let script = match target {
         Some(Value::Handle(Handle::Script(slot))) => slot,

@@ -1,4 +1,4 @@
-//! `Isolate.createSnapshot`: running the scripts whose outcome V8 then writes down.
+//! `Isolate.createSnapshot`: runs the scripts whose result V8 then writes to a snapshot.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::isolate::{IsolateScope, Realm, Remote, Settings};
 use crate::value::{Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Text, Value};
 
 thread_local! {
-    /// A script has made code that may call `eval`.
+    /// A script has created code that may call `eval`.
     static MADE_EVAL: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -37,7 +37,7 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     while let Some(source) = Source::from_args(&mut args)? {
         sources.push(source);
     }
-    // What was compiled stays compiled, except where it may call `eval`.
+    // Compiled code stays compiled in the snapshot, unless it may call `eval`.
     let keep = !sources.iter().map(|source| &source.code).chain(&warmup).any(may_call_eval);
     let settings = Settings { memory_limit, snapshot: None, ..settings.clone() };
     Ok(Prepared::Enter {
@@ -45,7 +45,7 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
         limits,
         work: Box::new(move |scope, guest| {
             let kept = Realm::create(scope, guest);
-            // What warming up leaves behind is of no use, and its realm not kept.
+            // The effects of warming up are not wanted, so its realm is not kept.
             let warmed = warmup.is_some().then(|| Realm::create(scope, guest));
             MADE_EVAL.set(false);
             if keep {
@@ -73,7 +73,7 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     })
 }
 
-/// Whether strings are compiled without asking [`note_eval`].
+/// Sets whether strings are compiled without calling [`note_eval`].
 fn allow_strings(scope: &mut IsolateScope<'_, '_>, realm: &Realm, allow: bool) {
     v8::scope!(let scope, scope);
     v8::Local::new(scope, &realm.context).set_allow_generation_from_strings(allow);
@@ -92,7 +92,7 @@ fn note_eval<'s>(
     v8::ModifyCodeGenerationFromStringsResult { codegen_allowed: true, modified_source: None }
 }
 
-/// Takes from a realm what must not be in a snapshot. The result is called when the scripts have run.
+/// Removes from a realm what must not be in a snapshot. The resulting function must be called when the scripts have run.
 fn prepare(scope: &mut IsolateScope<'_, '_>, realm: &Realm) -> Result<v8::Global<v8::Function>, Fault> {
     v8::scope!(let scope, scope);
     let context = v8::Local::new(scope, &realm.context);
@@ -105,7 +105,7 @@ fn prepare(scope: &mut IsolateScope<'_, '_>, realm: &Realm) -> Result<v8::Global
 
 const INTRINSICS: &str = include_str!("intrinsics.js");
 
-/// Looks at what the scripts have done to the realm's built-ins, and puts back what was taken.
+/// Checks what the scripts have done to the realm's built-ins, and restores what was removed.
 fn apply(scope: &mut IsolateScope<'_, '_>, realm: &Realm, check: &v8::Global<v8::Function>) -> Result<(), Fault> {
     v8::scope!(let scope, scope);
     let context = v8::Local::new(scope, &realm.context);
@@ -119,7 +119,7 @@ fn apply(scope: &mut IsolateScope<'_, '_>, realm: &Realm, check: &v8::Global<v8:
     Err(Fault::coded(ErrorClass::Error, &message, Code::Unsupported))
 }
 
-/// Compiles and runs a script, then what it has queued. An error says where it was thrown if it is to be `located`.
+/// Compiles and runs a script, then the microtasks that it has queued. If `located`, an error states where it was thrown.
 fn run(
     scope: &mut IsolateScope<'_, '_>,
     realm: &Realm,
@@ -160,7 +160,7 @@ fn run_in<'s>(
     if scope.has_terminated() { Err(Fault::Stopped) } else { Ok(()) }
 }
 
-/// The same as a copy that stays as it is, whatever becomes of the one that the surface passed.
+/// Like [`open`], but returns an immutable copy, which does not depend on the value that the surface passed.
 pub fn keep(value: Value, settings: &Settings, memory_limit: usize) -> Outcome {
     open(value, settings, memory_limit)?.map_or(Ok(Value::Undefined), |snapshot| {
         let payload = Payload::buffer(Arc::clone(snapshot.sealed()));
@@ -168,7 +168,7 @@ pub fn keep(value: Value, settings: &Settings, memory_limit: usize) -> Outcome {
     })
 }
 
-/// The snapshot that the surface passed for a new isolate with this heap limit; `undefined` is none.
+/// The snapshot that the surface passed for a new isolate with this heap limit; `None` for `undefined`.
 pub fn open(value: Value, settings: &Settings, memory_limit: usize) -> Result<Option<Snapshot>, Fault> {
     if matches!(value, Value::Undefined) {
         return Ok(None);

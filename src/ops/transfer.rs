@@ -1,4 +1,4 @@
-//! How values of a guest leave it: as what the caller asked for, or as what they are.
+//! How values leave a guest: as the caller requests, or according to their kind.
 
 use std::sync::{Arc, Weak};
 
@@ -39,7 +39,7 @@ impl Transfer {
     }
 }
 
-/// Takes `value` out of its realm.
+/// Transfers `value` out of its realm.
 pub fn transfer_out<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
@@ -90,7 +90,7 @@ fn by_nature<'s>(
     ))
 }
 
-/// A reference to `value`, which stays where it is. One to a `Callback` applies its function.
+/// A reference to `value`, which stays where it is. A reference to a `Callback` applies its function.
 pub fn reference_out<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
@@ -107,10 +107,10 @@ pub fn reference_out<'s>(
     }))))
 }
 
-/// Characters of a function's name that travel with it.
+/// Maximum number of characters of a function's name that are transferred.
 pub const MAX_NAME: usize = 1_000;
 
-/// A function that others can call.
+/// A function that other realms can call.
 pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::Local<'_, v8::Value>) -> Outcome {
     let name = match v8::Local::<v8::Function>::try_from(value).map(|function| function.get_name(scope)) {
         Ok(name) => convert::beginning(scope, name, MAX_NAME),
@@ -122,7 +122,7 @@ pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::
     Ok(Value::Function(Arc::new(Callable { slot, name, length, mode: CallbackMode::Sync })))
 }
 
-/// How many parameters a function says it has; nothing where finding out fails.
+/// The `length` of a function; `None` if reading it fails.
 fn length_of(scope: &mut v8::PinScope<'_, '_>, function: v8::Local<'_, v8::Value>) -> Option<u32> {
     v8::tc_scope!(let scope, scope);
     let function = v8::Local::<v8::Object>::try_from(function).ok()?;
@@ -132,7 +132,7 @@ fn length_of(scope: &mut v8::PinScope<'_, '_>, function: v8::Local<'_, v8::Value
     Some(length.value() as u32)
 }
 
-/// A promise of others for `value`, settled when it settles. What is no promise settles at once.
+/// A promise for other realms that settles when `value` settles. If `value` is not a promise, it settles immediately.
 fn promise_out<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
@@ -147,7 +147,7 @@ fn promise_out<'s>(
         return Ok(settlement);
     };
     if let Some(Deadline { limit, time }) = place.guest.deadline() {
-        // The promise is part of what the call has asked for.
+        // The promise is part of the result of the call.
         let waiting = Arc::downgrade(&settlement);
         settlement.set_timed(clock::at(time, move || {
             if let Some(settlement) = waiting.upgrade() {
@@ -161,10 +161,10 @@ fn promise_out<'s>(
     Ok(settlement)
 }
 
-/// Charges a guest for the outcomes that nobody has asked for yet.
+/// Charges a guest for outcomes that no code has asked for yet.
 struct Guarded {
     settlement: Arc<Settlement>,
-    /// Not the isolate, which keeps this: it would keep itself alive.
+    /// Not the isolate itself, which holds this object: it would keep itself alive.
     outstanding: Arc<Budget>,
 }
 
@@ -188,7 +188,7 @@ impl Answer for Guarded {
     }
 }
 
-/// Keeps the realm of a promise that somebody waits for: its code goes on, whoever has a handle on it.
+/// Keeps the realm of an awaited promise alive: its code continues, even if no handle to the realm exists.
 struct Keeping {
     answer: Arc<dyn Answer>,
     _realm: Arc<Realm>,
@@ -208,7 +208,7 @@ impl Answer for Keeping {
     }
 }
 
-/// Answers with the promise's outcome as soon as there is one.
+/// Answers with the promise's outcome once it settles.
 pub fn await_promise<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
@@ -254,7 +254,7 @@ fn settle<'s>(
         return;
     };
     match outcome(scope, &place, args.get(0), Transfer(bits)) {
-        // The whole isolate is being stopped; whoever stops it answers.
+        // The whole isolate is being stopped; the code that stops it gives the answer.
         Err(Fault::Stopped) => {}
         outcome => answer.answer(outcome),
     }

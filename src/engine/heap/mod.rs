@@ -1,6 +1,6 @@
-//! How much a V8 heap has from the system, asked on any thread and whatever the heap's own does. The crate's functions for that are for
-//! the heap's thread: they walk its pages. V8 keeps a sum beside that, but shows nobody the heap; so the linker sends a call that each
-//! isolate makes once to its heap here (`build.rs`).
+//! How much memory a V8 heap has from the system. Any thread may ask, whatever the heap's own thread is doing. The crate's functions for
+//! this must run on the heap's thread, because they walk its pages. V8 also keeps a sum, but does not expose the heap. So the linker
+//! redirects a function that each isolate calls once on its heap to this module (`build.rs`).
 
 mod pages;
 
@@ -12,7 +12,7 @@ use std::ptr::{self, NonNull};
 pub use pages::shrink as shrink_page;
 
 thread_local! {
-    /// The heap that was made last on this thread.
+    /// The heap that was created last on this thread.
     static MADE: Cell<*mut c_void> = const { Cell::new(ptr::null_mut()) };
 }
 
@@ -20,37 +20,37 @@ thread_local! {
 #[derive(Clone, Copy)]
 pub struct Heap(NonNull<c_void>);
 
-// SAFETY: it is used for nothing but reading counters that any thread may read.
+// SAFETY: it is used only to read counters that any thread may read.
 unsafe impl Send for Heap {}
 // SAFETY: as above.
 unsafe impl Sync for Heap {}
 
 impl Heap {
-    /// That of the isolate that this thread has made last; `None` where it is not known.
+    /// The heap of the isolate that this thread created last; `None` if it is not known.
     pub fn of_last_isolate() -> Option<Self> {
         NonNull::new(MADE.take()).map(Self)
     }
 
-    /// An isolate is about to be made.
+    /// An isolate is about to be created.
     pub fn forget_last() {
         MADE.set(ptr::null_mut());
     }
 
-    /// Bytes that it has from the system. V8 adds up counters of its spaces, which are atomic and stay where they are.
+    /// Bytes that the heap has from the system. V8 adds up counters of its spaces, which are atomic and do not move.
     ///
     /// # Safety
     /// The isolate is not disposed meanwhile.
     pub unsafe fn committed(self) -> usize {
-        // SAFETY: the heap is there, as the caller keeps the isolate.
+        // SAFETY: the heap exists, because the caller keeps the isolate.
         unsafe { wrapped::committed(self.0.as_ptr()) }
     }
 
-    /// Has the system take the memory of its pages back. Returns how many bytes that were.
+    /// Gives the memory of its pages back to the system. Returns the number of bytes.
     ///
     /// # Safety
-    /// Nothing looks at the heap's objects from now on, or collects them, and the isolate is never disposed.
+    /// Nothing accesses the heap's objects or collects them from now on, and the isolate is never disposed.
     pub unsafe fn give_back(self) -> usize {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees this.
         unsafe { pages::give_back(self.0.as_ptr() as usize) }
     }
 }
@@ -71,16 +71,16 @@ mod wrapped {
 
     core::arch::global_asm!(".hidden __wrap__ZN2v88internal4Heap29NotifyDeserializationCompleteEv");
 
-    /// `v8::internal::Heap::NotifyDeserializationComplete`: an isolate has got its heap from a snapshot.
+    /// `v8::internal::Heap::NotifyDeserializationComplete`: an isolate has received its heap from a snapshot.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v88internal4Heap29NotifyDeserializationCompleteEv(heap: *mut c_void) {
         MADE.set(heap);
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { notify_deserialization_complete(heap) };
     }
 }
 
-/// Elsewhere no heap is known.
+/// Elsewhere the heap is not known.
 #[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
 mod wrapped {
     pub unsafe fn committed(_heap: *mut std::ffi::c_void) -> usize {

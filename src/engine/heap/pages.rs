@@ -1,26 +1,26 @@
-//! The pages of V8's heaps. A thread that runs out of memory in the middle of V8's work stops for good with its isolate; the system then
-//! gets the memory of these pages back, though not their addresses.
+//! The pages of V8's heaps. A thread that runs out of memory in the middle of V8's work stops permanently, and so does its isolate. The
+//! memory of these pages is then returned to the system, but not their addresses.
 //!
-//! That is sound where nothing looks at them any more: the thread has stopped, V8's own threads do nothing for the isolate
-//! (`native::Tasks`), and other isolates never see its pages. V8 passes free pages on to other isolates, so which heap a page belongs to is
-//! learned where V8 makes the page, where it adds it to the pool for all isolates, and from the page allocator where it is freed. On Linux
-//! the linker sends the functions of the first two here (`build.rs`).
+//! This is sound because nothing accesses them any more: the thread has stopped, V8's own threads do nothing for the isolate
+//! (`native::Tasks`), and other isolates never access its pages. V8 passes free pages on to other isolates. So the heap that a page belongs
+//! to is recorded where V8 creates the page, and removed where V8 adds it to the pool for all isolates and where the page allocator frees
+//! it. On Linux the linker redirects the functions that create pages and add them to the pool here (`build.rs`).
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// A page of a heap, or one of a large object.
+/// A page of a heap, or a page of a large object.
 struct Page {
     heap: usize,
     size: usize,
-    /// Where V8 describes it.
+    /// Address of V8's description of the page.
     description: usize,
 }
 
 #[derive(Default)]
 struct Pages {
     by_start: HashMap<usize, Page>,
-    /// Starts by descriptions.
+    /// Start addresses by description.
     starts: HashMap<usize, usize>,
 }
 
@@ -30,7 +30,7 @@ fn lock() -> MutexGuard<'static, Pages> {
     PAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A page belongs to `heap` from now on.
+/// The page belongs to `heap` from now on.
 #[cfg_attr(
     any(not(target_os = "linux"), fuzzing),
     allow(dead_code, reason = "only the linker of the addon on Linux sends pages here")
@@ -41,7 +41,7 @@ fn add(description: usize, heap: usize, start: usize, size: usize) {
     pages.starts.insert(description, start);
 }
 
-/// A page belongs to no heap any more.
+/// The page no longer belongs to a heap.
 #[cfg_attr(
     any(not(target_os = "linux"), fuzzing),
     allow(dead_code, reason = "only the linker of the addon on Linux sends pages here")
@@ -53,7 +53,7 @@ fn remove(description: usize) {
     }
 }
 
-/// Only `size` bytes from `start` on are left of what may be a page; the rest is about to be freed.
+/// Only `size` bytes from `start` remain of what may be a page; the rest is about to be freed.
 pub fn shrink(start: usize, size: usize) {
     let mut pages = lock();
     if size > 0 {
@@ -65,10 +65,10 @@ pub fn shrink(start: usize, size: usize) {
     }
 }
 
-/// Has the system take the memory of the pages of `heap` back. Returns how many bytes that were.
+/// Gives the memory of the pages of `heap` back to the system. Returns the number of bytes.
 ///
 /// # Safety
-/// Nothing looks at the pages or frees them from now on.
+/// Nothing accesses the pages or frees them from now on.
 pub(super) unsafe fn give_back(heap: usize) -> usize {
     let pages: Vec<(usize, Page)> = {
         let mut pages = lock();
@@ -79,15 +79,15 @@ pub(super) unsafe fn give_back(heap: usize) -> usize {
         given
     };
     // Without the lock, which all isolates need.
-    // SAFETY: they are pages of the heap, and the caller says that nothing looks at them.
+    // SAFETY: they are pages of the heap, and the caller guarantees that nothing accesses them.
     pages.into_iter().map(|(start, page)| unsafe { drop_memory(start, page.size) }).sum()
 }
 
 /// # Safety
-/// Nothing looks at this memory, and it stays where it is.
+/// Nothing accesses this memory, and it stays mapped.
 #[cfg(target_os = "linux")]
 unsafe fn drop_memory(start: usize, size: usize) -> usize {
-    // SAFETY: promised by the caller. The memory reads as zeros afterwards.
+    // SAFETY: guaranteed by the caller. The memory reads as zeros afterwards.
     let failed = unsafe { libc::madvise(start as *mut libc::c_void, size, libc::MADV_DONTNEED) } != 0;
     if failed { 0 } else { size }
 }
@@ -149,11 +149,11 @@ mod wrapped {
         _capacity: *const Object,
     }
 
-    /// V8 aligns pages to this; the first object of each lies in the first such part.
+    /// V8 aligns pages to this. The first object of each page lies within the first such unit.
     const ALIGNMENT: usize = 256 << 10;
 
     fn add(page: Object, heap: Object, size: usize, area_start: usize, executable: c_int) {
-        // Code lies in a part of the address space that all isolates share, and who samples stacks looks at it.
+        // Code lies in a part of the address space that all isolates share, and stack sampling reads it.
         if executable == 0 {
             super::add(page as usize, heap as usize, area_start & !(ALIGNMENT - 1), size);
         }
@@ -173,7 +173,7 @@ mod wrapped {
         flags: Object,
     ) {
         add(page, heap, size, area_start, executable);
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { make_page(page, heap, space, size, area_start, area_end, reservation, executable, flags) };
     }
 
@@ -191,7 +191,7 @@ mod wrapped {
         flags: Object,
     ) {
         add(page, heap, size, area_start, executable);
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { make_large_page(page, heap, space, size, area_start, area_end, reservation, executable, flags) };
     }
 
@@ -203,18 +203,18 @@ mod wrapped {
         page: Object,
     ) {
         super::remove(page as usize);
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { add_to_pool(pool, isolate, page) };
     }
 
-    /// `v8::internal::MemoryPool::AddLarge`. What the pool does not take is freed afterwards.
+    /// `v8::internal::MemoryPool::AddLarge`. Pages that the pool does not take are freed afterwards.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE(
         pool: Object,
         isolate: Object,
         pages: *mut Vector,
     ) {
-        // SAFETY: V8 passes a vector, of which nothing is done with the pages meanwhile but to compare their addresses.
+        // SAFETY: V8 passes a vector. Its pages are only compared by address here.
         unsafe {
             let mut page = (*pages).start;
             while page < (*pages).end {
@@ -222,7 +222,7 @@ mod wrapped {
                 page = page.add(1);
             }
         }
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         unsafe { add_large_to_pool(pool, isolate, pages) };
     }
 }
@@ -232,7 +232,7 @@ mod tests {
     /// Memory of one page of the system, filled.
     fn filled(size: usize) -> usize {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: new memory, which is written to where it is.
+        // SAFETY: new memory, written only within its bounds.
         unsafe {
             let start = libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
             assert_ne!(start, libc::MAP_FAILED);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     fn first(start: usize) -> u8 {
-        // SAFETY: `filled` has made it, and nothing frees it.
+        // SAFETY: `filled` has created it, and nothing frees it.
         unsafe { (start as *const u8).read_volatile() }
     }
 
@@ -261,7 +261,7 @@ mod tests {
         super::add(4, OTHER, others, SIZE);
         super::add(5, HEAP, half, SIZE);
         super::shrink(half, SIZE / 2);
-        // SAFETY: the test uses the pages of this heap, which is none, to see whether they are zeros.
+        // SAFETY: no real heap uses these pages; the test only checks whether they are zeros.
         assert_eq!(unsafe { super::give_back(HEAP) }, SIZE + SIZE / 2);
         assert_eq!([kept, freed, moved, others, half, half + SIZE / 2].map(first), [0, 1, 1, 1, 0, 1]);
         // SAFETY: as above.

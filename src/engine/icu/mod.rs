@@ -1,5 +1,5 @@
-//! Memory of V8's ICU, whose every block counts for the isolate that the thread works for: V8 knows of a fraction only, and a
-//! formatter is made of hundreds of small ones.
+//! Memory of V8's ICU. Every block counts for the isolate that the thread works for: V8 knows only about a fraction of it, and a formatter
+//! consists of hundreds of small blocks.
 
 mod texts;
 
@@ -11,10 +11,10 @@ use std::sync::{Mutex, PoisonError};
 use super::abort;
 use crate::native::{self, Ration, Share, locks};
 
-/// Before each block.
+/// Precedes each block.
 #[repr(C, align(16))]
 struct Header {
-    /// Null for what counts for nobody.
+    /// Null for a block that counts for no isolate.
     ration: *const Ration,
     bytes: usize,
     size: usize,
@@ -22,7 +22,7 @@ struct Header {
 
 const HEADER: usize = size_of::<Header>();
 
-/// A block so large is made of a guest's text. Its guest may be refused it; smaller ones may be part of what all isolates share.
+/// A block of at least this size is made from a guest's text, and may be refused. Smaller blocks may be part of data that all isolates share.
 const LARGE: usize = 1 << 20;
 
 type Allocate = unsafe extern "C" fn(*const c_void, usize) -> *mut c_void;
@@ -34,16 +34,16 @@ unsafe extern "C" {
     fn set_memory_functions(context: *const c_void, a: Allocate, r: Reallocate, f: Free, status: *mut c_int);
 }
 
-/// Has ICU take its memory here. It has taken none yet.
+/// Makes ICU allocate its memory here. It has allocated none yet.
 pub fn count() {
     let mut status = 0;
-    // SAFETY: the functions keep the contract of `malloc`, `realloc` and `free`, from any thread. `status` is valid for writes; it
-    // stays 0, as no function is missing.
+    // SAFETY: the functions keep the contract of `malloc`, `realloc` and `free`, on any thread. `status` is valid for writes; it stays 0,
+    // because no function is missing.
     unsafe { set_memory_functions(ptr::null(), allocate, reallocate, free, &raw mut status) };
 }
 
-/// Most of ICU and V8 does not look whether it got a block, so nobody gets null but who does ([`texts::expects_refusals`]): the guest
-/// whose thread needs it ends here. Where other threads wait for this one it gets its block all the same.
+/// Most of ICU and V8 does not check whether it got a block, so only code that checks gets null ([`texts::expects_refusals`]). Otherwise the
+/// guest whose thread needs the block ends here. A thread that other threads may wait for gets its block regardless.
 unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_void {
     let Some(whole) = size.checked_add(HEADER) else { return refuse(None) };
     let share = Share::of_current(whole);
@@ -59,40 +59,40 @@ unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_vo
     if size >= LARGE && !ration.is_null() && !locks::held() {
         lock().insert(header as usize, Block { ration: ration as usize, size: whole });
     }
-    // SAFETY: there is room for the header, and the block after it.
+    // SAFETY: there is room for the header and the block after it.
     unsafe {
         header.write(Header { ration, bytes, size });
         header.add(1).cast()
     }
 }
 
-/// A large block of one guest's alone.
+/// A large block that belongs to one guest alone.
 struct Block {
     ration: usize,
     size: usize,
 }
 
-/// By their headers.
+/// Large blocks by the address of their header.
 static BLOCKS: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
 
 fn lock() -> std::sync::MutexGuard<'static, BTreeMap<usize, Block>> {
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread stops here for good, and with it whoever reads the large blocks of its isolate: the system gets their memory back, though
-/// not their addresses.
+/// The thread stops here permanently, and only it reads the large blocks of its isolate. Their memory is returned to the system, but not
+/// their addresses.
 pub fn abandon() {
     #[cfg(target_os = "linux")]
     if let Some(ration) = native::current() {
-        // SAFETY: only asks.
+        // SAFETY: only reads a value.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 << 10);
         let ration = std::sync::Arc::as_ptr(&ration) as usize;
         for (header, block) in lock().iter().filter(|(_, block)| block.ration == ration) {
             let start = (header + HEADER).next_multiple_of(page);
             let end = (header + block.size) / page * page;
             if start < end {
-                // SAFETY: these pages lie inside of a block that only this thread looks into, and it does not any more. Nobody frees
-                // it, since the list is locked and has it.
+                // SAFETY: these pages lie inside a block that only this thread accesses, and it no longer does. The block is not freed
+                // meanwhile, because it is in the list, which is locked.
                 unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) };
             }
         }
@@ -114,7 +114,7 @@ unsafe extern "C" fn free(_context: *const c_void, block: *mut c_void) {
     if block.is_null() {
         return;
     }
-    // SAFETY: ICU frees what `allocate` gave it, once, and before it is the header.
+    // SAFETY: ICU frees what `allocate` gave it, once, and the header precedes it.
     unsafe {
         let header = block.cast::<Header>().sub(1);
         let Header { ration, bytes, size } = header.read();
@@ -129,12 +129,12 @@ unsafe extern "C" fn free(_context: *const c_void, block: *mut c_void) {
 }
 
 unsafe extern "C" fn reallocate(context: *const c_void, block: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     let larger = unsafe { allocate(context, size) };
     if block.is_null() || larger.is_null() {
         return larger;
     }
-    // SAFETY: both blocks have as many bytes as are copied, and do not overlap. ICU has no more use for the old one.
+    // SAFETY: both blocks have as many bytes as are copied, and do not overlap. ICU no longer uses the old one.
     unsafe {
         let before = (*block.cast::<Header>().sub(1)).size;
         ptr::copy_nonoverlapping(block.cast::<u8>(), larger.cast::<u8>(), before.min(size));

@@ -1,7 +1,7 @@
-//! Where V8 hands texts of guests to ICU, or has it write long ones. The linker sends V8's calls of these functions here (`build.rs`).
+//! V8 functions that pass guests' texts to ICU, or let it write long ones. The linker redirects V8's calls of them here (`build.rs`).
 //!
-//! V8 does not look whether ICU could copy a text. So the text of a guest that cannot have the copy becomes an empty one, and the guest
-//! ends: it does not see what comes of that.
+//! V8 does not check whether ICU could copy a text. So if a guest cannot have the copy, its text is replaced with an empty one and the
+//! guest ends: it never sees the result.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ thread_local! {
     static EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What this thread does ends in an error, or with a shorter text, where ICU gets no memory; and in nothing worse.
+/// Whether this thread's current work can handle a failed allocation of ICU: it ends in an error or in a shorter text, and nothing worse.
 pub fn expects_refusals() -> bool {
     EXPECTED.try_with(Cell::get).unwrap_or(false)
 }
@@ -22,9 +22,9 @@ mod wrapped {
     use crate::native::Share;
 
     type Isolate = *mut c_void;
-    /// `v8::internal::DirectHandle`: the place of an object's address, as in `v8::Local`.
+    /// `v8::internal::DirectHandle`: the location of an object's address, as in `v8::Local`.
     type Handle = *const c_void;
-    /// Anything else that is passed on.
+    /// Any other argument that is forwarded.
     type Pointer = *mut c_void;
 
     unsafe extern "C" {
@@ -57,15 +57,15 @@ mod wrapped {
         ".hidden __wrap__ZN2v88internal12JSListFormat17FormatListToPartsEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE"
     );
 
-    /// ICU's own, beside the text.
+    /// Memory of ICU itself, in addition to the text.
     const REST: usize = 1 << 10;
 
-    /// `text`, or the empty one where its copies would be too much for its isolate, which ends then.
+    /// `text`, or the empty string if the copies would be too much for its isolate, which then ends.
     fn affordable(isolate: Isolate, text: Handle) -> Handle {
-        // SAFETY: V8 has passed a handle of a string.
+        // SAFETY: V8 has passed a handle to a string.
         let (length, is_one_byte) = unsafe { (length(text), is_one_byte(text)) };
         let units = usize::try_from(length).unwrap_or(0);
-        // V8 makes one of 16-bit units first where there is none.
+        // V8 first converts a text of one-byte characters to 16-bit units.
         let copies = if is_one_byte { 2 } else { 1 };
         match Share::of_current(units * size_of::<u16>() * copies + REST) {
             Some(share) if !share.is_bearable() => {
@@ -77,7 +77,7 @@ mod wrapped {
         }
     }
 
-    /// Does `work`, which expects to be refused memory.
+    /// Does `work`, which can handle refused memory.
     fn expecting<T>(work: impl FnOnce() -> T) -> T {
         let before = EXPECTED.replace(true);
         let result = work();
@@ -85,7 +85,7 @@ mod wrapped {
         result
     }
 
-    /// A segmenter's text.
+    /// The constructor that receives a segmenter's text.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE(
         this: Pointer,
@@ -94,7 +94,7 @@ mod wrapped {
         text: Handle,
     ) {
         let text = affordable(isolate, text);
-        // SAFETY: passed on, or the empty string.
+        // SAFETY: forwards V8's arguments, or the empty string.
         unsafe { break_iterator(this, isolate, iterator, text) };
     }
 
@@ -105,7 +105,7 @@ mod wrapped {
         text: Handle,
     ) {
         let text = affordable(isolate, text);
-        // SAFETY: passed on, or the empty string.
+        // SAFETY: forwards V8's arguments, or the empty string.
         unsafe { set_text(this, isolate, text) };
     }
 
@@ -116,7 +116,7 @@ mod wrapped {
         form: Handle,
     ) -> Handle {
         let text = affordable(isolate, text);
-        // SAFETY: passed on, or the empty string.
+        // SAFETY: forwards V8's arguments, or the empty string.
         expecting(|| unsafe { normalize(isolate, text, form) })
     }
 
@@ -128,7 +128,7 @@ mod wrapped {
         other: Handle,
         options: c_int,
     ) -> c_int {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         expecting(|| unsafe { compare(isolate, collator, one, other, options) })
     }
 
@@ -138,7 +138,7 @@ mod wrapped {
         format: Handle,
         list: Handle,
     ) -> Handle {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         expecting(|| unsafe { format_list(isolate, format, list) })
     }
 
@@ -148,7 +148,7 @@ mod wrapped {
         format: Handle,
         list: Handle,
     ) -> Handle {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         expecting(|| unsafe { format_list_to_parts(isolate, format, list) })
     }
 }

@@ -1,10 +1,10 @@
-//! Memory of resizable buffers and WebAssembly memories. For that V8 asks no allocator of ours: it reserves address space from its
-//! page allocator, as much as the buffer may ever need, and makes pages accessible as the buffer grows. Here its page allocator
-//! draws on the budgets of the isolate that the thread works for; over them, guests see the `RangeError` that V8 has for a system
-//! without memory.
+//! Memory of resizable buffers and WebAssembly memories. V8 does not use our array buffer allocator for these. It reserves address space
+//! from its page allocator, as much as the buffer may ever need, and makes pages accessible as the buffer grows. Here, the page allocator
+//! charges the budgets of the isolate that the thread works for. Over the budget, guests get the `RangeError` that V8 throws when the
+//! system is out of memory.
 //!
-//! Stacks that WebAssembly suspends, and its code, come from there as well. V8 does not survive it when it does not get them, so a
-//! guest that has many loses its isolate before that.
+//! Stacks that WebAssembly suspends, and its code, also come from the page allocator. V8 does not survive a failure to allocate them, so a
+//! guest that uses many of them loses its isolate before that.
 
 #![cfg_attr(windows, allow(dead_code, reason = "nobody asks there"))]
 
@@ -21,7 +21,7 @@ use super::space;
 use crate::native::{self, Held, Ration, Share};
 use crate::value::{Budget, Charge};
 
-/// What an isolate may have.
+/// What an isolate may use.
 #[derive(Clone)]
 struct Owner {
     memory: Arc<Budget>,
@@ -39,26 +39,26 @@ thread_local! {
     static OWNER: RefCell<Option<Owner>> = const { RefCell::new(None) };
 }
 
-/// Whom a thread worked for before.
+/// The budgets that a thread charged before.
 pub struct Before(Option<Owner>);
 
 impl Drop for Before {
     fn drop(&mut self) {
         let before = self.0.take();
-        // A thread that ends has forgotten it already.
+        // A thread that is ending has already forgotten it.
         drop(OWNER.try_with(|owner| owner.replace(before)));
     }
 }
 
-/// Until the result is dropped this thread works for an isolate with these budgets.
+/// Until the result is dropped, this thread works for an isolate with these budgets.
 pub fn draw_on(memory: &Arc<Budget>, space: &Arc<Budget>) -> Before {
     let owner = Owner { memory: Arc::clone(memory), space: Arc::clone(space) };
     Before(OWNER.with(|place| place.replace(Some(owner))))
 }
 
-/// Has V8's page allocator ask the budgets. There is a platform, and no isolate yet.
+/// Makes V8's page allocator consult the budgets. Called when the platform exists, but no isolate does.
 pub fn watch() {
-    // Elsewhere such memory is without a limit.
+    // Elsewhere such memory has no limit.
     #[cfg(not(windows))]
     table::replace();
 }
@@ -71,26 +71,26 @@ enum Use {
     Code,
 }
 
-/// A part of the address space.
+/// A region of the address space.
 struct Region {
     what: Use,
     size: usize,
-    /// Bytes from its start that are accessible, or about to be. Of buffers only.
+    /// Only for buffers: bytes from its start that are accessible, or about to be.
     used: usize,
     memory: Arc<Budget>,
     _space: [Option<Charge>; 2],
-    /// Of code only: bytes from its start that were ever used.
+    /// Only for code: bytes from its start that were ever used.
     code: usize,
-    /// Of code only: whose it is.
+    /// Only for code: the ration of the isolate that it belongs to.
     ration: Option<Arc<Ration>>,
-    /// What counts for the isolate of a stack, or of code.
+    /// What counts for the isolate of a stack or of code.
     held: Vec<Held>,
 }
 
-/// By their starts.
+/// Regions by their start.
 static REGIONS: LazyLock<Mutex<BTreeMap<usize, Region>>> = LazyLock::new(Mutex::default);
 
-/// How many there are: V8 has far more pages of other kinds.
+/// The number of regions. V8 has far more pages of other kinds.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn lock() -> MutexGuard<'static, BTreeMap<usize, Region>> {
@@ -99,19 +99,19 @@ fn lock() -> MutexGuard<'static, BTreeMap<usize, Region>> {
     REGIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Of each stack so much counts as used: few are ever full.
+/// One quarter of each stack counts as used: few are ever full.
 const STACK_SHARE: usize = 4;
 
-/// Code counts in parts of this size.
+/// Code is counted in units of this size.
 const CODE_PART: usize = 64 << 10;
 
 /// Code of all isolates together, in bytes.
 static CODE: AtomicUsize = AtomicUsize::new(0);
 
-/// From here on, an isolate that needs more code ends. V8 ends the process at 4 GB.
+/// Above this size, an isolate that needs more code ends. V8 ends the process at 4 GB.
 const MAX_CODE: usize = 3 << 30;
 
-/// Pages are about to be used, perhaps for code. They cannot be refused.
+/// Pages are about to be used, possibly for code. They cannot be refused.
 fn use_for_code(start: usize, length: usize) {
     if COUNT.load(Ordering::Acquire) == 0 {
         return;
@@ -142,7 +142,7 @@ fn use_for_code(start: usize, length: usize) {
     }
 }
 
-/// The isolate has much of what cannot be refused, or too much.
+/// Notifies the isolate that it uses much, or too much, of what cannot be refused.
 fn tell(too_much: bool) {
     match native::current() {
         Some(ration) if too_much => ration.exceed(),
@@ -151,10 +151,10 @@ fn tell(too_much: bool) {
     }
 }
 
-/// Space for something of the guest's, from `reserve`; null if its isolate has had enough.
+/// Space for an allocation of the guest, from `reserve`; null if its isolate may have no more.
 fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mut c_void {
     let owner = OWNER.try_with(|owner| owner.borrow().clone()).ok().flatten();
-    // A thread of V8's own that compiles has none. Nothing is refused to it.
+    // V8's own compiler threads have no owner. Nothing is refused to them.
     let for_guest = || native::current().filter(|_| what == Use::Code).map(|_| Owner::unlimited());
     let Some(Owner { memory, space }) = owner.or_else(for_guest) else { return reserve() };
     let share = if what == Use::Stack { Share::of_current(size / STACK_SHARE) } else { None };
@@ -165,7 +165,7 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
     let is_enough = match what {
         // V8 ends the process when it does not get the buffers of a snapshot.
         Use::Buffer => charges.iter().all(Option::is_some) || memory.is_overdrawn(),
-        // What the others have shall not cost this thread.
+        // Usage by other isolates must not end this one.
         Use::Stack | Use::Code => charges[0].is_some(),
     };
     if !is_enough {
@@ -186,7 +186,7 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
     start
 }
 
-/// The pages from `start` on are about to be freed. What they were for, if that is known.
+/// The pages from `start` on are about to be freed. Returns their use, if known.
 fn forget(start: usize) -> Option<Use> {
     if COUNT.load(Ordering::Acquire) == 0 {
         return None;
@@ -198,7 +198,7 @@ fn forget(start: usize) -> Option<Use> {
     Some(region.what)
 }
 
-/// The pages from `start` on are a stack.
+/// Whether the pages from `start` on are a stack.
 fn is_stack(start: usize) -> bool {
     COUNT.load(Ordering::Acquire) > 0 && lock().get(&start).is_some_and(|region| region.what == Use::Stack)
 }
@@ -212,8 +212,7 @@ struct Change {
 }
 
 impl Change {
-    /// What it means that pages become accessible or inaccessible; `None` where they do not belong to a buffer, or stay as they
-    /// are.
+    /// The change that results when pages become accessible or inaccessible; `None` if they do not belong to a buffer, or do not change.
     fn plan(start: usize, length: usize, accessible: bool) -> Option<Self> {
         if COUNT.load(Ordering::Acquire) == 0 {
             return None;
@@ -234,7 +233,7 @@ impl Change {
         (to != region.used).then_some(change)
     }
 
-    /// Makes it by `apply`. False if the isolate has no memory left for it even after `collect`, or the system.
+    /// Performs the change with `apply`. False if the isolate has no memory left even after `collect`, or if the system has none.
     fn make(self, apply: impl FnOnce() -> bool, collect: impl FnOnce()) -> bool {
         let more = self.to.saturating_sub(self.from);
         if more > 0 && !self.memory.take(more) {
@@ -246,7 +245,7 @@ impl Change {
                 return false;
             }
         }
-        // Without the lock: other isolates need not wait for the system. Only the isolate of this thread changes its buffers.
+        // Without the lock, so that other isolates need not wait for the system. Only the isolate of this thread changes its buffers.
         if !apply() {
             self.memory.give_back(more);
             return false;

@@ -1,6 +1,5 @@
-//! V8's page allocator, told to ask here. V8 takes one from its platform, but the crate does not let a platform bring one. So the
-//! functions in question are replaced in a copy of its table of virtual functions, which is as the C++ ABI of all systems but
-//! Windows lays it out.
+//! Replaces functions of V8's page allocator. V8 takes the allocator from its platform, but the crate does not let a platform provide one.
+//! So the functions in question are replaced in a copy of its vtable, which has the layout of the C++ ABI of all systems but Windows.
 
 use std::ffi::{c_int, c_void};
 
@@ -12,7 +11,7 @@ const NO_ACCESS: c_int = 0;
 const READ_WRITE: c_int = 2;
 const CODE_LATER: c_int = 5;
 
-/// What V8 aligns buffers to: to pages, and WebAssembly's memories to WebAssembly's pages. Its heap has larger parts.
+/// V8 aligns buffers to pages, and WebAssembly memories to WebAssembly pages. Regions of its heap have a larger alignment.
 const MAX_ALIGNED: usize = 64 << 10;
 
 /// `v8::PageAllocator::AllocationHint`.
@@ -47,11 +46,11 @@ unsafe extern "C" {
     fn current_isolate() -> *mut c_void;
 }
 
-/// Entries of the table, and before them what C++ knows the type by.
+/// Entries of the vtable, and the words before them that identify the C++ type.
 const ENTRIES: usize = 19;
 const PREFIX: usize = 2;
 
-/// Where it has which function.
+/// Indices of the functions.
 const ALLOCATE: usize = PREFIX + 6;
 const ALLOCATE_WITH_HINT: usize = ALLOCATE + 1;
 const FREE: usize = PREFIX + 9;
@@ -60,14 +59,14 @@ const SET_PERMISSIONS: usize = PREFIX + 11;
 const RECOMMIT: usize = PREFIX + 12;
 const DECOMMIT: usize = PREFIX + 14;
 
-/// Replaces the functions. V8's platform is there.
+/// Replaces the functions. V8's platform exists at this point.
 pub fn replace() {
-    // SAFETY: the platform is there. A C++ object with virtual functions begins with the address of the first of them.
+    // SAFETY: the platform exists. A C++ object with virtual functions begins with a pointer to the first of them.
     let (allocator, functions) = unsafe {
         let allocator = platform_page_allocator();
         (allocator, *allocator)
     };
-    // SAFETY: the table of this class has so many words, which never change.
+    // SAFETY: the vtable of this class has this many words, which never change.
     let mut table: [usize; PREFIX + ENTRIES] = unsafe { functions.sub(PREFIX).cast::<[usize; _]>().read() };
     let known = [
         (ALLOCATE, allocate as *const () as usize),
@@ -78,7 +77,7 @@ pub fn replace() {
         (DECOMMIT, decommit as *const () as usize),
     ];
     if known.into_iter().any(|(index, function)| table[index] != function) {
-        // Not the class that it is taken for.
+        // Not the expected class.
         return;
     }
     table[ALLOCATE] = on_allocate as *const () as usize;
@@ -89,12 +88,12 @@ pub fn replace() {
     table[RECOMMIT] = on_recommit as *const () as usize;
     table[DECOMMIT] = on_decommit as *const () as usize;
     let table: &'static [usize] = Box::leak(Box::new(table));
-    // SAFETY: the new table is a copy of the old one, but for functions of the same types that do the same and more. No other thread
-    // works with V8 yet.
+    // SAFETY: the new vtable is a copy of the old one, except for functions of the same types that do the same and more. No other thread
+    // uses V8 yet.
     unsafe { *allocator = table.as_ptr().add(PREFIX) };
 }
 
-/// Called for stacks, and for nothing else that is not accessible yet and no more than a page aligned.
+/// Called for stacks. No other allocation is inaccessible at first and aligned to no more than a page.
 unsafe extern "C" fn on_allocate(
     this: Allocator,
     address: *mut c_void,
@@ -102,7 +101,7 @@ unsafe extern "C" fn on_allocate(
     alignment: usize,
     access: c_int,
 ) -> *mut c_void {
-    // SAFETY: passed on from V8.
+    // SAFETY: forwards V8's arguments.
     let allocate = || unsafe { allocate(this, address, size, alignment, access) };
     if access == NO_ACCESS && alignment <= MAX_ALIGNED && address.is_null() {
         super::reserve(Use::Stack, size, allocate)
@@ -118,7 +117,7 @@ unsafe extern "C" fn on_allocate_with_hint(
     access: c_int,
     hint: Hint,
 ) -> *mut c_void {
-    // SAFETY: passed on from V8. This is what the function that was replaced does.
+    // SAFETY: forwards V8's arguments. This does the same as the function that was replaced.
     let allocate = || unsafe { allocate(this, hint.address, size, alignment, access) };
     match access {
         NO_ACCESS if alignment <= MAX_ALIGNED && hint.address.is_null() => super::reserve(Use::Buffer, size, allocate),
@@ -128,22 +127,22 @@ unsafe extern "C" fn on_allocate_with_hint(
 }
 
 unsafe extern "C" fn on_free(this: Allocator, address: *mut c_void, size: usize) -> bool {
-    // Before: once it is free it may be reserved anew.
+    // Before the pages are freed, because they may be reserved again immediately afterwards.
     super::forget(address as usize);
     heap::shrink_page(address as usize, 0);
-    // SAFETY: passed on from V8.
+    // SAFETY: forwards V8's arguments.
     unsafe { free(this, address, size) }
 }
 
-/// Called where V8 needs less of a part of its heap.
+/// Called when V8 needs less of a part of its heap.
 unsafe extern "C" fn on_release(this: Allocator, address: *mut c_void, size: usize, new_size: usize) -> bool {
     heap::shrink_page(address as usize, new_size);
-    // SAFETY: passed on from V8.
+    // SAFETY: forwards V8's arguments.
     unsafe { release(this, address, size, new_size) }
 }
 
 unsafe extern "C" fn on_set_permissions(this: Allocator, address: *mut c_void, size: usize, access: c_int) -> bool {
-    // SAFETY: passed on from V8.
+    // SAFETY: forwards V8's arguments.
     let apply = || unsafe { set_permissions(this, address, size, access) };
     let accessible = match access {
         NO_ACCESS => false,
@@ -156,25 +155,25 @@ unsafe extern "C" fn on_set_permissions(this: Allocator, address: *mut c_void, s
     }
 }
 
-/// Called where V8 is about to write code of WebAssembly, and for pages of its own.
+/// Called when V8 is about to write WebAssembly code, and for pages of its own.
 unsafe extern "C" fn on_recommit(this: Allocator, address: *mut c_void, size: usize, access: c_int) -> bool {
     super::use_for_code(address as usize, size);
-    // SAFETY: passed on from V8.
+    // SAFETY: forwards V8's arguments.
     unsafe { recommit(this, address, size, access) }
 }
 
-/// Called for stacks that V8 has no more use for. It keeps their address space for ever; here that is freed.
+/// Called for stacks that V8 no longer uses. V8 would keep their address space forever; here it is freed.
 unsafe extern "C" fn on_decommit(this: Allocator, address: *mut c_void, size: usize) -> bool {
     if super::is_stack(address as usize) {
-        // SAFETY: the whole stack was allocated like that, and V8 forgets about it now.
+        // SAFETY: the whole stack was allocated this way, and V8 no longer refers to it.
         return unsafe { on_free(this, address, size) };
     }
-    // SAFETY: passed on from V8.
+    // SAFETY: forwards V8's arguments.
     unsafe { decommit(this, address, size) }
 }
 
-/// Has the isolate of this thread give up buffers that nobody refers to. V8 does so itself before it refuses a new buffer, but not
-/// where one grows.
+/// Makes the isolate of this thread release unreachable buffers. V8 does so itself before it refuses a new buffer, but not when a buffer
+/// grows.
 fn collect() {
     // SAFETY: has no preconditions.
     let isolate = unsafe { current_isolate() };
@@ -183,13 +182,13 @@ fn collect() {
     }
     // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype.
     let isolate: v8::UnsafeRawIsolatePtr = unsafe { std::mem::transmute(isolate) };
-    // SAFETY: the isolate is entered on this thread. V8 is about to grow a buffer, for which it keeps nothing but handles: where there
-    // is no memory it may collect right afterwards.
+    // SAFETY: the isolate is entered on this thread. V8 is about to grow a buffer, and holds only handles meanwhile: if there is no memory,
+    // it may collect right afterwards.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
     isolate.low_memory_notification();
 }
 
-/// V8 lets the system take back what a buffer no longer has, when it needs memory. It is to have it at once.
+/// V8 only lets the system reclaim the released pages of a buffer when the system needs memory. This returns them at once.
 #[cfg(target_os = "linux")]
 fn drop_pages(address: *mut c_void, size: usize) -> bool {
     // SAFETY: nothing has access to these pages, which belong to the buffer.

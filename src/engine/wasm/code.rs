@@ -1,32 +1,32 @@
-//! What it takes to optimize a function. V8 keeps the values of all locals for each edge of the control flow, so a few bytes of code
-//! are enough for gigabytes.
+//! Estimates the memory needed to optimize a function. V8 keeps the values of all locals for each edge of the control flow, so a few bytes
+//! of code can require gigabytes.
 
 use super::reader::Reader;
 
-/// Bytes for one value at one edge: 6 to 11 were measured.
+/// Bytes for one value at one edge; 6 to 11 were measured.
 const VALUE_BYTES: usize = 12;
 
-/// Bytes for what else there is for a byte of code.
+/// Bytes for everything else, per byte of code.
 const CODE_BYTES: usize = 64;
 
-/// Bytes for each value beyond a few that one instruction reads or makes: up to 650 were measured.
+/// Bytes for each value, beyond a few, that one instruction reads or produces; up to 650 were measured.
 const PART_BYTES: usize = 640;
 const FEW_PARTS: usize = 4;
 
-/// V8 has functions of at most so many bytes compiled as parts of others, as often as that makes no more than this.
+/// V8 inlines functions of at most `INLINED` bytes, as long as the inlined code takes no more than `INLINED_TOGETHER` bytes.
 const INLINED: usize = 500;
 const INLINED_TOGETHER: usize = 5_000;
 
-/// How many values belong to what instructions name by an index.
+/// The number of values that belong to types and functions that instructions refer to by index.
 #[derive(Default)]
 pub struct Parts {
     /// Parameters and results, or fields.
     pub of_types: Vec<usize>,
-    /// The same for functions, imported ones first. Not all of them where the module is not understood.
+    /// The same for functions, imported ones first. Incomplete if the module is not understood.
     pub of_functions: Vec<usize>,
-    /// Most that a type has.
+    /// Maximum over all types.
     pub most: usize,
-    /// Most parameters and results that a function's type has.
+    /// Maximum number of parameters and results over all function types.
     pub arity: usize,
 }
 
@@ -40,7 +40,7 @@ impl Parts {
     }
 }
 
-/// Bytes V8 may take to optimize the function with this body. Exact only where that is more than `most`.
+/// Bytes that V8 may use to optimize the function with this body. An exact estimate only if it would be more than `most`.
 pub fn cost(body: &[u8], parts: &Parts, most: usize) -> usize {
     let length = body.len();
     let mut reader = Reader::new(body);
@@ -56,23 +56,23 @@ pub fn cost(body: &[u8], parts: &Parts, most: usize) -> usize {
     if bound <= most { bound } else { total(Flow::of(&mut reader, parts)) }
 }
 
-/// What there is of the data and control flow.
+/// Size of the data flow and control flow.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     edges: usize,
-    /// Values beyond a few that single instructions read or make.
+    /// Values, beyond a few, that single instructions read or produce.
     values: usize,
 }
 
 impl Flow {
-    /// The most that code of this length has: no instruction has more edges than bytes, and one that names a type has two bytes. What
-    /// others read takes code of its own.
+    /// The maximum for code of this length. No instruction has more edges than bytes, and an instruction that names a type takes two bytes.
+    /// For all other instructions, the values that they read take code of their own.
     fn bound(length: usize, parts: &Parts) -> Self {
         let many = parts.most.saturating_sub(FEW_PARTS);
         Self { edges: length, values: (length / 2).saturating_mul(many).saturating_add(length) }
     }
 
-    /// Of what is not understood the most is taken.
+    /// Uses the maximum for code that is not understood.
     fn of(reader: &mut Reader<'_>, parts: &Parts) -> Self {
         let mut flow = Self::default();
         let mut catches = false;
@@ -104,12 +104,13 @@ fn locals(reader: &mut Reader<'_>) -> Option<usize> {
     Some(locals)
 }
 
-/// Skips an instruction; how many edges it has, and how many values it reads and makes where its code does not bound that.
+/// Skips an instruction. Returns its number of edges, and the number of values that it reads and produces if its code does not bound that
+/// number.
 fn instruction(reader: &mut Reader<'_>, parts: &Parts, catches: &mut bool) -> Option<(usize, usize)> {
     let code = reader.byte()?;
     let mut values = 0;
     let edges = match code {
-        // The edge behind the end of a block. Loops have one in as well, conditions one where they do not hold.
+        // The edge after the end of a block. Loops also have an edge to their start, conditions one for the case that they do not hold.
         0x02 => {
             skip_block_type(reader)?;
             1
@@ -144,7 +145,7 @@ fn instruction(reader: &mut Reader<'_>, parts: &Parts, catches: &mut bool) -> Op
             }
             count.saturating_add(2)
         }
-        // What may throw has an edge to where that is caught. A function that is inlined returns to where it was called.
+        // Instructions that may throw have an edge to the handler. An inlined function returns to its call site.
         0x08 | 0x09 => {
             reader.skip_number()?;
             usize::from(*catches)
@@ -166,7 +167,7 @@ fn instruction(reader: &mut Reader<'_>, parts: &Parts, catches: &mut bool) -> Op
         }
         0xfb => {
             values = reference(reader, parts)?;
-            // Some are branches.
+            // Some of these are branches.
             1
         }
         _ => {
@@ -177,7 +178,7 @@ fn instruction(reader: &mut Reader<'_>, parts: &Parts, catches: &mut bool) -> Op
     Some((edges, values))
 }
 
-/// Skips an expression without blocks, its end included.
+/// Skips an expression without blocks, including its end.
 pub fn skip_expression(reader: &mut Reader<'_>) -> Option<()> {
     const END: u8 = 0x0b;
 
@@ -225,10 +226,11 @@ fn operator(reader: &mut Reader<'_>, code: u8) -> Option<()> {
     }
 }
 
-/// Skips what follows the first byte of an instruction about structures and arrays; how many values one has that it makes.
+/// Skips what follows the first byte of an instruction about structures and arrays. Returns the number of values of the object that it
+/// creates.
 fn reference(reader: &mut Reader<'_>, parts: &Parts) -> Option<usize> {
     match reader.number()? {
-        // Structures, and arrays of so many values.
+        // Structures, and arrays with a given number of values.
         0 | 1 => return Some(parts.of_type(reader.size()?)),
         8 => {
             reader.skip_number()?;
@@ -305,7 +307,7 @@ mod tests {
         assert_eq!(edges(&[0x0e, 2, 0, 0, 0]), 3);
         // i32.load offset=2, f64.const, i32x4.splat, memory.fill
         assert_eq!(edges(&[0x28, 2, 2, 0x44, 2, 3, 4, 2, 3, 4, 2, 3, 0xfd, 17, 0xfc, 11, 0]), 0);
-        // calls count where there is a `try_table`.
+        // Calls count where there is a `try_table`.
         assert_eq!(edges(&[0x10, 0, 0x1f, 0x40, 1, 2, 0, 0x10, 0, 0x0b]), 4);
         // br_on_cast
         assert_eq!(edges(&[0xfb, 24, 3, 0, 0x6e, 0x6b]), 1);
@@ -324,7 +326,7 @@ mod tests {
         assert_eq!([&[0x10, 0][..], &[0x10, 1], &[0x11, 1, 0], &[0x15, 2]].map(values), [0, 1_000, 1_000, 500]);
         // struct.new, struct.new_default, array.new_fixed
         assert_eq!([&[0xfb, 0, 0][..], &[0xfb, 1, 1], &[0xfb, 8, 0, 104]].map(values), [0, 1_000, 100]);
-        // A function and a type that are not known.
+        // An unknown function and an unknown type.
         assert_eq!([&[0x10, 2][..], &[0x14, 3]].map(values), [0, 1_000]);
     }
 

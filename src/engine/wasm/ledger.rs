@@ -1,4 +1,4 @@
-//! What modules may take of the tables that V8 has for the whole process.
+//! How much modules may use of V8's process-wide tables.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -6,27 +6,27 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use super::types::{Group, TYPE_BYTES};
 use crate::native::{TypeBudget, blocks};
 
-/// Types of all modules together, which V8 keeps for ever: 262,144 without parameters. V8 ends the process at two million, and an isolate
-/// has an array with a place for each of them.
+/// Limit for the types of all modules together, which V8 never frees: 262,144 without parameters. V8 ends the process at two million, and
+/// each isolate has an array with an entry for each type.
 const MAX_TYPES: usize = 262_144 * TYPE_BYTES;
 
-/// Functions of modules that are alive: half of what V8's table of code pointers has room for.
+/// Limit for functions of modules that are alive: half of the capacity of V8's table of code pointers.
 const MAX_FUNCTIONS: usize = 8 << 20;
 
-/// One module may take so much of what is left for all.
+/// One module may use this fraction (one quarter) of what remains for all.
 const SHARE: usize = 4;
 
-/// Types that a module can have at most.
+/// Maximum for the types of one module.
 pub const MAX_MODULE_TYPES: usize = MAX_TYPES / SHARE;
 
 #[derive(Default)]
 struct Ledger {
-    /// Groups of types that V8 has.
+    /// Groups of types that V8 already has.
     known: HashSet<u128>,
     /// Bytes of types.
     types: usize,
     functions: usize,
-    /// Functions of modules, by where their bytes are.
+    /// Number of functions by the address of the module's bytes.
     modules: HashMap<usize, usize>,
 }
 
@@ -36,14 +36,14 @@ fn lock() -> MutexGuard<'static, Ledger> {
     LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why V8 does not get something.
+/// Why V8 may not get something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     Isolate,
     Process,
 }
 
-/// Has types count which V8 is about to add, and keeps. `unknown`: bytes of some that cannot be told from others.
+/// Counts types that V8 is about to add and keep. `unknown` is the size in bytes of types that cannot be identified.
 pub fn take_types(groups: &[Group], unknown: usize, guest: Option<&TypeBudget>) -> Result<(), Refusal> {
     let mut ledger = lock();
     let mut new = HashSet::new();
@@ -67,7 +67,7 @@ pub fn take_types(groups: &[Group], unknown: usize, guest: Option<&TypeBudget>) 
     Ok(())
 }
 
-/// Has the functions of a module count until its bytes are freed.
+/// Counts the functions of a module until its bytes are freed.
 pub fn take_functions(bytes: *const u8, functions: usize) -> Result<(), Refusal> {
     let mut ledger = lock();
     if functions > (MAX_FUNCTIONS - ledger.functions) / SHARE {

@@ -1,9 +1,9 @@
-//! WebAssembly modules before V8 gets them. V8 has tables for the whole process that it never or hardly ever shrinks, and where one is
-//! full it ends the process, or stops a thread under a lock that all isolates need. Its compilers work on threads of their own, where
-//! no limit holds. So on Linux the linker sends the functions by which V8 starts to compile here (`build.rs`): a module that asks for
-//! too much is refused, by an error like V8's own.
+//! Checks WebAssembly modules before V8 compiles them. V8 has process-wide tables that it never or hardly ever shrinks. When one is full,
+//! V8 ends the process, or stops a thread under a lock that all isolates need. Its compilers run on threads of their own, where no limit
+//! applies. So on Linux the linker redirects the functions with which V8 starts to compile to this module (`build.rs`). A WebAssembly module
+//! that asks for too much is rejected with an error like V8's own.
 //!
-//! V8 has copied the bytes at that point: what is looked at here is what it compiles.
+//! V8 has already copied the bytes at that point, so it compiles exactly the bytes that are checked here.
 
 mod code;
 mod ledger;
@@ -22,24 +22,23 @@ use types::Group;
 
 use crate::native;
 
-/// Above what the isolate may have beside its heap, which V8 takes for a moment only.
+/// Allowed above the isolate's limit for memory outside its heap, because V8 needs it only briefly.
 const MARGIN: usize = 64 << 20;
 
-/// What V8 may take to optimize a function where the isolate has no limit of its own.
+/// What V8 may use to optimize a function if the isolate has no limit of its own.
 const MAX_CODE: usize = 512 << 20;
 
 thread_local! {
-    /// V8 has begun to compile a module on other threads, for the isolate of this one.
+    /// V8 has begun to compile a module on other threads, for the isolate of this thread.
     static COMPILES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a guest has begun to compile a module asynchronously on this thread since this was asked last. Where that is not known, it
-/// may have.
+/// Whether a guest has begun to compile a module asynchronously on this thread since the last call. True where that is not known.
 pub fn began_compiling() -> bool {
     COMPILES.take() || cfg!(any(not(target_os = "linux"), test, fuzzing))
 }
 
-/// Whether V8 is to get a module; if not, why not.
+/// Whether V8 may compile a module; if not, the reason.
 fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     let guest = native::current();
     if let Some(guest) = &guest {
@@ -69,7 +68,7 @@ fn type_message(refusal: Refusal) -> Cow<'static, str> {
     .into()
 }
 
-/// The same for a type that a guest has made without a module, described by `text`.
+/// The same check for a type that a guest has created without a module, described by `text`.
 fn admit_type(text: &[u8], parts: usize) -> Result<(), Cow<'static, str>> {
     let group = Group::of_one(text, parts);
     ledger::take_types(&[group], 0, native::current().as_ref().map(|guest| &**guest.types())).map_err(type_message)

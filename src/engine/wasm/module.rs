@@ -1,4 +1,4 @@
-//! What a module asks of V8, read from its sections before V8 sees it.
+//! What a module requires of V8, read from its sections before V8 compiles it.
 
 use super::code::{self, Parts};
 use super::reader::Reader;
@@ -12,25 +12,24 @@ const FUNCTIONS: u8 = 3;
 const TABLES: u8 = 4;
 const CODE: u8 = 10;
 
-/// Bytes that V8 takes for an entry of a section while the module lives, by the sections' numbers.
+/// Bytes that V8 uses per section entry while the module lives, indexed by section number.
 const ENTRY_BYTES: [usize; 14] = [0, 0, 96, 128, 64, 64, 64, 64, 0, 128, 0, 64, 0, 64];
 
-/// And for each element that a table starts with.
+/// Bytes for each element in a table's initial size.
 const ELEMENT_BYTES: usize = 32;
 
 #[derive(Default)]
 pub struct Module {
     pub types: Types,
     pub functions: usize,
-    /// Bytes that V8 takes for what the sections list, beside the module itself.
+    /// Bytes that V8 uses for the entries of the sections, in addition to the module itself.
     pub entries: usize,
-    /// Bytes that V8 takes for the function that takes most when it is optimized, and which of those with code that is.
+    /// The most bytes that V8 uses to optimize one function, and the index of that function among those with code.
     pub largest: (usize, usize),
 }
 
 impl Module {
-    /// Reads a module that may have types of `most_types` bytes. A function is looked at more closely where it may cost more than
-    /// `most_code`.
+    /// Reads a module that may have types of `most_types` bytes. Functions that may cost more than `most_code` are examined more closely.
     pub fn read(bytes: &[u8], most_types: usize, most_code: usize) -> Self {
         let mut module = Self::default();
         let mut reader = Reader::new(bytes);
@@ -56,7 +55,7 @@ impl Module {
         match number {
             IMPORTS => {
                 let parts = &mut self.types.parts;
-                // Functions behind what is not understood would have wrong numbers: then none is known.
+                // After an import that is not understood, functions would get wrong numbers, so all numbers are discarded.
                 if read_imports(&mut section, count, parts).is_none() {
                     parts.of_types.clear();
                     parts.of_functions.clear();
@@ -70,7 +69,7 @@ impl Module {
                 of_functions.extend(types.map_while(|index| of_types.get(index)));
             }
             TABLES => {
-                // After one that is not understood V8 reads no more.
+                // V8 stops reading at a table that is not understood.
                 let sizes = (0..count).map_while(|_| table_size(&mut section));
                 let elements = sizes.fold(0_usize, usize::saturating_add);
                 self.entries = self.entries.saturating_add(elements.saturating_mul(ELEMENT_BYTES));
@@ -92,7 +91,7 @@ impl Module {
     }
 }
 
-/// Adds what the imported functions have.
+/// Adds the parts of the imported functions.
 fn read_imports(section: &mut Reader<'_>, count: usize, parts: &mut Parts) -> Option<()> {
     for _ in 0..count {
         for _ in 0..2 {
@@ -119,7 +118,7 @@ fn read_imports(section: &mut Reader<'_>, count: usize, parts: &mut Parts) -> Op
     Some(())
 }
 
-/// Skips the limits of a table or memory; the lower one.
+/// Skips the limits of a table or memory, and returns the lower one.
 fn skip_limits(section: &mut Reader<'_>) -> Option<usize> {
     const WITH_MAXIMUM: u8 = 1;
     const WITH_PAGE_SIZE: u8 = 8;
@@ -134,7 +133,7 @@ fn skip_limits(section: &mut Reader<'_>) -> Option<usize> {
     Some(size)
 }
 
-/// Elements that a table starts with.
+/// Initial number of elements of a table.
 fn table_size(section: &mut Reader<'_>) -> Option<usize> {
     const WITH_VALUE: u8 = 0x40;
 

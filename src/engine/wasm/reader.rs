@@ -1,6 +1,6 @@
 //! Reads the binary format of WebAssembly.
 
-/// A position in some bytes. `None` is returned where they end too early or are not in the format.
+/// A position in a byte slice. Methods return `None` if the bytes end too early or are not in the format.
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -31,7 +31,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// As many bytes as there are, if not `count`.
+    /// Takes `count` bytes, or all remaining ones if there are fewer.
     pub fn take_most(&mut self, count: usize) -> &'a [u8] {
         let count = count.min(self.left());
         let taken = &self.bytes[self.at..self.at + count];
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// The same as a count or size.
+    /// An unsigned number, as a count or size.
     pub fn size(&mut self) -> Option<usize> {
         self.number().and_then(|number| usize::try_from(number).ok())
     }

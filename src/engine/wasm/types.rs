@@ -1,5 +1,5 @@
-//! The type section of a module, as V8's canonical types see it: groups of types that are equal where they have the same structure,
-//! in whichever module they are.
+//! The type section of a module in terms of V8's canonical types: groups of types are equal if they have the same structure, even in
+//! different modules.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -7,25 +7,25 @@ use std::sync::LazyLock;
 use super::code::Parts;
 use super::reader::Reader;
 
-/// Bytes that V8 takes for a type for the life of the process: entries of four tables, and one of each isolate that uses it.
+/// Bytes that V8 uses for a type for the lifetime of the process: entries in four tables, and one in each isolate that uses it.
 pub const TYPE_BYTES: usize = 256;
 
-/// For each parameter, result or field.
+/// Additional bytes for each parameter, result or field.
 const PART_BYTES: usize = 8;
 
-/// V8 accepts no more groups in a module, and no more fields of a structure.
+/// V8 accepts no more groups in a module, and no more fields in a structure.
 const MAX_GROUPS: usize = 1_000_000;
 const MAX_PARTS: usize = 10_000;
 
 /// Types that refer to each other, which V8 adds together.
 pub struct Group {
-    /// Equal for groups that V8 takes for the same.
+    /// Equal for groups that V8 treats as the same.
     pub key: u128,
     pub bytes: usize,
 }
 
 impl Group {
-    /// One type with so many parameters, outside of a module.
+    /// One type with this many parameters, created without a module.
     pub fn of_one(text: &[u8], parts: usize) -> Self {
         Self { key: key(text), bytes: TYPE_BYTES + parts * PART_BYTES }
     }
@@ -34,17 +34,17 @@ impl Group {
 #[derive(Default)]
 pub struct Types {
     pub groups: Vec<Group>,
-    /// What V8 can take for the part of the section that was not understood.
+    /// Bytes that V8 may use for the part of the section that was not understood.
     pub unknown: usize,
     pub parts: Parts,
-    /// Equal for types that V8 takes for the same, by their indices.
+    /// Keys by type index. Equal for types that V8 treats as the same.
     keys: Vec<u128>,
 }
 
-/// Not known to guests, which could make groups with equal keys otherwise.
+/// Secret from guests, which could otherwise construct groups with equal keys.
 static SEEDS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
-/// A key for what is described by `bytes`.
+/// A key for a group or type described by `bytes`.
 fn key(bytes: &[u8]) -> u128 {
     let [high, low] = SEEDS.each_ref().map(|seed| u128::from(seed.hash_one(bytes)));
     high << 64 | low
@@ -52,15 +52,15 @@ fn key(bytes: &[u8]) -> u128 {
 
 const GROUP: u8 = 0x4e;
 const SUBTYPES: [u8; 2] = [0x50, 0x4f];
-/// Prefixes of a type: shared, and with one or for one descriptor, whose index follows.
+/// Prefixes of a type: shared, with a descriptor, and describing another type. A type index follows the latter two.
 const SHARED: u8 = 0x65;
 const DESCRIPTORS: [u8; 2] = [0x4d, 0x4c];
-/// Prefixes of a reference, and of a heap type.
+/// Prefixes of a reference and of a heap type.
 const REFERENCES: [u8; 2] = [0x64, 0x63];
 const EXACT: u8 = 0x62;
 
 impl Types {
-    /// Reads a section. Stops where there are types of more than `most` bytes.
+    /// Reads a section. Stops when the types take more than `most` bytes.
     pub fn read(&mut self, section: &[u8], most: usize) {
         let mut reader = Reader::new(section);
         let mut total = 0;
@@ -68,7 +68,7 @@ impl Types {
         for _ in 0..count {
             let left = reader.left();
             if self.groups.len() > MAX_GROUPS || self.read_group(&mut reader, most).is_none() || total > most {
-                // V8 may understand more than this reader: the group itself counts. Two bytes are the least for a type.
+                // V8 may understand more than this reader, so the rest, including this group, is counted. A type takes at least two bytes.
                 self.unknown += (left / 2 + 1).saturating_mul(TYPE_BYTES);
                 self.parts.most = MAX_PARTS;
                 self.parts.arity = MAX_PARTS;
@@ -84,7 +84,7 @@ impl Types {
             reader.byte();
             size = reader.size()?;
         }
-        // Before there are any, they take no memory here.
+        // Checked before anything is allocated for them.
         if size > reader.left() || size.saturating_mul(TYPE_BYTES) > most {
             return None;
         }
@@ -111,7 +111,7 @@ impl Types {
 struct GroupReader<'a> {
     first: usize,
     size: usize,
-    /// Of the types before the group.
+    /// Keys of the types before the group.
     keys: &'a [u128],
     /// Describes the group independently of the module.
     text: Vec<u8>,
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(read(&[1, 0x60, 1, 0x64, 5, 0]).groups.len(), 0);
         // A group that is too large for its section.
         assert!(read(&[1, 0x4e, 0xff, 0xff, 3, 0x60, 0, 0]).unknown > 0);
-        // All of a group counts of which only the last type is not understood.
+        // If only the last type of a group is not understood, the whole group is counted.
         let mut group = vec![1, 0x4e, 101];
         group.extend([0x5f, 0].repeat(100));
         group.push(0x11);
@@ -282,7 +282,7 @@ mod tests {
         let mut section = vec![0x80, 0xda, 0xc4, 9];
         section.extend([0x4e, 0].repeat(2_000_000));
         assert!(read(&section).groups.len() <= 1_000_001);
-        // A group with many parameters stops where there are too many.
+        // A group with many parameters is cut off where it has too many.
         let mut group = vec![1, 0x4e, 100];
         group.extend([&[0x60, 0xe8, 7][..], &[0x64, 0].repeat(1_000), &[0]].concat().repeat(100));
         let types = read(&group);

@@ -1,4 +1,4 @@
-//! Where the calls arrive by which V8 starts to compile.
+//! Targets of the redirected calls with which V8 starts to compile.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -16,11 +16,11 @@ struct Bytes {
 
 impl Bytes {
     /// # Safety
-    /// They are there, and nobody changes them meanwhile.
+    /// The bytes are readable, and do not change meanwhile.
     unsafe fn admit(self) -> Result<(), CString> {
         let bytes = match self.length {
             0 => &[],
-            // SAFETY: promised by the caller.
+            // SAFETY: guaranteed by the caller.
             length => unsafe { slice::from_raw_parts(self.start, length) },
         };
         admit(bytes).map_err(|message| CString::new(message.as_bytes()).unwrap_or_default())
@@ -89,14 +89,14 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN2v88internal4wasm17TypeCanonicalizer17AddRecursiveGroupEPKNS0_9SignatureINS1_9ValueTypeEEE"
 );
 
-/// `std::__shared_weak_count`. One less than the owners are counted.
+/// `std::__shared_weak_count`. `owners` is the number of owners minus one.
 #[repr(C)]
 struct Count {
     functions: *const [unsafe extern "C" fn(*mut Count); 3],
     owners: AtomicIsize,
 }
 
-/// `std::shared_ptr<CompilationResultResolver>`, which is passed like two pointers, and which the function that is called destroys.
+/// `std::shared_ptr<CompilationResultResolver>`, which is passed like two pointers. The called function destroys it.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Resolver {
@@ -104,7 +104,7 @@ struct Resolver {
     count: *mut Count,
 }
 
-/// A resolver's functions: what to do with a module, and with an error.
+/// A resolver's virtual functions: one receives a module, the other an error.
 #[repr(C)]
 struct ResolverObject {
     functions: *const [unsafe extern "C" fn(*mut ResolverObject, Object); 2],
@@ -112,21 +112,21 @@ struct ResolverObject {
 
 impl Resolver {
     /// # Safety
-    /// On the isolate's thread, in a scope of handles. `error` is one.
+    /// Called on the isolate's thread, in a handle scope. `error` is a handle.
     unsafe fn fail(self, error: Object) {
-        // SAFETY: the object lives as long as it is owned, and has these functions.
+        // SAFETY: the object lives as long as it has an owner, and has these functions.
         unsafe { (*(*self.object).functions)[1](self.object, error) };
     }
 
     /// Destroys it.
     ///
     /// # Safety
-    /// It is not used any more.
+    /// It is not used afterwards.
     unsafe fn release(self) {
         if self.count.is_null() {
             return;
         }
-        // SAFETY: what `std::shared_ptr`'s destructor does.
+        // SAFETY: does the same as `std::shared_ptr`'s destructor.
         unsafe {
             if (*self.count).owners.fetch_sub(1, Ordering::AcqRel) == 0 {
                 (*(*self.count).functions)[2](self.count);
@@ -136,13 +136,13 @@ impl Resolver {
     }
 }
 
-/// A string of V8's; null if there is no memory.
+/// A V8 string; null if there is no memory.
 ///
 /// # Safety
-/// On the isolate's thread, in a scope of handles.
+/// Called on the isolate's thread, in a handle scope.
 unsafe fn string(isolate: Object, text: &[u8]) -> Object {
     let length = c_int::try_from(text.len()).unwrap_or(0);
-    // SAFETY: there are so many bytes.
+    // SAFETY: `text` has `length` bytes.
     unsafe { v8__String__NewFromUtf8(isolate, text.as_ptr().cast(), 0, length) }
 }
 
@@ -157,13 +157,13 @@ unsafe extern "C" fn __wrap__ZN2v88internal4wasm10WasmEngine11SyncCompileEPNS0_7
     bytes: *const Bytes,
     url: Bytes,
 ) -> Object {
-    // SAFETY: V8 passes a copy of the module that is its own.
+    // SAFETY: V8 passes its own copy of the module.
     if let Err(message) = unsafe { (*bytes).admit() } {
-        // SAFETY: the format takes one string. An empty handle stands for the error.
+        // SAFETY: the format takes one string. An empty handle signals the error to the caller.
         unsafe { set_compile_error(thrower, c"%s".as_ptr(), message.as_ptr()) };
         return ptr::null_mut();
     }
-    // SAFETY: passed on.
+    // SAFETY: forwards the call.
     unsafe { compile(engine, isolate, features, imports, thrower, bytes, url) }
 }
 
@@ -178,16 +178,16 @@ unsafe extern "C" fn __wrap__ZN2v88internal4wasm10WasmEngine12AsyncCompileEPNS0_
     bytes: *const Bytes,
     name: *const c_char,
 ) {
-    // SAFETY: V8 passes a copy of the module that is its own.
+    // SAFETY: V8 passes its own copy of the module.
     let Err(message) = (unsafe { (*bytes).admit() }) else {
         super::COMPILES.set(true);
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         return unsafe { compile_async(engine, isolate, features, imports, resolver, bytes, name) };
     };
     // SAFETY: V8 passes a string.
     let name = unsafe { CStr::from_ptr(name) };
     let text = [name.to_bytes(), b": ", message.as_bytes()].concat();
-    // SAFETY: V8 calls this on the isolate's thread, in a function that a guest has called. The resolver is ours.
+    // SAFETY: V8 calls this on the isolate's thread, in a function that a guest has called. This function owns the resolver.
     unsafe {
         let text = string(isolate, &text);
         if !text.is_null() {
@@ -206,7 +206,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal4wasm10WasmEngine12SyncValidateEPNS0_
     imports: Object,
     bytes: Bytes,
 ) -> bool {
-    // SAFETY: V8 passes a copy of the module that is its own; the rest is passed on.
+    // SAFETY: V8 passes its own copy of the module; the other arguments are forwarded.
     unsafe { bytes.admit().is_ok() && validate(engine, isolate, features, imports, bytes) }
 }
 
@@ -216,10 +216,10 @@ unsafe extern "C" fn __wrap__ZN2v88internal4wasm17TypeCanonicalizer17AddRecursiv
     types: Object,
     signature: *const Signature,
 ) -> u32 {
-    /// A type that V8 always has, of functions that get a number.
+    /// A type that always exists in V8, of functions that take a number.
     const SOME_TYPE: u32 = 6;
 
-    // SAFETY: V8 passes a signature with as many types.
+    // SAFETY: V8 passes a signature with that many types.
     let (parameters, described) = unsafe {
         let Signature { results, parameters, types } = *signature;
         let count = results.saturating_add(parameters);
@@ -230,10 +230,10 @@ unsafe extern "C" fn __wrap__ZN2v88internal4wasm17TypeCanonicalizer17AddRecursiv
     text.extend_from_slice(&parameters.to_le_bytes());
     text.extend(described.iter().flat_map(|kind| kind.to_le_bytes()));
     let Err(message) = admit_type(&text, described.len()) else {
-        // SAFETY: passed on.
+        // SAFETY: forwards the call.
         return unsafe { add_signature(types, signature) };
     };
-    // SAFETY: only a guest's tag is refused, in the function that makes it. V8 finishes the tag, and throws what is set here.
+    // SAFETY: only a guest's tag is refused, in the function that creates it. V8 completes the tag, and then throws the exception set here.
     unsafe {
         let isolate = v8__Isolate__GetCurrent();
         let text = string(isolate, message.as_bytes());
