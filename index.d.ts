@@ -150,7 +150,7 @@ declare namespace ivm {
     /**
      * Ends the isolate and frees its memory. Terminates code that runs in it. Everything that refers to a value in it becomes
      * unusable.
-     * @throws {Error} `Isolate is already disposed` the second time
+     * @throws {Error} `Isolate is already disposed` (`ERR_ISOLATE_DISPOSED`) the second time
      */
     dispose(): void;
     /** Like `dispose()`, for `using`. Calling it again does nothing. */
@@ -332,7 +332,7 @@ declare namespace ivm {
     /**
      * Runs the script in a context. The result is its completion value if that is transferable, or as the transfer options specify;
      * otherwise `undefined`.
-     * @throws {Error} `Invalid context` for a context of another isolate
+     * @throws {Error} `Invalid context` (`ERR_INVALID_ARG`) for a context of another isolate
      */
     run<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeAsync<Options>;
     /** Like `run`, but discards the result and any error that the script throws. */
@@ -368,7 +368,7 @@ declare namespace ivm {
 
     /**
      * A Reference to the module's exports, a new one each time. `get` runs no getters on it: the exports are bindings.
-     * @throws {Error} `Module has not been instantiated.` before it was evaluated
+     * @throws {Error} `Module has not been instantiated.` (`ERR_INVALID_ARG`) before it was evaluated
      */
     readonly namespace: Reference<any>;
 
@@ -380,6 +380,8 @@ declare namespace ivm {
      * A module that calls `import()` keeps the resolver alive while anything refers to the module or to a value in its context, or
      * waits for its code. If the resolver itself refers to such values, they stay alive until the isolate is disposed. In all
      * other code, `import()` rejects with `Not supported`.
+     * @throws {TypeError} ``Resolved dependency was not `Module` `` (`ERR_INVALID_ARG`)
+     * @throws {Error} `Invalid context` (`ERR_INVALID_ARG`) for a context of another isolate
      */
     instantiate(context: Context, resolveCallback: ModuleResolver, options?: SignalOptions): Promise<void>;
     /** Like `instantiate`, but blocks the calling thread. The resolver must return modules, not promises. */
@@ -389,7 +391,7 @@ declare namespace ivm {
      * Runs the module and what it imports, once. The result is `undefined`. If the module throws, this and every later call fail with
      * that error. The call does not wait for top-level `await` that outlasts its own microtasks; with `promise` it gives a promise that
      * does. Other transfer options have no effect.
-     * @throws {Error} `Module is uninstantiated`
+     * @throws {Error} `Module is uninstantiated`, `Module is being evaluated` (`ERR_INVALID_ARG`)
      */
     evaluate(options?: ScriptRunOptions): Promise<Transferable>;
     /** Like `evaluate`, but blocks the calling thread. With `promise` it returns a promise for the end of top-level `await`. */
@@ -508,7 +510,7 @@ declare namespace ivm {
 
     /**
      * Returns the value itself. Works only in the realm that owns it.
-     * @throws {TypeError} `Cannot dereference this from current isolate` elsewhere
+     * @throws {TypeError} `Cannot dereference this from current isolate` (`ERR_INVALID_ARG`) elsewhere
      */
     deref(options?: ReleaseOptions): T;
 
@@ -517,7 +519,7 @@ declare namespace ivm {
 
     /**
      * Releases the value. Other References to it are not affected.
-     * @throws {Error} `Reference has been released` the second time
+     * @throws {Error} `Reference has been released` (`ERR_ISOLATE_RELEASED`) the second time
      */
     release(): void;
     /** Former name of `release`. */
@@ -529,7 +531,7 @@ declare namespace ivm {
 
     /**
      * Deletes a property.
-     * @throws {TypeError} `Delete failed`, `Object is or has proxy`, `Reference is not an object`
+     * @throws {TypeError} `Delete failed`, `Object is or has proxy`, `Reference is not an object` (`ERR_INVALID_ARG`)
      */
     delete(property: keyof T, options?: RunOptions): Promise<void>;
     /** Like `delete`, but does not report whether it succeeded. */
@@ -539,7 +541,7 @@ declare namespace ivm {
 
     /**
      * Reads an own property. A value that is not transferable arrives as a Reference.
-     * @throws {TypeError} `Property is getter`, `Object is or has proxy`, `Reference is not an object`
+     * @throws {TypeError} `Property is getter`, `Object is or has proxy`, `Reference is not an object` (`ERR_INVALID_ARG`)
      */
     get<Options extends ReferenceGetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, options?: Options,
@@ -551,7 +553,8 @@ declare namespace ivm {
 
     /**
      * Defines a property. Deletes an existing one first, so no setter runs.
-     * @throws {TypeError} `Set failed`, `Object is or has proxy`, `Reference is not an object`, and `ERR_ISOLATE_TRANSFER`
+     * @throws {TypeError} `Set failed`, `Object is or has proxy`, `Reference is not an object` (`ERR_INVALID_ARG`);
+     *   `ERR_ISOLATE_TRANSFER` for a value that cannot cross
      */
     set<Options extends ReferenceSetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
@@ -566,10 +569,10 @@ declare namespace ivm {
     ): void;
 
     /**
-     * Calls the value. A result that is not transferable arrives as a Reference. A promise does too, unless you pass
-     * `result: { promise: true }`; its rejection is then reported as for `applyIgnored`. The receiver must be transferable; transfer
-     * options do not apply to it.
-     * @throws {TypeError} `Reference is not a function`
+     * Calls the value. A result that is not transferable arrives as a Reference. Without `result: { promise: true }`, a promise also
+     * arrives as a Reference, and its rejection is reported as for `applyIgnored`. The receiver must be transferable; transfer options do
+     * not apply to it.
+     * @throws {TypeError} `Reference is not a function` (`ERR_INVALID_ARG`); `ERR_ISOLATE_TRANSFER` for an argument that cannot cross
      */
     apply<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
@@ -589,7 +592,8 @@ declare namespace ivm {
 
     /**
      * For guests: calls a function of the host and blocks until the promise that it returns has settled.
-     * @throws {Error} `This function may not be called from the default thread` on a host
+     * @throws {Error} `This function may not be called from the default thread` (`ERR_ISOLATE_UNSUPPORTED`) on a host
+     * @throws {TypeError} `ERR_INVALID_ARG` for `result` options
      */
     applySyncPromise<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
@@ -636,7 +640,7 @@ declare namespace ivm {
 
     /**
      * Releases the copy. Copies that were passed on are not affected.
-     * @throws {Error} `Copy has been released` the second time
+     * @throws {Error} `Copy has been released` (`ERR_ISOLATE_RELEASED`) the second time
      */
     release(): void;
     /** Former name of `release`. */
@@ -1811,7 +1815,7 @@ declare namespace ivm {
     result?: TransferOptions;
   };
 
-  // What follows makes results and arguments of the above; programs may name it to type what they wrap around.
+  // Helper types for the arguments and results above. Programs can use them to type their own wrappers.
   type WithPromise = { promise: true };
   type AsCopy = { copy: true };
   type AsExternal = { externalCopy: true };
