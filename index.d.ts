@@ -197,8 +197,9 @@ declare namespace ivm {
     /** The heap that contexts start from, made by `createSnapshot`. Isolates share its bytes. You may release the copy. Hosts only. */
     snapshot?: ExternalCopy<ArrayBuffer>;
     /**
-     * Called if the isolate had to be abandoned: it did not stop within a second of a request to stop (up to four seconds if its
-     * thread got no processor), or V8 ran out of memory in the middle of an operation. Its memory is lost until the process ends.
+     * Called if the isolate had to be abandoned: it did not stop within the grace period (one second by default, up to four times as long
+     * if its thread got no processor; see `EngineOptions.terminationGrace`), or V8 ran out of memory in the middle of an operation. Its
+     * memory is lost until the process ends.
      */
     onCatastrophicError?: (message: string) => void;
     /**
@@ -805,8 +806,8 @@ declare namespace ivm {
     /**
      * A heap that executions start from, made by `Isolate.createSnapshot`. Each execution gets a new copy of what the scripts left on
      * the global object. The sandbox's own globals (`console`, and those of the options and tools) replace what a script assigned or
-     * declared with `var` under the same name. Globals that a script declared with `const`, `let` or `class` cannot be replaced:
-     * executions then fail with a `TypeError` `ERR_INVALID_ARG` that names the global. The snapshot is read when the sandbox is created,
+     * declared with `var` under the same name. If a script declared such a name with `const`, `let` or `class`, it cannot be replaced:
+     * executions then fail with a `TypeError` `ERR_INVALID_ARG` that names it. The snapshot is read when the sandbox is created,
      * and you may release the copy afterwards. Creating the sandbox throws a `TypeError` `ERR_INVALID_ARG` if this version did not make
      * the snapshot, and `ERR_ISOLATE_MEMORY` if it needs more than `memoryLimit`.
      */
@@ -828,7 +829,7 @@ declare namespace ivm {
   interface SandboxUsage {
     /** Time for which the guest ran, in milliseconds. */
     cpuMs: number;
-    /** Milliseconds from the creation of the guest's isolate to the outcome. Removing types happens before. */
+    /** Milliseconds from the start of the guest's isolate to the outcome. Removing types happens before. */
     wallMs: number;
     /** Highest heap use in bytes, as measured before each garbage collection and at the end. */
     heapPeak: number;
@@ -1414,8 +1415,9 @@ declare namespace ivm {
   /**
    * Creates a function for a plugin's context, such as `{ fetch: createPluginFetch(manifest.permissions.network) }`. It follows redirects
    * only to permitted hosts, never to a URL with a user name and never from `https:` to `http:`. It removes `authorization` and `cookie`
-   * when the origin changes. It refuses names that have an address that is not public. It connects to the addresses that it checked, so a
-   * name that changes its address after the check leads nowhere else. Each request has its own connection, without a proxy.
+   * when the origin changes. It refuses names that have an address that is not public, except in `privateDomains`. It connects to the
+   * addresses that it checked, so a name that changes its address after the check leads nowhere else. Each request has its own
+   * connection, without a proxy.
    * @throws {TypeError} `ERR_INVALID_ARG` for wrong options. The function rejects with the same code for wrong arguments, with
    *   `ERR_ISOLATE_PERMISSION` for a destination that is not permitted, with `ERR_ISOLATE_LIMIT` for a response that is too large, and
    *   with `ERR_ISOLATE_DEADLINE` if it takes too long
@@ -1494,7 +1496,7 @@ declare namespace ivm {
     typescript?: boolean;
     /**
      * Maximum number of console calls that are passed on for each execution or event. The logger gets one warning about further ones.
-     * Default 10,000. The logger never gets more than 10,000.
+     * Default 10,000, which is also the most that the logger gets.
      */
     maxLogEntries?: number;
     /**
