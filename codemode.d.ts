@@ -1,11 +1,11 @@
 import type { IsolatedVMSandboxConfig } from './index.js';
 
-/** Functions of the host by their names. */
+/** Functions of the host, by name. */
 export type Tools = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
-/** As `Executor` of `@cloudflare/codemode`. */
+/** The `Executor` of `@cloudflare/codemode`. */
 export interface Executor {
-  /** Never rejects: what fails is told by `error`. */
+  /** Never rejects: failures are in `error`. */
   execute(
     code: string,
     providersOrFns: Array<{ name: string; fns: Tools; prelude?: string }> | Tools,
@@ -14,9 +14,10 @@ export interface Executor {
 }
 
 /**
- * An executor for `createCodeTool` and its kind of [`@cloudflare/codemode`](https://www.npmjs.com/package/@cloudflare/codemode). Each
- * execution has an isolate of its own. Connectors, which are bound to Workers, are refused by an `error`. A tool takes at most 10,000 arguments, and results are bounded by `maxOutputSize`.
- * @param options of `IsolatedVMSandbox`; `timeout` is 60,000 ms where it is not given, as in codemode
- * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type or too small
+ * Creates an executor for `createCodeTool` and similar functions of
+ * [`@cloudflare/codemode`](https://www.npmjs.com/package/@cloudflare/codemode). Each execution has its own isolate. Connectors, which are
+ * bound to Workers, fail with an `error`. A tool takes at most 10,000 arguments. `maxOutputSize` limits results.
+ * @param options those of `IsolatedVMSandbox`; the default `timeout` is 60,000 ms, as in codemode
+ * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small
  */
 export function createExecutor(options?: Partial<IsolatedVMSandboxConfig>): Executor;

@@ -1,4 +1,4 @@
-// The types of the ES module entry: those of the CommonJS entry, as default and by name.
+// Types of the ES module entry: those of the CommonJS entry, as default and named exports.
 
 import ivm from './index.js';
 

@@ -1,29 +1,34 @@
 /**
  * Secure JavaScript sandboxes on their own V8: a drop-in for isolated-vm.
  *
- * Values cross between isolates by rule. *Transferable* ones do so without any option: primitives except symbols, functions
- * (they arrive as functions that call back, arguments and results copied) and every object of this module. Everything else
- * needs a transfer option: `copy`, `externalCopy` or `reference`.
+ * *Transferable* values cross between isolates without any option: primitives except symbols, every object of this module, and
+ * functions. A function arrives as a function that calls the original; its arguments and results are copied. Every other value needs
+ * a transfer option: `copy`, `externalCopy` or `reference`.
  *
- * Methods come in up to three forms. Without a suffix they return a promise; `…Sync` waits for the guest on the calling
- * thread; `…Ignored` starts the work and never tells of its outcome. Wrong positional arguments throw in every form, wrong
- * options reject where there is a promise.
+ * A method has up to three forms. Without a suffix it returns a promise. `…Sync` blocks the calling thread until the guest is done.
+ * `…Ignored` starts the work and does not report its outcome. Wrong positional arguments throw in every form. Wrong options reject in
+ * the form that returns a promise and throw in the others.
  *
- * Errors of this library have a stable `code`: `ERR_INVALID_ARG` or one that starts with `ERR_ISOLATE_`. What a guest throws
- * has none, but for `ERR_ISOLATE_TRANSFER` where it has called a function of the host with what cannot cross, and not caught that; of an error
- * only class, message, stack and name survive.
+ * Errors that this library raises have a stable `code`: `ERR_INVALID_ARG`, or one that starts with `ERR_ISOLATE_`. Errors that a guest
+ * throws have none, with one exception: `ERR_ISOLATE_TRANSFER`, if the guest calls a function of the host with a value that cannot
+ * cross and does not catch that error. Only class, message, stack and name of a guest's error survive.
  *
- * Members name what can go wrong with them in particular. Whatever needs an isolate can fail with `ERR_ISOLATE_DISPOSED` where that
- * has ended or ends meanwhile, with `ERR_ISOLATE_MEMORY` where it runs out of memory, with `ERR_ISOLATE_UNRESPONSIVE` where it was
- * given up, and with `ERR_ISOLATE_ENVIRONMENT` where the thread that owns something has ended; what was released fails with
- * `ERR_ISOLATE_RELEASED`, and wrong arguments and options with `ERR_INVALID_ARG`. A `…Sync` method throws what its promise would
- * reject with.
+ * Each member documents the errors that are specific to it. Every operation that needs an isolate can also fail with:
  *
- * The classes are those of isolated-vm 7, with its names, defaults and messages. Beside them are ready-made sandboxes:
+ * - `ERR_ISOLATE_DISPOSED`: the isolate has ended, or ends during the call
+ * - `ERR_ISOLATE_MEMORY`: the isolate runs out of memory
+ * - `ERR_ISOLATE_UNRESPONSIVE`: the isolate was abandoned
+ * - `ERR_ISOLATE_ENVIRONMENT`: the thread that owns a required value has ended
+ * - `ERR_ISOLATE_RELEASED`: a required object was released
+ * - `ERR_INVALID_ARG`: an argument or option is wrong
+ *
+ * A `…Sync` method throws what the promise form rejects with.
+ *
+ * The classes are those of isolated-vm 7, with its names, defaults and messages. In addition there are ready-made sandboxes:
  * `createSandbox`, `IsolatedVMSandbox`, `IsolatedVmSandbox` and `SubprocessSandbox`.
  */
 declare namespace ivm {
-  /** What crosses without any option. */
+  /** Values that cross without any option. */
   type Transferable =
     | null
     | undefined
@@ -43,7 +48,7 @@ declare namespace ivm {
     | ((...args: any[]) => any)
     | typeof ivm;
 
-  /** The stable `code` of the errors that this library raises itself. */
+  /** The stable `code` of the errors that this library raises. */
   type ErrorCode =
     | 'ERR_INVALID_ARG'
     | 'ERR_ISOLATE_TIMEOUT'
@@ -64,48 +69,48 @@ declare namespace ivm {
     | 'ERR_ISOLATE_PROTOCOL'
     | 'ERR_ISOLATE_UNSUPPORTED';
 
-  /**
-   * A heap of its own, with its own limits. It lives as long as anything names it or something in it; `dispose()` ends it at
-   * once.
-   */
+  /** A separate heap with its own limits. It lives while anything refers to it or to a value in it. `dispose()` ends it at once. */
   class Isolate {
     /**
      * @throws {TypeError} `ERR_INVALID_ARG` for options of wrong types
-     * @throws {TypeError} `ERR_INVALID_ARG` for a `snapshot` that this version has not made, or that is damaged
-     * @throws {Error} `ERR_INVALID_ARG` when `memoryLimit` is less than 8; `ERR_ISOLATE_MEMORY` when `snapshot` takes more than
-     *   that; inside isolates `ERR_ISOLATE_UNSUPPORTED` for `snapshot` and `inspector`
-     * @throws {RangeError} `ERR_ISOLATE_LIMIT` inside isolates: there are 16 at most for each isolate that a host has made, with
-     *   at most four times its memory together. They end with the isolate they were made in
+     * @throws {TypeError} `ERR_INVALID_ARG` for a `snapshot` that is damaged or that this version did not make
+     * @throws {Error} `ERR_INVALID_ARG` if `memoryLimit` is less than 8 or not finite, or `warm` is negative; `ERR_ISOLATE_MEMORY` if
+     *   `snapshot` needs more than `memoryLimit`; inside isolates, `ERR_ISOLATE_UNSUPPORTED` for `snapshot` and `inspector`
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` inside isolates: each isolate made by a host allows at most 16 of them, with at most
+     *   four times its memory in total. They end with the isolate that made them
      */
     constructor(options?: IsolateOptions);
 
-    /** Nanoseconds of processor time that code in this isolate has taken. Throws once the isolate is disposed. */
+    /**
+     * Nanoseconds for which code in this isolate has run, without waiting. As in isolated-vm, this is elapsed time, which can exceed the
+     * thread's processor time. Throws once the isolate is disposed.
+     */
     readonly cpuTime: bigint;
-    /** Nanoseconds that this isolate has been in use, waiting included. Throws once the isolate is disposed. */
+    /** Nanoseconds that this isolate has been in use, including waiting. Throws once the isolate is disposed. */
     readonly wallTime: bigint;
-    /** Whether the isolate has ended: disposed, out of memory, or given up. */
+    /** Whether the isolate has ended: it was disposed, ran out of memory, or was abandoned. */
     readonly isDisposed: boolean;
-    /** Handles on things in this isolate that are alive. Throws once the isolate is disposed. */
+    /** Number of live handles on values in this isolate. Throws once the isolate is disposed. */
     readonly referenceCount: number;
 
     /**
-     * Runs scripts and writes down the heap that they leave behind: every context of an isolate that is made with this
-     * `snapshot` starts with their globals and compiled functions. The host's thread waits.
+     * Runs scripts and saves the resulting heap. Every context of an isolate made with this `snapshot` starts with their globals and
+     * compiled functions. Blocks the host's thread.
      *
-     * What functions, classes and plain data are made of can be kept, also pending promises, generators and buffers. While
-     * the scripts run, `FinalizationRegistry`, `SharedArrayBuffer`, `Temporal`, `WebAssembly` and the newest built-ins (such
-     * as `DisposableStack` and `Promise.try`) are absent; contexts have them all, in place of what a script defined there, and
-     * `Error.stackTraceLimit` is 10 again. Functions that may call `eval` directly are compiled again.
+     * A snapshot can hold functions, classes, plain data, pending promises, generators and buffers. While the scripts run,
+     * `FinalizationRegistry`, `SharedArrayBuffer`, `Temporal`, `WebAssembly` and the newest built-ins (such as `DisposableStack` and
+     * `Promise.try`) are absent. Contexts have all of them, in place of anything a script defined under these names.
+     * `Error.stackTraceLimit` is reset to 10. Functions that may call `eval` directly are compiled again.
      *
-     * The snapshot can be stored and used by another process with the same version of isolated-v8 on the same kind of machine.
-     * Do not take one from somebody you do not trust.
-     * @param scripts run one after the other, each with the promises it has resolved
-     * @param warmup_script run in a context of its own after the scripts, so that functions it calls are compiled in the
-     *   snapshot; what it changes is not kept
+     * You can store the snapshot and use it in another process with the same version of isolated-v8 on the same kind of machine.
+     * Do not use a snapshot from an untrusted source.
+     * @param scripts run one after the other, each with the promises that it has resolved
+     * @param warmup_script runs in a context of its own after the scripts, so that the snapshot contains compiled code for the
+     *   functions it calls. Its changes are not kept
      * @param options limits of the scripts. An addition to isolated-vm
-     * @throws what a script throws
-     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` when something is left behind that V8 cannot write, such as an object of `Intl`,
-     *   or when built-ins were frozen, or `Math`, `Atomics` or `Uint8Array` replaced; `ERR_ISOLATE_DEADLINE`; `ERR_ISOLATE_MEMORY`
+     * @throws the error that a script throws
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` if the scripts leave something that V8 cannot serialize, such as an object of `Intl`,
+     *   freeze built-ins, or replace `Math`, `Atomics` or `Uint8Array`; `ERR_ISOLATE_DEADLINE`; `ERR_ISOLATE_MEMORY`
      */
     static createSnapshot(
       scripts: SnapshotScriptInfo[],
@@ -115,27 +120,27 @@ declare namespace ivm {
 
     /**
      * Compiles a script that can run in any context of this isolate.
-     * @throws {SyntaxError} whose message ends in ` [file:line:column]`
+     * @throws {SyntaxError} with a message that ends in ` [file:line:column]`
      */
     compileScript(code: string, options?: ScriptInfo & SignalOptions): Promise<Script>;
-    /** As `compileScript`; the calling thread waits. */
+    /** Like `compileScript`, but blocks the calling thread. */
     compileScriptSync(code: string, options?: ScriptInfo): Script;
 
     /**
      * Compiles an ES module.
-     * @throws {SyntaxError} whose message ends in ` [file:line:column]`
+     * @throws {SyntaxError} with a message that ends in ` [file:line:column]`
      */
     compileModule(code: string, options?: CompileModuleOptions & SignalOptions): Promise<Module>;
-    /** As `compileModule`; the calling thread waits. */
+    /** Like `compileModule`, but blocks the calling thread. */
     compileModuleSync(code: string, options?: CompileModuleOptions): Module;
 
-    /** Makes a context: a global object with its own built-ins. */
+    /** Creates a context: a global object with its own built-ins. */
     createContext(options?: ContextOptions & SignalOptions): Promise<Context>;
-    /** As `createContext`; the calling thread waits. */
+    /** Like `createContext`, but blocks the calling thread. */
     createContextSync(options?: ContextOptions): Context;
 
     /**
-     * Opens a session with V8's inspector. `isolated-v8/inspector` serves an isolate to DevTools in one line.
+     * Opens a session with V8's inspector. To connect DevTools, use `serve` of `isolated-v8/inspector`.
      * @throws {Error} `Inspector is not enabled for this isolate` (`ERR_ISOLATE_UNSUPPORTED`) unless it was made with
      *   `inspector: true`
      * @throws {RangeError} `ERR_ISOLATE_LIMIT` beyond 100 sessions
@@ -143,168 +148,170 @@ declare namespace ivm {
     createInspectorSession(): InspectorSession;
 
     /**
-     * Ends the isolate and frees its memory. Code that runs in it is terminated; everything that names something in it
-     * becomes useless.
-     * @throws {Error} `Isolate is already disposed` the second time
+     * Ends the isolate and frees its memory. Terminates code that runs in it. Everything that refers to a value in it becomes
+     * unusable.
+     * @throws {Error} `Isolate is already disposed` (`ERR_ISOLATE_DISPOSED`) the second time
      */
     dispose(): void;
-    /** As `dispose()`, for `using`. Repeating it does nothing. */
+    /** Like `dispose()`, for `using`. Calling it again does nothing. */
     [Symbol.dispose](): void;
-    /** The same, for `await using`. */
+    /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
-    /** Figures of the isolate's heap, in bytes. */
+    /** Returns statistics of the isolate's heap, in bytes. */
     getHeapStatistics(options?: SignalOptions): Promise<HeapStatistics & HeapDetails>;
-    /** As `getHeapStatistics`; the calling thread waits. */
+    /** Like `getHeapStatistics`, but blocks the calling thread. */
     getHeapStatisticsSync(): HeapStatistics & HeapDetails;
 
     /**
-     * From now on each run in this isolate (a call from outside, with its microtasks) gives a profile of its processor time,
-     * until all titles were stopped; not while the host profiles itself. Profiles may hold 256 MB; what comes later is not
-     * kept. A profile of one long run of hostile code can take more while it is taken: give such runs a `timeout`.
-     * @throws {Error} `ERR_ISOLATE_DISPOSED`; inside isolates `ERR_ISOLATE_UNSUPPORTED`
+     * Starts CPU profiling. Each run in this isolate (a call from outside, with its microtasks) produces a CPU profile,
+     * until all titles have been stopped. Nothing is profiled while the host profiles itself. Profiles may take 256 MB; later
+     * ones are not kept. The profile of one long run of hostile code can take more while it is recorded: give such runs a `timeout`.
+     * @throws {Error} `ERR_ISOLATE_DISPOSED`; inside isolates, `ERR_ISOLATE_UNSUPPORTED`
      */
     startCpuProfiler(title: string): void;
     /**
-     * The profiles of runs since `startCpuProfiler(title)`, after what was asked of the isolate before; none for a title that
-     * was not started. Runs of one isolate may be on different threads.
+     * Resolves with the profiles of all runs since `startCpuProfiler(title)`, once earlier requests to the isolate are done. The array
+     * is empty for a title that was not started. Runs of one isolate may be on different threads.
      */
     stopCpuProfiler(title: string, options?: SignalOptions): Promise<ThreadCpuProfile[]>;
   }
 
-  /** What `new Isolate` takes. */
+  /** Options of `new Isolate`. */
   type IsolateOptions = {
     /**
-     * What the isolate may use, in MB (2^20 bytes); at least 8, fractions are cut off. Default 128. It bounds V8's heap: beyond
-     * it the isolate is disposed and what runs fails with `ERR_ISOLATE_MEMORY`. Buffers, those that can grow and those of
-     * `WebAssembly.Memory` included, have a budget of the same size beside it: beyond that the guest gets a `RangeError`. What
-     * V8 takes elsewhere, such as for `Intl` or JSON, has one of 32 MB more; beyond it the isolate is disposed as well. While it
-     * is being stopped a guest may use more for a moment.
+     * Memory limit in MB (2^20 bytes), at least 8. Fractions are cut off. Default 128. The limit applies to V8's heap. Beyond it, the
+     * isolate is disposed and running calls fail with `ERR_ISOLATE_MEMORY`. Buffers, including resizable ones and those of
+     * `WebAssembly.Memory`, have a separate budget of the same size; beyond it, the guest gets a `RangeError`. Memory that V8 uses
+     * elsewhere, such as for `Intl` or JSON, has a budget of 32 MB more than this limit; beyond it, the isolate is also disposed. A
+     * guest may use more for a moment while it is being stopped.
      *
-     * Inside an isolate it must not be more than that isolate's own (`ERR_ISOLATE_LIMIT`), and is no more by default.
+     * Inside an isolate, it must not exceed that isolate's own limit (`ERR_ISOLATE_LIMIT`), and the default does not exceed it either.
      */
     memoryLimit?: number;
     /**
-     * Lets inspector sessions be opened. For debugging: what guests print is kept for sessions to come, up to 1,000 messages,
-     * outside the memory limit. Default false. Hosts only.
+     * Allows inspector sessions. For debugging: up to 1,000 messages that guests print are kept for later sessions, outside the
+     * memory limit. Default false. Hosts only.
      */
     inspector?: boolean;
-    /** What contexts of the isolate start from, made by `createSnapshot`. Isolates share its bytes; it may be released. Hosts only. */
+    /** The heap that contexts start from, made by `createSnapshot`. Isolates share its bytes. You may release the copy. Hosts only. */
     snapshot?: ExternalCopy<ArrayBuffer>;
     /**
-     * Called when the isolate had to be given up: it did not stop within a second of being told to (up to four where its thread
-     * got no processor), or V8 ran out of memory in the middle of an operation. Its memory is lost until the process ends.
+     * Called if the isolate had to be abandoned: it did not stop within the grace period (one second by default, up to four times as long
+     * if its thread got no processor; see `EngineOptions.terminationGrace`), or V8 ran out of memory in the middle of an operation. Its
+     * memory is lost until the process ends.
      */
     onCatastrophicError?: (message: string) => void;
     /**
-     * Guests see where the host's code lies: what host functions throw, or return as errors, keeps files and lines in its stack. So
-     * does then what comes back to the host through a guest. Without it, guests see the functions' names and `<host>`. Isolates
-     * that guests make have it only where their maker has it. Default false. Not part of isolated-vm, whose guests always see
-     * files.
+     * Shows guests where the host's code is: the stacks of errors that host functions throw or return keep files and lines. Such
+     * stacks also keep them when they return to the host through a guest. Without this option, guests see function names and
+     * `<host>`. Isolates made by guests have it only if their maker has it. Default false. Not part of isolated-vm, whose guests
+     * always see files.
      */
     hostStacks?: boolean;
     /**
-     * How many isolates like this one are kept ready, with a context, for the next calls of the constructor: they are made in the
-     * background after one has ended, and each becomes one isolate, whose first `createContext` gets that context. Those with a
-     * `snapshot`, `inspector` or `hostStacks` are always made anew, as are those that guests make. What nobody asks for in a
-     * minute goes; {@link engineStats} counts it as `spare`. At most 64 wait in a host thread. Default 1; 0 for none. Not part of isolated-vm.
+     * Number of isolates like this one that are kept ready, each with a context, for later calls of the constructor. They are made in
+     * the background after one has ended. Each becomes one isolate, whose first `createContext` uses the prepared context. Isolates
+     * with `snapshot`, `inspector` or `hostStacks`, and those made by guests, are never prepared. A prepared isolate that is not used
+     * within a minute ends. {@link engineStats} counts them as `spare`. At most 64 wait in a host thread. Default 1; 0 disables it.
+     * Not part of isolated-vm.
      */
     warm?: number;
   };
 
-  /** What `Isolate.createContext` takes. */
+  /** Options of `Isolate.createContext`. */
   type ContextOptions = {
-    /** Shows the context to inspector sessions; its isolate must have been made with the option too. Default false. */
+    /** Makes the context visible to inspector sessions. Its isolate must have been made with the option too. Default false. */
     inspector?: boolean;
   };
 
-  /** Bytes, unless the name says otherwise. */
+  /** In bytes, unless the name says otherwise. */
   type HeapStatistics = {
-    /** Heap that V8 has from the system. */
+    /** Size of the heap that V8 has allocated from the system. */
     total_heap_size: number;
-    /** Of that, for machine code. */
+    /** Part of it for machine code. */
     total_heap_size_executable: number;
-    /** Of that, what the system has given memory for. */
+    /** Part of it that is backed by physical memory. */
     total_physical_size: number;
-    /** What V8 could still take, at most `heap_size_limit`. */
+    /** Memory that V8 can still allocate, at most `heap_size_limit`. */
     total_available_size: number;
-    /** What objects take, those included that nothing refers to and no collection has found yet. */
+    /** Size of all objects, including unreachable ones that no collection has freed yet. */
     used_heap_size: number;
-    /** The most that the heap may take: `memoryLimit`, or less. */
+    /** Maximum size of the heap: `memoryLimit`, or less. */
     heap_size_limit: number;
-    /** What V8 has beside the heap at the moment, such as for compiling. */
+    /** Memory that V8 currently uses outside the heap, such as for compiling. */
     malloced_memory: number;
-    /** The most of that so far. */
+    /** Highest value of `malloced_memory` so far. */
     peak_malloced_memory: number;
-    /** 0 or 1. */
+    /** 0 or 1: whether V8 overwrites freed memory. */
     does_zap_garbage: number;
-    /** Memory outside V8's heap that counts against the isolate's limit: buffers above all. */
+    /** Memory outside V8's heap that counts against the isolate's limit, mainly buffers. */
     externally_allocated_size: number;
   };
 
-  /** Figures that isolated-vm does not give. */
+  /** Statistics that isolated-vm does not provide. */
   type HeapDetails = {
-    /** Bytes that V8 has for handles on objects of the heap. */
+    /** Bytes that V8 has allocated for handles on objects of the heap. */
     total_global_handles_size: number;
-    /** Of those bytes, what handles take that exist. */
+    /** Part of those bytes that live handles use. */
     used_global_handles_size: number;
-    /** A number of contexts. */
+    /** Number of contexts. */
     number_of_native_contexts: number;
-    /** A number of contexts. */
+    /** Number of contexts that are detached but not yet collected. */
     number_of_detached_contexts: number;
   };
 
-  /** A global object of an isolate, and code that runs there. */
+  /** A global object of an isolate, with the code that runs there. */
   class Context {
     private constructor();
 
-    /** A Reference to the global object, always the same one; `undefined` once the context is released. */
+    /** A Reference to the global object. Always the same one; `undefined` once the context is released. */
     readonly global: Reference<Record<number | string | symbol, any>>;
-    /** The name `global` had in older versions. */
+    /** Former name of `global`. */
     globalReference(): Reference<Record<number | string | symbol, any>>;
 
     /**
-     * Runs code as a script. The result is its last value if that is transferable, or as the transfer options say;
+     * Runs code as a script. The result is its completion value if that is transferable, or as the transfer options specify;
      * otherwise `undefined`.
-     * @throws what the code throws; `ERR_ISOLATE_TIMEOUT` (`Script execution timed out.`) and `ERR_ISOLATE_DEADLINE`
+     * @throws the error that the code throws; `ERR_ISOLATE_TIMEOUT` (`Script execution timed out.`) and `ERR_ISOLATE_DEADLINE`
      */
     eval<Options extends ContextEvalOptions = {}>(code: string, options?: Options): Promise<Awaited<ResultTypeSync<Options>>>;
-    /** As `eval`; nobody hears of the result, nor of what the code throws. */
+    /** Like `eval`, but discards the result and any error that the code throws. */
     evalIgnored(code: string, options?: ContextEvalOptions): void;
-    /** As `eval`; the calling thread waits. With `promise: true` the result is a promise all the same. */
+    /** Like `eval`, but blocks the calling thread. With `promise: true` the result is still a promise. */
     evalSync<Options extends ContextEvalOptions = {}>(code: string, options?: Options): ResultTypeSync<Options>;
 
     /**
-     * Runs code as the body of a function, so that `return` gives the result. Arguments are `$0`, `$1` and so on. What is
-     * returned must be transferable, or a transfer option say how it becomes so.
-     * @throws what the code throws; `TypeError` with `ERR_ISOLATE_TRANSFER` for an argument or a result that cannot cross
+     * Runs code as the body of a function, so that `return` gives the result. The arguments are `$0`, `$1` and so on. The result must
+     * be transferable, or a transfer option must say how it crosses.
+     * @throws the error that the code throws; `TypeError` with `ERR_ISOLATE_TRANSFER` for an argument or a result that cannot cross
      */
     evalClosure<Options extends ContextEvalClosureOptions = {}>(
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
     ): Promise<Awaited<ResultTypeBidirectionalSync<Options>>>;
-    /** As `evalClosure`; nobody hears of the result, nor of what the code throws. */
+    /** Like `evalClosure`, but discards the result and any error that the code throws. */
     evalClosureIgnored<Options extends ContextEvalClosureOptions = {}>(
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
     ): void;
-    /** As `evalClosure`; the calling thread waits. */
+    /** Like `evalClosure`, but blocks the calling thread. */
     evalClosureSync<Options extends ContextEvalClosureOptions = {}>(
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
     ): ResultTypeBidirectionalSync<Options>;
 
     /**
-     * Lets go of this context, and of the Reference that `global` gave. What else refers to the context keeps it alive.
-     * Repeating it does nothing.
+     * Releases this context, and the Reference that `global` returned. Other references to the context keep it alive.
+     * Calling it again does nothing.
      */
     release(): void;
-    /** As `release()`, for `using`. Repeating it does nothing. */
+    /** Like `release()`, for `using`. Calling it again does nothing. */
     [Symbol.dispose](): void;
-    /** The same, for `await using`. */
+    /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
-  /** What `Context.eval` takes. */
+  /** Options of `Context.eval`. */
   type ContextEvalOptions = RunOptions & ScriptOrigin & CachedDataOptions & TransferOptions;
-  /** What `Context.evalClosure` takes. */
+  /** Options of `Context.evalClosure`. */
   type ContextEvalClosureOptions = RunOptions & ScriptOrigin & CachedDataOptions & TransferOptionsBidirectional;
 
   /** Compiled code that can run in any context of its isolate. Instances are not frozen. */
@@ -313,382 +320,383 @@ declare namespace ivm {
 
     /** With `produceCachedData`: the compilation cache of this script. */
     cachedData?: ExternalCopy<ArrayBuffer>;
-    /** With `cachedData`: whether the cache was refused. */
+    /** With `cachedData`: whether the cache was rejected. */
     cachedDataRejected?: boolean;
 
-    /** Lets go of the compiled code. Repeating it does nothing. */
+    /** Releases the compiled code. Calling it again does nothing. */
     release(): void;
-    /** As `release()`, for `using`. Repeating it does nothing. */
+    /** Like `release()`, for `using`. Calling it again does nothing. */
     [Symbol.dispose](): void;
-    /** The same, for `await using`. */
+    /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
-     * Runs the script in a context. The result is its last value if that is transferable, or as the transfer options say;
+     * Runs the script in a context. The result is its completion value if that is transferable, or as the transfer options specify;
      * otherwise `undefined`.
-     * @throws {Error} `Invalid context` for a context of another isolate
+     * @throws {Error} `Invalid context` (`ERR_INVALID_ARG`) for a context of another isolate
      */
     run<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeAsync<Options>;
-    /** As `run`; nobody hears of the result, nor of what the script throws. */
+    /** Like `run`, but discards the result and any error that the script throws. */
     runIgnored(context: Context, options?: ScriptRunOptions): void;
-    /** As `run`; the calling thread waits. */
+    /** Like `run`, but blocks the calling thread. */
     runSync<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeSync<Options>;
   }
 
-  /** What `Script.run` takes. */
+  /** Options of `Script.run`. */
   type ScriptRunOptions = RunOptions & ReleaseOptions & TransferOptions;
 
   /**
-   * Finds what a module imports. Called once for each import of each module that is being instantiated, and each time their
-   * code calls `import()`.
-   * @param specifier as the importing module has it
-   * @param referrer the module that imports. For `import()`: that object if it still exists, else `undefined`
-   * @param attributes what stands behind `with`, frozen and without a prototype. `type` is the only one; an import with any
-   *   other is refused (`ERR_ISOLATE_UNSUPPORTED`)
-   * @returns a module of the same isolate; for `instantiate` and `import()` also a promise of one
+   * Resolves an import of a module. Called once for each import of each module that is being instantiated, and each time module code
+   * calls `import()`.
+   * @param specifier as written in the importing module
+   * @param referrer the importing module. For `import()`: that object if it still exists, otherwise `undefined`
+   * @param attributes the import attributes after `with`, frozen and without a prototype. Only `type` is supported; an import with any
+   *   other attribute is refused (`ERR_ISOLATE_UNSUPPORTED`)
+   * @returns a module of the same isolate; for `instantiate` and `import()`, also a promise of one
    */
   type ModuleResolver<Result = Module | Promise<Module>> =
     (specifier: string, referrer: Module, attributes: { readonly type?: string }) => Result;
 
-  /**
-   * An ES module, as `Isolate.compileModule` makes it. A type only: there is no such class at run time. Instances are not
-   * frozen.
-   */
+  /** An ES module, made by `Isolate.compileModule`. A type only: this class does not exist at run time. Instances are not frozen. */
   interface Module {
     /** With `produceCachedData`: the compilation cache of this module. */
     cachedData?: ExternalCopy<ArrayBuffer>;
-    /** With `cachedData`: whether the cache was refused. */
+    /** With `cachedData`: whether the cache was rejected. */
     cachedDataRejected?: boolean;
 
-    /** What the module imports, in order, each once. A fresh array each time. */
+    /** Specifiers of the module's imports, in order, without duplicates. A new array each time. */
     readonly dependencySpecifiers: string[];
 
     /**
-     * A Reference to the exports, a fresh one each time. `get` runs no getter of theirs: they are bindings.
-     * @throws {Error} `Module has not been instantiated.` before it was evaluated
+     * A Reference to the module's exports, a new one each time. `get` runs no getters on it: the exports are bindings.
+     * @throws {Error} `Module has not been instantiated.` (`ERR_INVALID_ARG`) before it was evaluated
      */
     readonly namespace: Reference<any>;
 
     /**
-     * Links the module with all that it imports, in a context. Does nothing for one that is instantiated already. Where it
-     * fails, it can be tried again. While it asks for imports, nobody else can instantiate the same modules. It rejects when
-     * the isolate ends before the resolver has answered.
+     * Links the module and everything it imports, in a context. Does nothing if the module is already instantiated. If it fails, you
+     * can try again. While imports are being resolved, no other call can instantiate the same modules. It rejects if the isolate
+     * ends before the resolver has answered.
      *
-     * Modules whose code calls `import()` keep the resolver while anything refers to them or to something in their context, or
-     * waits for it; a resolver that itself refers to such things keeps them until the isolate is disposed. Other code's
-     * `import()` is rejected: `Not supported`.
+     * A module that calls `import()` keeps the resolver alive while anything refers to the module or to a value in its context, or
+     * waits for its code. If the resolver itself refers to such values, they stay alive until the isolate is disposed. In all
+     * other code, `import()` rejects with `Not supported`.
+     * @throws {TypeError} ``Resolved dependency was not `Module` `` (`ERR_INVALID_ARG`)
+     * @throws {Error} `Invalid context` (`ERR_INVALID_ARG`) for a context of another isolate
      */
     instantiate(context: Context, resolveCallback: ModuleResolver, options?: SignalOptions): Promise<void>;
-    /** As `instantiate`; the calling thread waits, and the resolver returns modules, not promises. */
+    /** Like `instantiate`, but blocks the calling thread. The resolver must return modules, not promises. */
     instantiateSync(context: Context, resolveCallback: ModuleResolver<Module>): void;
 
     /**
-     * Runs the module and what it imports, once. There is no value: the result is `undefined`, or what was thrown is thrown,
-     * each time. It does not wait for top-level `await` that outlasts the microtasks of this call; with `promise` it gives a
-     * promise that does. Other transfer options have no effect.
-     * @throws {Error} `Module is uninstantiated`
+     * Runs the module and what it imports, once. The result is `undefined`. If the module throws, this and every later call fail with
+     * that error. The call does not wait for top-level `await` that outlasts its own microtasks; with `promise` it gives a promise that
+     * does. Other transfer options have no effect.
+     * @throws {Error} `Module is uninstantiated`, `Module is being evaluated` (`ERR_INVALID_ARG`)
      */
     evaluate(options?: ScriptRunOptions): Promise<Transferable>;
-    /** As `evaluate`; the calling thread waits. With `promise` it returns a promise of the end of top-level `await`. */
+    /** Like `evaluate`, but blocks the calling thread. With `promise` it returns a promise for the end of top-level `await`. */
     evaluateSync(options?: ScriptRunOptions): Transferable;
 
-    /** Lets go of the module. What imports it keeps it. Repeating it does nothing. */
+    /** Releases the module. Modules that import it keep it alive. Calling it again does nothing. */
     release(): void;
-    /** As `release()`, for `using`. Repeating it does nothing. */
+    /** Like `release()`, for `using`. Calling it again does nothing. */
     [Symbol.dispose](): void;
-    /** The same, for `await using`. */
+    /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
-  /** What `Isolate.compileModule` takes. */
+  /** Options of `Isolate.compileModule`. */
   type CompileModuleOptions = ScriptInfo & {
     /**
-     * Fills `import.meta`, an object without a prototype, when it is first read. Only for code inside an isolate that compiles
-     * a module of the same isolate; elsewhere it throws.
+     * Initializes `import.meta`, an object without a prototype, when it is first read. Works only for code inside an isolate that
+     * compiles a module of the same isolate; otherwise it throws.
      */
     meta?: ((meta: any) => void);
   };
 
   /**
-   * A session with the inspector of an isolate, in the Chrome DevTools protocol. It keeps its isolate alive and on one thread,
-   * and ends with `dispose()`, with its isolate, or when nobody has it any more.
+   * A session with the inspector of an isolate, in the Chrome DevTools protocol. It keeps its isolate alive and on one thread. It ends
+   * with `dispose()`, with its isolate, or when it is no longer referenced.
    *
-   * Messages are handled as soon as they come: between runs, amidst running code, while the guest waits for its host, and
-   * while it is paused. During a pause timeouts stand still and deadlines go on; the end of the isolate or of the session ends
-   * it. Sync calls to a paused isolate run at once, and do not pause themselves.
+   * Messages are handled as soon as they arrive: between runs, during running code, while the guest waits for its host, and while it
+   * is paused. During a pause, timeouts stop and deadlines continue. The pause ends when the isolate or the session ends. `…Sync`
+   * calls to a paused isolate run at once, and do not pause.
    *
-   * What the inspector says comes to the listeners as tasks of the host's event loop. A host that runs the guest by a `…Sync`
-   * method hears nothing until that returns, so that it cannot resume a guest which pauses meanwhile: give such calls a
-   * `deadline`, or use the asynchronous methods. When 10,000 messages or 64 MB wait for a listener, the guest waits, too; in a
-   * sync call it goes on and further notifications are lost.
+   * Listeners run as tasks of the host's event loop. If the host runs the guest with a `…Sync` method, they do not run until it
+   * returns, so the host cannot resume a guest that pauses meanwhile: give such calls a `deadline`, or use the asynchronous methods.
+   * When 10,000 messages or 64 MB wait for a listener, the guest also waits; in a `…Sync` call it continues, and further notifications
+   * are lost.
    */
   type InspectorSession = {
     /**
-     * Sends a message. What is wrong with it comes back as an error of the protocol.
+     * Sends a message. Errors in the message are reported as errors of the protocol.
      * @throws {Error} `Session is dead` (`ERR_ISOLATE_DISPOSED`)
      * @throws {RangeError} `ERR_ISOLATE_LIMIT` when 10,000 messages or 64 MB wait for the isolate
      */
     dispatchProtocolMessage(message: string): void;
-    /** Ends the session, and a pause with it. */
+    /** Ends the session. This also ends a pause. */
     dispose(): void;
-    /** As `dispose()`, for `using`. Repeating it does nothing. */
+    /** Like `dispose()`, for `using`. Calling it again does nothing. */
     [Symbol.dispose](): void;
-    /** The same, for `await using`. */
+    /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
-    /** Gets what the inspector says of itself. Its errors are reported, as those of an `ignored` `Callback`. */
+    /** Called for each notification of the inspector. Errors of this function are reported as for a `Callback` with `ignored`. */
     onNotification: (message: string) => void;
-    /** Gets the answer to the message with the `id`. Its errors are reported, as those of an `ignored` `Callback`. */
+    /** Called with the answer to the message with the `id`. Errors of this function are reported as for a `Callback` with `ignored`. */
     onResponse: (callId: number, message: string) => void;
   };
 
   /** The profile of one run. */
   type ThreadCpuProfile = {
-    /** The number that the system gives the thread. */
+    /** The operating system's id of the thread. */
     threadId: number;
-    /** What ran there. */
+    /** The profile of the code that ran there. */
     profile: CpuProfile;
   };
 
-  /** Times are in microseconds, of a clock that starts anywhere. */
+  /** Times are in microseconds, from an arbitrary starting point. */
   type CpuProfile = {
-    /** When the run began. */
+    /** Start of the run. */
     startTime: number;
-    /** When it ended. */
+    /** End of the run. */
     endTime: number;
-    /** Ids of nodes. */
+    /** Node ids. */
     samples: number[];
-    /** When each sample was taken, from `startTime` on, as isolated-vm has it. In `.cpuprofile` files: since the one before. */
+    /** Time of each sample since `startTime`, as in isolated-vm. In `.cpuprofile` files: since the previous sample. */
     timeDeltas: number[];
-    /** A node for each function and each way in which it came to be called, as a tree; the root is the first. */
+    /** The call tree: one node for each function and each call path to it. The first is the root. */
     nodes: {
-      /** What `samples` and `children` name it by. */
+      /** The id that `samples` and `children` use. */
       id: number;
-      /** Samples in which it was on top of the stack. */
+      /** Number of samples with this node on top of the stack. */
       hitCount: number;
       /** Why V8 does not optimize the function. */
       bailoutReason?: string;
-      /** Ids of nodes. */
+      /** Node ids. */
       children: number[];
       /** The function. */
       callFrame: {
-        /** Empty where it has none; in parentheses for what is no function, such as `(garbage collector)`. */
+        /** Empty for an anonymous function; in parentheses for anything else, such as `(garbage collector)`. */
         functionName: string;
         /** The name of its script. */
         url: string;
-        /** The number of its script in the isolate; 0 for what is in none. */
+        /** Id of its script in the isolate; 0 if there is none. */
         scriptId: number;
-        /** From 1; 0 for what is in no script. */
+        /** 1-based; 0 if there is no script. */
         lineNumber: number;
-        /** From 1; 0 for what is in no script. */
+        /** 1-based; 0 if there is no script. */
         columnNumber: number;
-        /** Declared by isolated-vm; the node has it. */
+        /** Declared by isolated-vm. Set on the node instead. */
         bailoutReason?: string;
       };
     }[];
   };
 
-  /** Names a value where it lives. */
+  /** A reference to a value in the realm that owns it. */
   class Reference<T = any> {
     /**
-     * A Reference to a value of this realm. One made of a `Callback` applies the callback's function.
-     * @param options `unsafeInherit`: `get` sees inherited properties too, here and in References that it gives. Default false
+     * Creates a Reference to a value of this realm. If the value is a `Callback`, `apply` calls its function.
+     * @param options `unsafeInherit`: `get` also reads inherited properties, here and in References that it returns. Default false
      */
     constructor(value: T, options?: { unsafeInherit?: boolean });
 
-    /** As `typeof` says, except that null is `"null"` and symbols and BigInts are `"object"`. */
+    /** The result of `typeof`, except that null is `"null"` and symbols and BigInts are `"object"`. */
     readonly typeof: 'undefined' | 'null' | 'boolean' | 'number' | 'string' | 'object' | 'function' | (string & {});
 
-    /** A structured clone of the value. */
+    /** Returns a structured clone of the value. */
     copy(options?: RunOptions): Promise<T>;
-    /** As `copy`; the calling thread waits. */
+    /** Like `copy`, but blocks the calling thread. */
     copySync(options?: RunOptions): T;
 
     /**
-     * The value itself, in the realm that owns it.
-     * @throws {TypeError} `Cannot dereference this from current isolate` elsewhere
+     * Returns the value itself. Works only in the realm that owns it.
+     * @throws {TypeError} `Cannot dereference this from current isolate` (`ERR_INVALID_ARG`) elsewhere
      */
     deref(options?: ReleaseOptions): T;
 
-    /** An object to pass to the isolate that owns the value, where it arrives as the value itself. Good for one use. */
+    /** Returns an object that arrives as the value itself when you pass it to the isolate that owns the value. It can be used once. */
     derefInto(options?: ReleaseOptions): Dereference<T>;
 
     /**
-     * Lets go of the value. Other References to it are not affected.
-     * @throws {Error} `Reference has been released` the second time
+     * Releases the value. Other References to it are not affected.
+     * @throws {Error} `Reference has been released` (`ERR_ISOLATE_RELEASED`) the second time
      */
     release(): void;
-    /** The name `release` had in older versions. */
+    /** Former name of `release`. */
     dispose(): void;
-    /** As `release()`, for `using`. Repeating it does nothing. */
+    /** Like `release()`, for `using`. Calling it again does nothing. */
     [Symbol.dispose](): void;
-    /** The same, for `await using`. */
+    /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
      * Deletes a property.
-     * @throws {TypeError} `Delete failed`, `Object is or has proxy`, `Reference is not an object`
+     * @throws {TypeError} `Delete failed`, `Object is or has proxy`, `Reference is not an object` (`ERR_INVALID_ARG`)
      */
     delete(property: keyof T, options?: RunOptions): Promise<void>;
-    /** As `delete`; nobody hears whether it worked. */
+    /** Like `delete`, but does not report whether it succeeded. */
     deleteIgnored(property: keyof T, options?: RunOptions): void;
-    /** As `delete`; the calling thread waits. */
+    /** Like `delete`, but blocks the calling thread. */
     deleteSync(property: keyof T, options?: RunOptions): void;
 
     /**
-     * Reads an own property. What is not transferable arrives as a Reference.
-     * @throws {TypeError} `Property is getter`, `Object is or has proxy`, `Reference is not an object`
+     * Reads an own property. A value that is not transferable arrives as a Reference.
+     * @throws {TypeError} `Property is getter`, `Object is or has proxy`, `Reference is not an object` (`ERR_INVALID_ARG`)
      */
     get<Options extends ReferenceGetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, options?: Options,
     ): ResultTypeAsync<Options & FallbackReference, T[Key]>;
-    /** As `get`; the calling thread waits. */
+    /** Like `get`, but blocks the calling thread. */
     getSync<Options extends ReferenceGetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, options?: Options,
     ): ResultTypeSync<Options & FallbackReference, T[Key]>;
 
     /**
-     * Defines a property, after deleting the one that is there: no setter runs.
-     * @throws {TypeError} `Set failed`, `Object is or has proxy`, `Reference is not an object`, and `ERR_ISOLATE_TRANSFER`
+     * Defines a property. Deletes an existing one first, so no setter runs.
+     * @throws {TypeError} `Set failed`, `Object is or has proxy`, `Reference is not an object` (`ERR_INVALID_ARG`);
+     *   `ERR_ISOLATE_TRANSFER` for a value that cannot cross
      */
     set<Options extends ReferenceSetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): Promise<void>;
-    /** As `set`; nobody hears whether it worked. */
+    /** Like `set`, but does not report whether it succeeded. */
     setIgnored<Options extends ReferenceSetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): void;
-    /** As `set`; the calling thread waits. */
+    /** Like `set`, but blocks the calling thread. */
     setSync<Options extends ReferenceSetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): void;
 
     /**
-     * Calls the value. A result that is not transferable arrives as a Reference. So does a promise without `result: { promise: true }`; what
-     * it rejects with is reported then, as by `applyIgnored`. The receiver must be transferable; transfer
-     * options do not apply to it.
-     * @throws {TypeError} `Reference is not a function`
+     * Calls the value. A result that is not transferable arrives as a Reference. Without `result: { promise: true }`, a promise also
+     * arrives as a Reference, and its rejection is reported as for `applyIgnored`. The receiver must be transferable; transfer options do
+     * not apply to it.
+     * @throws {TypeError} `Reference is not a function` (`ERR_INVALID_ARG`); `ERR_ISOLATE_TRANSFER` for an argument that cannot cross
      */
     apply<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): Promise<Awaited<ResultTypeBidirectionalSync<Options & FallbackReference, ApplyResult<T>>>>;
     /**
-     * As `apply`; nobody receives the result. What a function of a host throws, or its promise rejects with, is reported: published to the channel
-     * `isolated-v8:unhandled-host-error` of `node:diagnostics_channel`, as `{ error, origin }`. Without subscribers the first error of each origin
-     * is a process warning with the code `ISOLATED_V8_UNHANDLED_HOST_ERROR`.
+     * Like `apply`, but discards the result. What a function of a host throws, or its promise rejects with, is published to the channel
+     * `isolated-v8:unhandled-host-error` of `node:diagnostics_channel`, as `{ error, origin }`. If the channel has no subscribers, the
+     * first error of each origin is a process warning with the code `ISOLATED_V8_UNHANDLED_HOST_ERROR`.
      */
     applyIgnored<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): void;
-    /** As `apply`; the calling thread waits. */
+    /** Like `apply`, but blocks the calling thread. */
     applySync<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): ResultTypeBidirectionalSync<Options & FallbackReference, ApplyResult<T>>;
 
     /**
-     * For guests: calls a function of the host and waits until the promise that it returns has settled.
-     * @throws {Error} `This function may not be called from the default thread` on a host
+     * For guests: calls a function of the host and blocks until the promise that it returns has settled.
+     * @throws {Error} `This function may not be called from the default thread` (`ERR_ISOLATE_UNSUPPORTED`) on a host
+     * @throws {TypeError} `ERR_INVALID_ARG` for `result` options
      */
     applySyncPromise<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): Awaited<ApplyResult<T>>;
   }
 
-  /** What `Reference.derefInto()` returns. */
+  /** The result of `Reference.derefInto()`. */
   class Dereference<T> {
     private constructor();
     private readonly dereferenced: T;
   }
 
-  /** What `Reference.set` takes. */
+  /** Options of `Reference.set`. */
   type ReferenceSetOptions = RunOptions & TransferOptions;
-  /** What `Reference.get` takes. */
+  /** Options of `Reference.get`. */
   type ReferenceGetOptions = RunOptions & TransferOptions & {
-    /** Lets getters run. Default false. */
+    /** Allows getters to run. Default false. */
     accessors?: boolean;
   };
-  /** What `Reference.apply` takes. */
+  /** Options of `Reference.apply`. */
   type ReferenceApplyOptions = RunOptions & TransferOptionsBidirectional;
 
-  /** A copy of a value outside any heap, to be copied into any isolate any number of times. */
+  /** A copy of a value, stored outside any heap. It can be copied into any isolate any number of times. */
   class ExternalCopy<T = any> {
     /**
-     * Copies the value by the rules of structured clone; objects of this module may be anywhere inside. SharedArrayBuffers
-     * are shared, not copied; those that can grow or belong to a `WebAssembly.Memory` are refused. One that a guest has made
-     * arrives on Node 22, 24, 26 and Bun; elsewhere `copy()` throws `ERR_ISOLATE_UNSUPPORTED`. A `Buffer`, and any view of a
-     * buffer of 8 KB or more, takes only its own bytes along: the rest may belong to others. Other views bring their whole
-     * buffer.
+     * Copies the value with the structured clone algorithm. Objects of this module may appear anywhere in it. A `SharedArrayBuffer` is
+     * shared, not copied; one that can grow or belongs to a `WebAssembly.Memory` is refused. One made by a guest
+     * arrives at a host on Node 22, 24, 26 and Bun; elsewhere `copy()` throws `ERR_ISOLATE_UNSUPPORTED`. For a `Buffer`, and for any view
+     * of a buffer of 8 KB or more, only the view's own bytes are copied: the rest may belong to other code. Other views are copied with
+     * their whole buffer.
      * @throws {TypeError} `ERR_ISOLATE_TRANSFER`: `… could not be cloned.`, `A growable SharedArrayBuffer could not be shared.`,
      *   `Unsupported type`
      */
     constructor(value: T, options?: ExternalCopyOptions);
 
-    /** Bytes of the strings that all copies of this process hold. */
+    /** Total bytes of the strings in all copies of this process. As in isolated-vm, only strings count. */
     static readonly totalExternalSize: number;
 
-    /** Makes the value in this realm. */
+    /** Creates the value in this realm. */
     copy(options?: ExternalCopyCopyOptions): T;
 
-    /** An object to pass to another isolate, where it arrives as the value. Good for one use. */
+    /** Returns an object that arrives as the value when you pass it to another isolate. It can be used once. */
     copyInto(options?: ExternalCopyCopyOptions): Copy<T>;
 
     /**
-     * Lets go of the copy. Others that were passed on are not affected.
-     * @throws {Error} `Copy has been released` the second time
+     * Releases the copy. Copies that were passed on are not affected.
+     * @throws {Error} `Copy has been released` (`ERR_ISOLATE_RELEASED`) the second time
      */
     release(): void;
-    /** The name `release` had in older versions. */
+    /** Former name of `release`. */
     dispose(): void;
-    /** As `release()`, for `using`. Repeating it does nothing. */
+    /** Like `release()`, for `using`. Calling it again does nothing. */
     [Symbol.dispose](): void;
-    /** The same, for `await using`. */
+    /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
-  /** What `ExternalCopy.copyInto()` returns. */
+  /** The result of `ExternalCopy.copyInto()`. */
   class Copy<T> {
     private constructor();
     private readonly copied: T;
   }
 
-  /** What `new ExternalCopy` takes. */
+  /** Options of `new ExternalCopy`. */
   type ExternalCopyOptions = {
     /**
-     * ArrayBuffers to move into the copy: they are empty afterwards. On Node on Linux the memory of large ones, from 128 KiB on, stays
-     * where it is and is handed on; elsewhere it is copied once. One that the host keeps, as Node does with the pool behind small
-     * Buffers and WebAssembly with its memory, is refused (`ERR_ISOLATE_TRANSFER`); on Node 20 and Deno the others in the list may
-     * be empty then.
+     * ArrayBuffers to move into the copy; they are detached afterwards. On Node on Linux, the memory of buffers of 128 KiB or more is
+     * handed over without copying; elsewhere it is copied once. A buffer that the host keeps is refused (`ERR_ISOLATE_TRANSFER`), such
+     * as Node's pool for small Buffers or the memory of WebAssembly. On Node 20 and Deno, the other buffers in the list may be detached
+     * in that case.
      */
     transferList?: any[];
-    /** Moves the value itself, an ArrayBuffer or the buffer of a view, into the copy, as `transferList` does. Default false. */
+    /** Moves the value itself, an ArrayBuffer or the buffer of a view, into the copy, like `transferList`. Default false. */
     transferOut?: boolean;
   };
 
-  /** What `ExternalCopy.copy` takes. */
+  /** Options of `ExternalCopy.copy`. */
   type ExternalCopyCopyOptions = ReleaseOptions & {
-    /**
-     * Moves buffers out of the copy instead of copying them: it is of no use afterwards. A host gets copies all the same. Default
-     * false.
-     */
+    /** Moves buffers out of the copy instead of copying them. The copy is unusable afterwards. A host still gets copies. Default false. */
     transferIn?: boolean;
   };
 
   /**
-   * A function on its way to other isolates, where it arrives as a plain function: arguments and results are copied. Functions
-   * passed as they are become synchronous callbacks.
+   * A function to pass to other isolates, where it arrives as a plain function. Arguments and results are copied. A function that you
+   * pass directly becomes a synchronous callback.
    */
   class Callback<T extends (...args: any[]) => any = any> {
-    /** @throws {TypeError} `ERR_INVALID_ARG` where `value` is no function, or an option is of a wrong type */
+    /** @throws {TypeError} `ERR_INVALID_ARG` if `value` is not a function, or an option is of a wrong type */
     constructor(value: T, options?: CallbackOptions);
     private readonly called: T;
   }
 
-  /** At most one of them. */
+  /** Set at most one of these options. */
   type CallbackOptions = {
-    /** The guest gets a promise and goes on. */
+    /** The guest gets a promise and continues. */
     async?: boolean;
-    /** The guest gets `undefined` and goes on; nobody receives the result. What the function throws or rejects with is reported, as by `applyIgnored`. */
+    /**
+     * The guest gets `undefined` and continues; the result is discarded. What the function throws or rejects with is reported as for
+     * `applyIgnored`.
+     */
     ignored?: boolean;
-    /** The guest waits for the result. The default. */
+    /** The guest waits for the result. This is the default. */
     sync?: boolean;
   } & (
     | { async?: true; ignored?: never; sync?: never }
@@ -697,270 +705,277 @@ declare namespace ivm {
   );
 
   /**
-   * Native modules are compiled against the V8 of their host and cannot work here: the constructor always throws
+   * Not supported. Native modules are compiled against the V8 of their host and cannot work here: the constructor always throws
    * `ERR_ISOLATE_UNSUPPORTED`. Give the isolate a `Callback`, or a `Reference` to a function, that does the work.
    */
   class NativeModule {
     /** @throws {Error} `ERR_ISOLATE_UNSUPPORTED`, always */
     constructor(filename: string);
-    /** Declared for programs that name it; there is never an instance. */
+    /** Declared for programs that refer to it; no instance exists. */
     create(context: Context): Promise<Reference<any>>;
-    /** As `create`. */
+    /** Like `create`. */
     createSync(context: Context): Reference<any>;
   }
 
-  /** What isolated-vm has for its own tests. */
+  /** Helpers that isolated-vm has for its own tests. */
   interface Lib {
-    /** Seconds and nanoseconds of a monotonic clock, or what has passed since an earlier result. */
+    /** Seconds and nanoseconds of a monotonic clock, or the time since an earlier result. */
     hrtime(since?: [seconds: number, nanoseconds: number] | null): [seconds: number, nanoseconds: number];
-    /** A fresh symbol. */
+    /** Returns a new symbol. */
     privateSymbol(name?: string | null): symbol;
-    /** Occupies its thread for a minute. */
+    /** Keeps its thread busy for a minute. */
     testHang(): void;
-    /** Fills the memory of the isolate that calls it; throws on a host. */
+    /** Fills the memory of the isolate that calls it. Throws on a host. */
     testOOM(): never;
   }
   const lib: Lib;
 
   /** Options of `createSandbox`. */
   interface SandboxOptions {
-    /** Milliseconds until an execution ends, at least 1. Everything counts, waiting for host functions too. Default 30,000. */
+    /** Time limit of an execution in milliseconds, at least 1. All time counts, including waiting for host functions. Default 30,000. */
     timeout?: number;
     /**
-     * Bytes of UTF-8 that the result may take as JSON. A larger one is a `RangeError` of code `ERR_ISOLATE_LIMIT` that names both sizes.
-     * A value that is in several places of the result counts in each of them, as in JSON. What JSON leaves out counts, too: entries of maps
-     * and sets, fields of errors, buffers, and named keys of arrays; keys whose value is `undefined` do not, up to 16 times the limit.
-     * `Infinity` is no limit. Default 1,048,576.
+     * Maximum size of the result, in bytes of UTF-8 when written as JSON. A larger result is a `RangeError` with the code
+     * `ERR_ISOLATE_LIMIT` that names both sizes. A value that appears several times in the result counts each time, as in JSON. Values
+     * that JSON leaves out also count: entries of maps and sets, fields of errors, buffers, and named keys of arrays. Keys whose value
+     * is `undefined` do not count, up to 16 times the limit. `Infinity` disables the limit. Default 1,048,576.
      */
     maxOutputSize?: number;
-    /** How often one execution may call `api.request`; a further call throws in the guest. Default 50. */
+    /** Maximum number of calls of `api.request` in one execution; a further call throws in the guest. Default 50. */
     maxApiCalls?: number;
     /**
-     * MB that the guest may use, at least 8; see `IsolateOptions.memoryLimit`. Default: the environment variable
-     * `SANDBOX_MEMORY_MB` where it is at least 8, else 32.
+     * Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. Default: the environment variable `SANDBOX_MEMORY_MB` if it is
+     * at least 8, otherwise 32.
      */
     memoryLimit?: number;
-    /** Console calls that are kept in `logs`; further ones are counted. Default 100. */
+    /** Maximum number of console calls kept in `logs`; further ones are only counted. Default 100. */
     maxLogEntries?: number;
-    /** Characters that are kept of each, then `...`. Default 1,000. */
+    /** Maximum length of each log entry in characters, at least 1; longer ones are cut and end in `...`. Default 1,000. */
     maxLogLength?: number;
-    /** Called for each console call that is kept, as it happens. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). A guest that writes faster has to wait. */
+    /**
+     * Called for each console call that is kept, as it happens. What it throws or rejects with is reported
+     * (`isolated-v8:unhandled-host-error`). A guest that logs faster than this function handles has to wait.
+     */
     onLog?: (entry: SandboxLogEntry) => void;
     /**
-     * Gives the code `setTimeout`, `setInterval`, `setImmediate`, what clears them, and `queueMicrotask`. At most 1,000 may be
-     * pending (`RangeError`), delays are of at least 1 ms, and what a callback throws ends the execution. Default false.
+     * Provides `setTimeout`, `setInterval`, `setImmediate`, their `clear…` functions, and `queueMicrotask`. At most 1,000 may be pending
+     * (`RangeError`). Delays are at least 1 ms. An error thrown by a callback ends the execution. Default false.
      */
     timers?: boolean;
     /**
-     * Gives the code what is named of the web, or with `true` all of it. `DOMException` comes with what throws it; `crypto` has
-     * `getRandomValues` and `randomUUID`, and `performance` has `now`, in whole milliseconds from when the execution was asked for.
-     * URLs are of at most 2 MB, a `TextDecoder` in the middle of a stream counts for 1 KB of memory, and long texts that these make
-     * count like buffers. Default false.
+     * Provides the named web APIs, or all of them with `true`. `DOMException` is included with APIs that throw it. `crypto` has
+     * `getRandomValues` and `randomUUID`. `performance` has `now`, in whole milliseconds since the execution was requested. A URL is at
+     * most 2 MB. A `TextDecoder` in the middle of a stream counts as 1 KB of memory. Long strings made by these APIs count like
+     * buffers. Default false.
      */
     web?: boolean | readonly WebName[];
     /**
-     * Whether the code has `WebAssembly`. With `false` there is no such global, and nothing in the isolate compiles modules, whatever a
-     * snapshot has kept. Default true.
+     * Whether the code has `WebAssembly`. With `false` the global does not exist, and nothing in the isolate can compile modules,
+     * whatever a snapshot contains. Default true.
      */
     wasm?: boolean;
     /**
-     * Code may have TypeScript's types, which are replaced by blanks. What is more than types (`enum`, `namespace`, parameter properties,
-     * `<T>x`) is a `SyntaxError`. Some 40 ms more for each execution. Code in a Markdown fence `ts` or `typescript` may without it.
-     * Default false.
+     * Allows TypeScript types in the code; they are replaced by blanks. Syntax that is more than types (`enum`, `namespace`, parameter
+     * properties, `<T>x`) is a `SyntaxError`. Adds about 40 ms to each execution. Code in a Markdown fence `ts` or `typescript` may
+     * use types without this option. Default false.
      */
     typescript?: boolean;
     /**
      * ES modules that the code can import: sources by name, read once. Names are URLs, or paths from a common root: `lib/a.js` and
-     * `./lib/a.js` are one. A specifier that starts with `./`, `../` or `/` is resolved against the module that imports, any other one
-     * is a name. Unknown ones are an error that names them. The modules run under the same limits as the code, anew for each execution,
-     * and `import()` works everywhere.
+     * `./lib/a.js` are the same. A specifier that starts with `./`, `../` or `/` is resolved against the importing module; any other
+     * specifier is a name. An unknown module is an error that names it. The modules run under the same limits as the code, and are
+     * evaluated again for each execution. `import()` works everywhere.
      *
-     * Code that is no body of a function, but a module (it has `import … from` or `export` at its top), is run as one. The result is its
-     * default export, or what that gives where it is a function.
+     * Code that is a module instead of a function body (it has `import … from` or `export` at its top) runs as one. The result is its
+     * default export, or what that returns if it is a function.
      *
-     * With `typescript` the modules may have types, too, except those whose names end in `.js` or `.mjs`.
+     * With `typescript`, modules may also have types, except those whose names end in `.js` or `.mjs`.
      *
-     * Modules whose names end in `.json` are JSON: imports of such, and of no other, say `with { type: 'json' }`, and get what it stands for
-     * as the default export. Other import attributes are an error of code `ERR_ISOLATE_UNSUPPORTED`. Default: none, and `import()` rejects.
+     * Modules whose names end in `.json` are JSON. Imports of these modules, and of no others, use `with { type: 'json' }` and get the
+     * parsed value as the default export. Other import attributes are an error with the code `ERR_ISOLATE_UNSUPPORTED`. Default: no
+     * modules, and `import()` rejects.
      */
     modules?: Readonly<Record<string, string>>;
     /**
-     * Isolates that wait for the next execution, ready to run its code, at most 64; 0 for none. Each serves one execution and ends with it.
-     * They are made once there has been an execution, when it is over or waits for something, are shared by sandboxes of the same
-     * settings on one thread, and end after a minute of waiting. They do not keep the program running. Each takes some 1.1 MB, and
-     * what a `snapshot` holds. Default 1.
+     * Number of prepared isolates that wait for the next execution, at most 64; 0 disables this. Each serves one execution and ends
+     * with it. They are made after the first execution, when it is over or waits for something. Sandboxes with the same settings on one
+     * thread share them. They end after waiting for a minute, and do not keep the program running. Each takes about 1.1 MB, plus the
+     * contents of a `snapshot`. Default 1.
      */
     warm?: number;
     /**
-     * A heap that executions start from, made by `Isolate.createSnapshot`: what its scripts have left on the global object is there
-     * for the code, in each execution anew. What the sandbox itself has (`console`, and what the options and tools name) takes the place of
-     * what a script has put or declared with `var` under the same name. What a script has declared with `const`, `let` or `class` cannot
-     * be replaced: then executions fail with a `TypeError` `ERR_INVALID_ARG` that names it. The snapshot is read when the sandbox is
-     * made, and the copy may be released then: `TypeError` `ERR_INVALID_ARG` where it is none that this version has made, and
-     * `ERR_ISOLATE_MEMORY` where it takes more than `memoryLimit`.
+     * A heap that executions start from, made by `Isolate.createSnapshot`. Each execution gets a new copy of what the scripts left on
+     * the global object. The sandbox's own globals (`console`, and those of the options and tools) replace what a script assigned or
+     * declared with `var` under the same name. If a script declared such a name with `const`, `let` or `class`, it cannot be replaced:
+     * executions then fail with a `TypeError` `ERR_INVALID_ARG` that names it. The snapshot is read when the sandbox is created,
+     * and you may release the copy afterwards. Creating the sandbox throws a `TypeError` `ERR_INVALID_ARG` if this version did not make
+     * the snapshot, and `ERR_ISOLATE_MEMORY` if it needs more than `memoryLimit`.
      */
     snapshot?: ExternalCopy<ArrayBuffer>;
   }
 
-  /** What guests of sandboxes can have of the web, beside ECMAScript's built-ins. */
+  /** Web APIs that sandboxes can provide in addition to ECMAScript's built-ins. */
   type WebName = 'TextEncoder' | 'TextDecoder' | 'URL' | 'URLSearchParams' | 'atob' | 'btoa' | 'structuredClone' | 'crypto' | 'performance';
 
-  /** A console call of a guest, as `onLog` hears of it. */
+  /** A console call of a guest, as passed to `onLog`. */
   interface SandboxLogEntry {
     /** The method of `console` that was called. */
     level: 'log' | 'info' | 'warn' | 'error' | 'debug';
-    /** Its arguments as `logs` has them, cut to `maxLogLength` characters. */
+    /** Its arguments as text, as in `logs`, cut to `maxLogLength` characters. */
     message: string;
   }
 
-  /** What an execution has taken. */
+  /** Resources that an execution used. */
   interface SandboxUsage {
-    /** Milliseconds for which the guest ran. */
+    /** Time for which the guest ran, in milliseconds. */
     cpuMs: number;
-    /** Milliseconds from the beginning of the guest's isolate to the outcome; taking types off comes before. */
+    /** Milliseconds from the start of the guest's isolate to the outcome. Removing types happens before. */
     wallMs: number;
-    /** The most bytes of heap that were in use, as seen before each garbage collection and at the end. */
+    /** Highest heap use in bytes, as measured before each garbage collection and at the end. */
     heapPeak: number;
-    /** Calls of host functions, also those that were refused there. */
+    /** Number of calls of host functions, including those that were refused. */
     hostCalls: number;
   }
 
   /** Why an execution failed. */
   interface SandboxFailure {
-    /** The error's `name`; `Error` where something else was thrown. */
+    /** The error's `name`; `Error` if something else was thrown. */
     name: string;
-    /** The same as `error`; of a plugin what the error itself says. */
+    /** Same as `error`; for a plugin, the message of the error itself. */
     message: string;
-    /** Where a limit or this library is the reason: `ERR_ISOLATE_DEADLINE`, `_MEMORY`, `_LIMIT`, `_ABORTED`, `_DISPOSED`, … */
+    /** Set if a limit or this library is the reason: `ERR_ISOLATE_DEADLINE`, `_MEMORY`, `_LIMIT`, `_ABORTED`, `_DISPOSED`, … */
     code?: string;
-    /** Name, message and the guest's frames, in lines and columns of the code as it was passed. Paths of the host are hidden. */
+    /** Name, message and the guest's frames, with lines and columns of the code as it was passed. Paths of the host are hidden. */
     stack: string;
-    /** The name of the module where it arose; absent where that is the code itself, or not known. */
+    /** Name of the module where the error arose; absent if that is the code itself, or unknown. */
     module?: string;
-    /** Where it arose in the code as it was passed, or in that module, from 1; absent where that is not known. */
+    /** 1-based line where the error arose, in the code as it was passed or in that module; absent if unknown. */
     line?: number;
-    /** The column of it, from 1; present where `line` is. */
+    /** 1-based column; present if `line` is. */
     column?: number;
-    /** The lines around, the place marked, for people. */
+    /** The surrounding lines with the place marked, for people to read. */
     frame?: string;
   }
 
-  /** What `Sandbox.execute` resolves with. */
+  /** The outcome of `Sandbox.execute`. */
   interface SandboxResult {
-    /** A structured clone of what the code gave; null where it failed. */
+    /** A structured clone of the code's result; null if it failed. */
     result: unknown;
-    /** Why it failed; absent where it did not. */
+    /** Why the execution failed; absent if it succeeded. */
     error?: string;
-    /** The same with more of it; present where `error` is. */
+    /** Details of `error`; present if `error` is. */
     failure?: SandboxFailure;
     /**
-     * What the code wrote with `console.log`, `info`, `warn`, `error` and `debug`: strings as they are, others as JSON, joined
-     * by a space. See `maxLogEntries` and `maxLogLength`; at most 8 MB in all.
+     * Output of `console.log`, `info`, `warn`, `error` and `debug`. Strings are unchanged, other values are JSON, joined by a space. See
+     * `maxLogEntries` and `maxLogLength`. At most 8 MB in all.
      */
     logs: string[];
-    /** Console calls that were not kept; absent where all were. */
+    /** Number of console calls that were not kept; absent if all were kept. */
     lostLogs?: number;
-    /** Absent where nothing could begin. */
+    /** Absent if the execution could not start. */
     usage?: SandboxUsage;
-    /** Milliseconds, rounded. */
+    /** Duration in milliseconds, rounded. */
     durationMs: number;
-    /** Calls of `api.request`; absent where the globals have no such function. */
+    /** Number of calls of `api.request`; absent if the globals have no such function. */
     apiCallCount?: number;
   }
 
-  /** What `createSandbox` makes. */
+  /** A sandbox made by `createSandbox`. */
   interface Sandbox {
     /**
-     * Runs code in an isolate that nobody has used before and that is disposed after it.
+     * Runs code in a new isolate, which is disposed afterwards.
      *
-     * Code that as a whole is one function expression is called. Everything else runs as `normalizeCode` wraps it. A result
-     * that is a promise is awaited. Failures do not reject: they are in `error`, also when `signal` has ended it.
+     * If the whole code is one function expression, that function is called. All other code runs as `normalizeCode` wraps it. If the
+     * result is a promise, it is awaited. Failures do not reject: they are in `error`, including an abort by `signal`.
      */
     execute(code: string, options?: SignalOptions): Promise<SandboxResult>;
 
-    /** Ends what runs. Its executions resolve with the error `Sandbox has been disposed`, and so do later ones. */
+    /** Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed`. */
     [Symbol.dispose](): void;
-    /** The same, and waits until they have. */
+    /** Like `[Symbol.dispose]()`, but waits until they have resolved. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
   /**
-   * A sandbox for code that a model wrote.
+   * Creates a sandbox for code that a model wrote.
    *
-   * Globals are copied in. Functions in them, at any depth of plain objects and arrays, become functions that look synchronous
-   * to the guest: it waits until what the host's function returns has settled, and gets a structured clone of the result or an
-   * `Error` with the message. The host's event loop is free meanwhile. The code sees ECMAScript's built-ins, `console`,
-   * `WebAssembly` and the globals given; `globalThis` is shadowed (undefined in the code itself), and there is no `require`, `process` or `fetch`.
-   * @throws {TypeError} `ERR_INVALID_ARG` where `globals` is no object, an option is of a wrong type or too small, or there is no such option
+   * Globals are copied in. Functions in them, at any depth of plain objects and arrays, become functions that look synchronous to the
+   * guest. The guest waits until the result of the host's function has settled, and gets a structured clone of it, or an `Error` with
+   * the message. The host's event loop is free meanwhile. The code has ECMAScript's built-ins, `console`, `WebAssembly` and the given
+   * globals. `globalThis` is shadowed (undefined in the code itself), and there is no `require`, `process` or `fetch`.
+   * @throws {TypeError} `ERR_INVALID_ARG` if `globals` is not an object, or an option is unknown, of a wrong type or too small
    */
   function createSandbox(globals: Record<string, unknown>, options?: SandboxOptions): Sandbox;
 
   /**
-   * Makes an async arrow function of what a model wrote. Blanks and a Markdown fence are taken off. Code that starts with
-   * `async (` stays as it is. Code that starts with `const`, `let`, `var`, `for`, `while`, `if`, `try`, `switch`, `return`,
+   * Wraps code that a model wrote in an async arrow function. Surrounding whitespace and a Markdown fence are removed. Code that starts
+   * with `async (` stays as it is. Code that starts with `const`, `let`, `var`, `for`, `while`, `if`, `try`, `switch`, `return`,
    * `throw`, `class` or `function` becomes `async () => { CODE }`, anything else `async () => { return CODE }`.
    */
   function normalizeCode(code: string): string;
 
-  /** A tool that code may call. A host reads `name` only. */
+  /** A tool that code may call. The sandbox reads only `name`. */
   interface IsolatedVMTool {
     /**
-     * `a:b`, or `a.b`, is called as `a.b(params)`; more parts are joined by `_`. A name of one part is called as
-     * `name.call(params)`. Characters that are not of `[A-Za-z0-9_$]` become `_`.
+     * `a:b` or `a.b` is called as `a.b(params)`; further parts are joined by `_`. A name of one part is called as
+     * `name.call(params)`. Characters outside `[A-Za-z0-9_$]` become `_`.
      */
     name: string;
-    /** For the model. Not read here. */
+    /** For the model. Not read by the sandbox. */
     description: string;
-    /** JSON Schema of the params, for the model. Not read here: what the code passes is not checked against it. */
+    /** JSON Schema of the params, for the model. Not read by the sandbox: it does not validate what the code passes. */
     inputSchema?: Record<string, unknown>;
   }
 
-  /** What `IsolatedVMSandbox.execute` resolves with. */
+  /** The outcome of `IsolatedVMSandbox.execute`. */
   interface IsolatedVMExecutionResult {
-    /** A structured clone of what the code returned; null where it failed. */
+    /** A structured clone of the code's result; null if it failed. */
     result: unknown;
     /**
-     * What the code wrote with `console`: strings as they are, others as JSON, joined by a space; `[ERROR] ` and `[WARN] ` come
-     * before errors and warnings. See `maxLogEntries` and `maxLogLength`; at most 8 MB in all.
+     * Output of `console`. Strings are unchanged, other values are JSON, joined by a space. Errors start with `[ERROR] `, warnings with
+     * `[WARN] `. See `maxLogEntries` and `maxLogLength`. At most 8 MB in all.
      */
     logs: string[];
-    /** Console calls that were not kept; absent where all were. */
+    /** Number of console calls that were not kept; absent if all were kept. */
     lostLogs?: number;
-    /** Why it failed; absent where it did not. */
+    /** Why the execution failed; absent if it succeeded. */
     error?: string;
-    /** The same with more of it; present where `error` is. */
+    /** Details of `error`; present if `error` is. */
     failure?: SandboxFailure;
-    /** Absent where nothing could begin. */
+    /** Absent if the execution could not start. */
     usage?: SandboxUsage;
-    /** Milliseconds, rounded. */
+    /** Duration in milliseconds, rounded. */
     duration: number;
   }
 
-  /** What `new IsolatedVMSandbox` takes. */
+  /** Options of `new IsolatedVMSandbox`. */
   interface IsolatedVMSandboxConfig {
-    /** Milliseconds until an execution ends, at least 1. Everything counts, pending tools too. Default 30,000. */
+    /** Time limit of an execution in milliseconds, at least 1. All time counts, including pending tools. Default 30,000. */
     timeout: number;
-    /** MB that an execution may use, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+    /** Memory limit of an execution in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
     memoryLimit: number;
-    /** As `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at least 67,108,864. */
+    /** Like `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at least 67,108,864. */
     maxOutputSize?: number;
-    /** How often one execution may call tools; a further call rejects in the guest. Default: no limit. */
+    /** Maximum number of tool calls in one execution; a further call rejects in the guest. Default: no limit. */
     maxApiCalls?: number;
-    /** Console calls that are kept in `logs`; further ones are counted. Default 10,000. */
+    /** Maximum number of console calls kept in `logs`; further ones are only counted. Default 10,000. */
     maxLogEntries?: number;
-    /** Characters that are kept of each, then `...`. Default 10,000. */
+    /** Maximum length of each log entry in characters, at least 1; longer ones are cut and end in `...`. Default 10,000. */
     maxLogLength?: number;
-    /** Called for each console call that is kept, as it happens, without its mark. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
+    /**
+     * Called for each console call that is kept, as it happens, without the prefix. What it throws or rejects with is reported
+     * (`isolated-v8:unhandled-host-error`).
+     */
     onLog?: (entry: SandboxLogEntry) => void;
-    /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
+    /** Provides the named web APIs, or all of them with `true`; see `SandboxOptions.web`. Default false. */
     web?: boolean | readonly WebName[];
-    /** Whether there is `WebAssembly`, as `SandboxOptions.wasm`. Default true. */
+    /** Whether the code has `WebAssembly`; see `SandboxOptions.wasm`. Default true. */
     wasm?: boolean;
-    /** Code may have TypeScript's types; see `SandboxOptions.typescript`. Default false. */
+    /** Allows TypeScript types in the code; see `SandboxOptions.typescript`. Default false. */
     typescript?: boolean;
     /** ES modules that the code can import; see `SandboxOptions.modules`. */
     modules?: Readonly<Record<string, string>>;
-    /** Isolates that wait for the next execution; see `SandboxOptions.warm`. Default 1. */
+    /** Number of prepared isolates that wait for the next execution; see `SandboxOptions.warm`. Default 1. */
     warm?: number;
     /** A heap that executions start from; see `SandboxOptions.snapshot`. */
     snapshot?: ExternalCopy<ArrayBuffer>;
@@ -968,23 +983,23 @@ declare namespace ivm {
     inspector: boolean;
   }
 
-  /** A sandbox for an agent's code, which calls tools. The code has timers, as with `SandboxOptions.timers`. */
+  /** A sandbox for code of an agent that calls tools. The code has timers, as with `SandboxOptions.timers`. */
   class IsolatedVMSandbox {
     /**
-     * @throws {TypeError} `ERR_INVALID_ARG` where there is no such option, or one is of a wrong type or too small
+     * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or too small
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `inspector`
      */
     constructor(config?: Partial<IsolatedVMSandboxConfig> | null);
 
-    /** False when the environment variable `NCP_DISABLE_ISOLATED_VM` is `true`. Constructing works all the same. */
+    /** False if the environment variable `NCP_DISABLE_ISOLATED_VM` is `true`. The constructor works in either case. */
     static isAvailable(): boolean;
 
     /**
-     * Runs code as the body of an async function, in an isolate that nobody has used before and that is disposed after it. Failures of the
-     * code, of its tools and of its limits do not reject: they are in `error`. Executions may overlap.
-     * @param toolExecutor called with the tool's `name` and with params that went through JSON, `{}` where there are none. The
-     *   call in the guest resolves with a structured clone of its result (or what JSON makes of it where it cannot be cloned)
-     *   or rejects with an `Error` of its message.
+     * Runs code as the body of an async function, in a new isolate that is disposed afterwards. Failures of the code, of its tools and
+     * of its limits do not reject: they are in `error`. Executions may overlap.
+     * @param toolExecutor called with the tool's `name` and its params, which are copied as JSON; `{}` if there are none. The call in
+     *   the guest resolves with a structured clone of the result (or the result as JSON if it cannot be cloned), or rejects with an
+     *   `Error` that has the same message.
      * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types
      */
     execute(
@@ -992,23 +1007,23 @@ declare namespace ivm {
       options?: SignalOptions,
     ): Promise<IsolatedVMExecutionResult>;
 
-    /** Ends what runs. Its executions resolve with the error `Sandbox has been disposed`, and so do later ones. */
+    /** Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed`. */
     dispose(): void;
-    /** The same as `dispose()`, for `using`. */
+    /** Like `dispose()`, for `using`. */
     [Symbol.dispose](): void;
-    /** As `dispose()`, and waits until the executions have resolved. */
+    /** Like `dispose()`, but waits until the executions have resolved. */
     [Symbol.asyncDispose](): Promise<void>;
 
-    /** Figures of the heap of the execution that started last, as of its last garbage collection; null when nothing runs. */
+    /** Heap statistics of the execution that started last, from its last garbage collection; null if nothing runs. */
     getHeapStatistics(): (HeapStatistics & HeapDetails) | null;
   }
 
-  /** The same as `new IsolatedVMSandbox(config)`. */
+  /** Same as `new IsolatedVMSandbox(config)`. */
   function createIsolatedVMSandbox(config?: Partial<IsolatedVMSandboxConfig> | null): IsolatedVMSandbox;
 
   /**
-   * Layers of what confines the processes of a `SubprocessSandbox`;
-   * [confinement](https://github.com/isolated-v8/isolated-v8/blob/main/docs/confinement.md) says what each refuses.
+   * Layers that confine the processes of a `SubprocessSandbox`. For what each layer refuses, see
+   * [confinement](https://github.com/isolated-v8/isolated-v8/blob/main/docs/confinement.md).
    */
   type ConfinementLayerName =
     | 'cgroup'
@@ -1032,70 +1047,78 @@ declare namespace ivm {
     | 'seatbelt'
     | 'footprint';
 
-  /** What confines the processes of a `SubprocessSandbox`, one layer of it. */
+  /** One layer that confines the processes of a `SubprocessSandbox`. */
   interface ConfinementLayer {
-    /** Which one. */
+    /** Name of the layer. */
     name: ConfinementLayerName;
-    /** Whether it holds. What holds depends on the system, and on the rights that this process has there. */
+    /** Whether the layer is in effect. This depends on the system, and on the privileges of this process. */
     active: boolean;
-    /** What it does, or why it does not hold. */
+    /** What the layer does, or why it is not in effect. */
     detail: string;
   }
 
-  /** The option `confinement` of a `SubprocessSandbox`. Each layer that is `false` is left out, for debugging; do not run code of others that way. */
+  /**
+   * The option `confinement` of a `SubprocessSandbox`. A layer set to `false` is left out, for debugging. Do not run untrusted code that
+   * way.
+   */
   interface SubprocessConfinement extends Partial<Record<ConfinementLayerName, boolean>> {
     /**
-     * Layers without which no code is sent to a process: `execute` then fails with `ERR_ISOLATE_UNSUPPORTED`, and its error names the layer and why
-     * it does not hold. `namespaces` stands for the six of them. Default: none; a layer that the system does not have is left out.
-     * @throws {TypeError} `ERR_INVALID_ARG`, from the constructor, for unknown names and for a layer that is `false` as well
+     * Required layers. If one is not in effect, no code is sent to the process: `execute` fails with `ERR_ISOLATE_UNSUPPORTED`, and the
+     * error names the layer and the reason. `namespaces` means all six namespace layers. Default: none; a layer that the system does
+     * not support is left out.
+     * @throws {TypeError} `ERR_INVALID_ARG`, from the constructor, for unknown names and for a layer that is also `false`
      */
     require?: readonly (ConfinementLayerName | 'namespaces')[];
   }
 
-  /** What `new SubprocessSandbox` takes. */
+  /** Options of `new SubprocessSandbox`. */
   interface SubprocessSandboxConfig {
     /**
-     * Milliseconds until an execution's process is killed, at least 1. Everything counts: starting the process, pending tools.
-     * Default 30,000.
+     * Time until the process of an execution is killed, in milliseconds, at least 1. All time counts, including starting the process
+     * and pending tools. Default 30,000.
      */
     timeout: number;
-    /** MB that an execution may use, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+    /** Memory limit of an execution in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
     memoryLimit: number;
-    /** As `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at least 67,108,864. */
+    /** Like `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at least 67,108,864. */
     maxOutputSize?: number;
-    /** How often one execution may call tools; a further call rejects in the guest. Default: no limit. */
+    /** Maximum number of tool calls in one execution; a further call rejects in the guest. Default: no limit. */
     maxApiCalls?: number;
     /**
-     * The process finds `PATH`, `NODE_ENV=sandbox` and, where it is set here, `TZ` in its environment and nothing else. Otherwise it finds what is in
-     * `process.env`, without the variables that tell loaders and the C library what to load (`LD_*`, `DYLD_*`, `GLIBC_TUNABLES`,
-     * …). Code sees nothing of either. Default true.
+     * Whether the environment of the process contains only `PATH`, `NODE_ENV=sandbox` and, if it is set here, `TZ`. With `false` it
+     * contains `process.env`, without variables that make loaders and the C library load files (`LD_*`, `DYLD_*`, `GLIBC_TUNABLES`, …).
+     * The code cannot read either. Default true.
      */
     minimalEnv: boolean;
     /**
-     * Processes that wait for the next execution, at most 64. They are started once an execution or `confinement()` has asked for one,
-     * are shared by sandboxes of the same settings, whatever their timeouts up to a minute, and end after a minute of waiting. 64 wait at
-     * the most for all sandboxes together: then those that have more of them make room, the oldest first. Default 1.
+     * Number of processes that wait for the next execution, at most 64. They are started after the first execution or call of
+     * `confinement()`. Sandboxes with the same settings share them, whatever their timeouts up to a minute. A process ends after waiting
+     * for a minute. All sandboxes together have at most 64 waiting processes. Beyond that, settings with more waiting processes make
+     * room for others, oldest process first. Default 1.
      */
     poolSize?: number;
-    /** Which layers a process needs, and which it does without. */
+    /** Which layers a process requires or leaves out. */
     confinement?: SubprocessConfinement;
-    /** Console calls, and lines that the process writes to its output, that are kept in `logs`; further ones are counted. Default 10,000. */
+    /** Maximum number of console calls and lines of process output kept in `logs`; further ones are only counted. Default 10,000. */
     maxLogEntries?: number;
-    /** Characters that are kept of each, then `...`. Default 10,000. */
+    /** Maximum length of each log entry in characters, at least 1; longer ones are cut and end in `...`. Default 10,000. */
     maxLogLength?: number;
-    /** Called for each console call that is kept, as it happens, without its mark. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
+    /**
+     * Called for each console call that is kept, as it happens, without the prefix. What it throws or rejects with is reported
+     * (`isolated-v8:unhandled-host-error`).
+     */
     onLog?: (entry: SandboxLogEntry) => void;
-    /** Gives the code what is named of the web, as `SandboxOptions.web` does. Default false. */
+    /** Provides the named web APIs, or all of them with `true`; see `SandboxOptions.web`. Default false. */
     web?: boolean | readonly WebName[];
-    /** Whether there is `WebAssembly`, as `SandboxOptions.wasm`. Default true. */
+    /** Whether the code has `WebAssembly`; see `SandboxOptions.wasm`. Default true. */
     wasm?: boolean;
-    /** Code may have TypeScript's types; see `SandboxOptions.typescript`. They are taken off in this process. Default false. */
+    /** Allows TypeScript types in the code; see `SandboxOptions.typescript`. This process removes them. Default false. */
     typescript?: boolean;
     /** ES modules that the code can import; see `SandboxOptions.modules`. They are sent with each execution. */
     modules?: Readonly<Record<string, string>>;
     /**
-     * A heap that executions start from; see `SandboxOptions.snapshot`. Each process is sent it once, when it starts, and checks it again;
-     * those that wait serve sandboxes of the same ExternalCopy only.
+     * A heap that executions start from; see `SandboxOptions.snapshot`. It is sent to each process once, when the process starts, and
+     * the process validates it again. Waiting processes serve only sandboxes with the same ExternalCopy.
      */
     snapshot?: ExternalCopy<ArrayBuffer>;
   }
@@ -1103,68 +1126,74 @@ declare namespace ivm {
   /** Why an execution in a process failed. */
   interface SubprocessFailure extends SandboxFailure {
     /**
-     * Of a limit or of the process itself: `ERR_ISOLATE_DEADLINE`; `ERR_ISOLATE_MEMORY`; `ERR_ISOLATE_DISPOSED` after
-     * `terminate()`; `ERR_ISOLATE_ABORTED`; `ERR_ISOLATE_SYSTEM_CALL` where the process asked its kernel for what it may not have;
-     * `ERR_ISOLATE_PROTOCOL` where it sent what it never sends; `ERR_ISOLATE_CRASH` where it ended by itself; `ERR_ISOLATE_TRANSFER` for a
-     * result that cannot leave it, or that this host cannot have; `ERR_ISOLATE_LIMIT` where the system gave no process or the result is too large for this one,
-     * `ERR_ISOLATE_UNSUPPORTED` where the executable or a required layer of confinement is missing. Absent for errors of the code.
+     * Set for failures of a limit or of the process; absent for errors of the code. One of:
+     *
+     * - `ERR_ISOLATE_DEADLINE`, `ERR_ISOLATE_MEMORY`, `ERR_ISOLATE_ABORTED`
+     * - `ERR_ISOLATE_DISPOSED` after `terminate()`
+     * - `ERR_ISOLATE_SYSTEM_CALL` if the process made a forbidden system call
+     * - `ERR_ISOLATE_PROTOCOL` if it sent a message that no valid process sends
+     * - `ERR_ISOLATE_CRASH` if it ended by itself
+     * - `ERR_ISOLATE_TRANSFER` for a result that cannot leave the process, or that this host cannot receive
+     * - `ERR_ISOLATE_LIMIT` if the system provided no process, or the result is too large for this process
+     * - `ERR_ISOLATE_UNSUPPORTED` if the executable or a required layer of confinement is missing
      */
     code?: string;
-    /** The signal that has ended the process, where it was not killed from here: `SIGSEGV`, … */
+    /** The signal that ended the process, such as `SIGSEGV`, unless the sandbox killed it. */
     signal?: string;
   }
 
-  /** What `SubprocessSandbox.execute` resolves with. */
+  /** The outcome of `SubprocessSandbox.execute`. */
   interface SubprocessExecutionResult {
-    /** A structured clone of what the code returned; null where it failed. */
+    /** A structured clone of the code's result; null if it failed. */
     result: unknown;
     /**
-     * `[log] `, `[warn] `, `[error] ` or `[debug] ` and JSON, of the one argument or of a list of all; `info` counts as `log`. What the process
-     * itself writes has `[stdout] ` or `[stderr] ` before each line. See `maxLogEntries` and `maxLogLength`; at most 8 MB in all. They
-     * are there also where the process was killed.
+     * Each console call is `[log] `, `[warn] `, `[error] ` or `[debug] ` and JSON, of the only argument or of a list of all; `info`
+     * counts as `log`. Each line that the process itself writes starts with `[stdout] ` or `[stderr] `. See `maxLogEntries` and
+     * `maxLogLength`. At most 8 MB in all. Logs are also present if the process was killed.
      */
     logs: string[];
-    /** Console calls and lines that were not kept; absent where all were. */
+    /** Number of console calls and lines that were not kept; absent if all were kept. */
     lostLogs?: number;
     /**
-     * Why it failed; absent where it did not. `Execution terminated (timeout or resource limit)` where the process was killed, or
-     * its memory was used up; `Process exited with code …` where it ended by itself, with 128 and the signal's number where a
-     * signal did that.
+     * Why the execution failed; absent if it succeeded. `Execution terminated (timeout or resource limit)` if the process was killed or
+     * ran out of memory. `Process exited with code …` if it ended by itself; the code is 128 plus the signal's number if a signal
+     * ended it.
      */
     error?: string;
-    /** The same with more of it; present where `error` is. */
+    /** Details of `error`; present if `error` is. */
     failure?: SubprocessFailure;
     /**
-     * Absent where nothing could begin. `cpuMs` is that of the whole process from when it was sent the code, as this process measures it. `heapPeak` is what
-     * the process says, at most two times `memoryLimit`, and 0 where it could not tell.
+     * Absent if the execution could not start. `cpuMs` is for the whole process from when it was sent the code, measured by this
+     * process. `heapPeak` is what the process reports, at most two times `memoryLimit`; 0 if it could not report it.
      */
     usage?: SandboxUsage;
-    /** The layers that confined the process; absent where nothing could begin. */
+    /** The layers that confined the process; absent if the execution could not start. */
     confinement?: ConfinementLayerName[];
-    /** Milliseconds, rounded. */
+    /** Duration in milliseconds, rounded. */
     duration: number;
   }
 
   /**
-   * A sandbox for an agent's code whose executions are processes. On Linux; on macOS compiled, but not run by this project.
+   * A sandbox for code of an agent, with a process for each execution. Available on Linux. It compiles on macOS but is not tested there.
    */
   class SubprocessSandbox {
     /**
-     * @throws {TypeError} `ERR_INVALID_ARG` where there is no such option, or one is of a wrong type or too small
+     * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or too small
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` on Windows
      */
     constructor(config?: Partial<SubprocessSandboxConfig> | null);
 
     /**
-     * Runs code as the body of an async function, in strict mode, in a process that serves nothing else and is killed afterwards. Timers are
-     * there. The prototypes of `Object`, `Array`, `String`, `Number`, `Boolean`, `Function`, `RegExp`, `Date`, `Error`, `Map`, `Set` and
-     * `Promise` are frozen; what inherits from them can have properties of its own by assignment all the same, except `constructor` from
-     * `Array`, `Promise` and `RegExp`, `then`, `exec`, and methods of `String`, `Number` and `Boolean`. Nothing that the code or its process does rejects: it is in `error`. Executions may overlap.
-     * @param tools as of `IsolatedVMSandbox`; a tool `a` without a namespace is `tools.a(params)` as well
-     * @param toolExecutor called with the tool's `name` and with params that went through JSON, `{}` where there are none; that takes
-     *   8 MB at most, and a sixteenth of `memoryLimit` (`RangeError` in the guest), and waits until others have been answered. The
-     *   call in the guest resolves with a structured clone of its result (or what JSON makes of it where it cannot be cloned)
-     *   or rejects with an `Error` of its message.
+     * Runs code as the body of an async function, in strict mode, in a process that serves only this execution and is killed afterwards.
+     * The code has timers. The prototypes of `Object`, `Array`, `String`, `Number`, `Boolean`, `Function`, `RegExp`, `Date`, `Error`,
+     * `Map`, `Set` and `Promise` are frozen. Assignment still creates own properties on objects that inherit from them, except
+     * `constructor` from `Array`, `Promise` and `RegExp`, `then`, `exec`, and methods of `String`, `Number` and `Boolean` other than
+     * `toString` and `valueOf`. Failures of the code or its process do not reject: they are in `error`. Executions may overlap.
+     * @param tools as for `IsolatedVMSandbox`; a tool `a` without a namespace can also be called as `tools.a(params)`
+     * @param toolExecutor called with the tool's `name` and its params, which are copied as JSON; `{}` if there are none. Params take
+     *   at most 8 MB and at most a sixteenth of `memoryLimit` (`RangeError` in the guest), and wait until other calls have been answered.
+     *   The call in the guest resolves with a structured clone of the result (or the result as JSON if it cannot be cloned), or rejects
+     *   with an `Error` that has the same message.
      * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types
      */
     execute(
@@ -1172,33 +1201,35 @@ declare namespace ivm {
       options?: SignalOptions,
     ): Promise<SubprocessExecutionResult>;
 
-    /** Kills the processes of what runs. Its executions resolve with an error. Later ones are not affected. */
+    /** Kills the processes of running executions, which resolve with an error. Later executions are not affected. */
     terminate(): void;
 
-    /** Whether an execution has not ended yet. */
+    /** Whether any execution has not ended yet. */
     isRunning(): boolean;
 
     /**
-     * What confines the processes of this sandbox, as one of them tells before it runs any code; one is started where none waits.
-     * @throws {Error} as a rejection, with the codes of `SubprocessFailure`, where there can be none; `ERR_ISOLATE_DEADLINE` where the process has not told within 5 s
+     * Resolves with the layers that confine the processes of this sandbox, as a process reports them before it runs any code. Starts a
+     * process if none waits.
+     * @throws {Error} as a rejection, with the codes of `SubprocessFailure`, if no process is available; `ERR_ISOLATE_DEADLINE` if the
+     *   process does not report within 5 s
      */
     confinement(): Promise<ConfinementLayer[]>;
 
-    /** The same as `terminate()`. */
+    /** Same as `terminate()`. */
     [Symbol.dispose](): void;
 
-    /** `terminate()`; resolves when the executions have ended. */
+    /** Like `terminate()`, but resolves when the executions have ended. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
-  /** The same as `new SubprocessSandbox(config)`. */
+  /** Same as `new SubprocessSandbox(config)`. */
   function createSubprocessSandbox(config?: Partial<SubprocessSandboxConfig> | null): SubprocessSandbox;
 
-  /** A plugin, as its author describes it. The sandbox reads `id`, `permissions` and `limits`, once. */
+  /** A plugin manifest, written by the plugin's author. The sandbox reads `id`, `permissions` and `limits`, once. */
   interface IPluginManifest {
-    /** Its name towards the sandbox: the prefix of its keys in the cache, and what its isolates share their storage by. */
+    /** Identifies the plugin to the sandbox: the prefix of its cache keys. Isolates with the same `id` share their storage. */
     id: string;
-    /** For people, like all that follows up to `dependencies`. Not read here. */
+    /** For people to read, like the following members up to `dependencies`. Not read by the sandbox. */
     name: string;
     version: string;
     description: string;
@@ -1206,217 +1237,224 @@ declare namespace ivm {
     license: string;
     entrypoint: string;
     dependencies?: string[];
-    /** What the plugin may do; what is absent it may not. */
+    /** What the plugin may do. Anything not listed is denied. */
     permissions: {
       /**
-       * Domains, without scheme, port or wildcard, that URLs in the arguments of host methods may lead to. Their subdomains are
-       * included.
+       * Domains, without scheme, port or wildcard, that URLs in the arguments of host methods may lead to, including their subdomains.
        */
       network?: { allowedDomains: string[] };
       /**
-       * Bytes that the plugin may keep in the cache: keys, with the prefix that they get, and values. A value that is not a string counts
-       * as for `SandboxOptions.maxOutputSize`, with keys whose value is `undefined`. Each entry beyond 1,000 counts 256 bytes more, which
-       * the account of it takes.
+       * Bytes that the plugin may keep in the cache: keys, including their prefix, and values. The size of a value that is not a string is
+       * measured as for `SandboxOptions.maxOutputSize`, including keys whose value is `undefined`. Each entry beyond 1,000 counts as 256
+       * bytes more, for its bookkeeping.
        */
       storage?: { maxSize: number };
       /** Names of events that the plugin may listen to and emit. */
       hooks?: string[];
     };
-    /** An addition. Unlike other members of a manifest, limits that are not known are refused. */
+    /** An addition to the manifest. Unlike other members, unknown limits are refused. */
     limits?: {
-      /** MB of heap, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+      /** Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
       memoryMB?: number;
-      /** Milliseconds that an execution or the handler of an event may run. Default 5,000. */
+      /** Time that an execution or an event handler may run, in milliseconds, at least 1. Default 5,000. */
       cpuMs?: number;
     };
   }
 
-  /** A logger. The sandbox calls what is there of it. What it throws or rejects with is reported (`isolated-v8:unhandled-host-error`). */
+  /** A logger. The sandbox calls the methods that exist. Their errors are reported (`isolated-v8:unhandled-host-error`). */
   interface ILogger {
-    /** Details. The sandbox itself says here that code was executed; what it says is a message and an object of fields. */
+    /** Details. The sandbox logs here that code was executed. Its own entries are a message and an object of fields. */
     debug(message: string, ...rest: any[]): void;
-    /** The sandbox: an isolate was made or disposed. */
+    /** The sandbox logs here that an isolate was created or disposed. */
     info(message: string, ...rest: any[]): void;
-    /** The sandbox: a plugin was refused something, uses much memory, or brings about too many entries. */
+    /** The sandbox logs here that a plugin was denied something, uses much memory, or causes too many entries. */
     warn(message: string, ...rest: any[]): void;
-    /** The sandbox: a handler, a timer or an isolate of a plugin has failed; the error comes before the fields. */
+    /** The sandbox logs here that a handler, a timer or an isolate of a plugin failed. The error precedes the fields. */
     error(message: string, ...rest: any[]): void;
-    /** A logger that adds these fields to what it is told. */
+    /** Returns a logger that adds these fields to its entries. */
     child?(fields: Record<string, unknown>): ILogger;
   }
 
   /**
-   * A cache, synchronous or not. Plugins see those of its methods that are named here, and your cache gets the arguments that are named
-   * here and no others. A key must be a string of at most 65,536 characters, without control characters and lone surrogates. Other
-   * arguments of a plugin throw `ERR_INVALID_ARG`.
+   * A cache, synchronous or not. Plugins can call only the methods listed here, and your cache gets only the arguments listed here. A key
+   * must be a string of at most 65,536 characters, without control characters and lone surrogates. Other arguments of a plugin throw
+   * `ERR_INVALID_ARG`.
    */
   interface ICacheProvider {
-    /** What is kept under the key. */
+    /** Returns the value for the key. */
     get(key: string): any;
     /**
-     * Keeps a value, as far as the manifest's `maxSize` allows.
-     * @param ttl seconds, or an object of numbers, which counts as no limit; other members of the object do not reach the cache.
-     *   Bytes of what has expired are given back where there is need of them and the cache says (`exists`, `has` or `get`) that it is gone
+     * Stores a value, within the manifest's `maxSize`.
+     * @param ttl time to live in seconds, or an object of numbers; other members of the object do not reach the cache. For `maxSize`, an
+     *   entry whose `ttl` is an object never expires. Bytes of an expired entry become available when they are needed and the cache
+     *   confirms (`exists`, `has` or `get`) that the entry is gone
      */
     set(key: string, value: any, ttl?: number | { ttl?: number; EX?: number; PX?: number; EXAT?: number; PXAT?: number; maxAge?: number }): any;
-    /** Whether there is something under the key. */
+    /** Whether there is a value for the key. */
     has?(key: string): any;
-    /** The same, as other caches call it; numbers count as well. */
+    /** Same as `has`, under the name that other caches use. May return a number. */
     exists?(key: string): any;
-    /** Forgets what is kept under the key, whose bytes the plugin has back. */
+    /** Deletes the value for the key. Its bytes become available to the plugin again. */
     delete?(key: string): any;
-    /** The same, as other caches call it. */
+    /** Same as `delete`, under the name that other caches use. */
     del?(key: string): any;
     /**
-     * Gives what is kept a time to live from now on.
+     * Sets the time to live of a value, from now on.
      * @param seconds see `set`
      */
     expire?(key: string, seconds: number): any;
-    /** How long it has left to live, as the cache counts that. */
+    /** Returns the remaining time to live, in the cache's own unit. */
     ttl?(key: string): any;
   }
 
-  /** An event bus such as an `EventEmitter`. Plugins see those of its methods that are named here. */
+  /** An event bus such as an `EventEmitter`. Plugins can call only the methods listed here. */
   interface IPluginEventBus {
-    /** Has the handler called for each such event. */
+    /** Calls the handler for each event of this name. */
     on(event: string, handler: (...args: any[]) => any): any;
-    /** The same for the next one only. Plugins have it also where the bus has not. */
+    /** Calls the handler for the next event only. Plugins have this method even if the bus does not. */
     once?(event: string, handler: (...args: any[]) => any): any;
-    /** Takes a handler back, of a plugin its own. Where it is missing, `removeListener` is called when an isolate ends. */
+    /** Removes a handler. A plugin can remove only its own. If it is missing, `removeListener` is called when an isolate ends. */
     off?(event: string, handler: (...args: any[]) => any): any;
     /**
-     * Calls the handlers of an event. Those of plugins get one copy of the arguments each, made once for an `emit`. At most 1,000 deliveries
-     * wait for a plugin, with 64 MB of arguments; others are dropped with the warning `Plugin event dropped`.
+     * Calls the handlers of an event. Handlers of a plugin get a copy of the arguments that is made once for each `emit`. At most 1,000
+     * deliveries, with 64 MB of arguments, wait for a plugin. Others are dropped with the warning `Plugin event dropped`.
      */
     emit?(event: string, ...args: any[]): any;
-    /** The same; resolves when the handlers have. */
+    /** Like `emit`, but resolves when the handlers have. */
     emitAsync?(event: string, ...args: any[]): Promise<any>;
-    /** How many handlers an event has, those of the host and of other plugins included. */
+    /** Number of handlers of an event, including those of the host and of other plugins. */
     listenerCount?(event: string): number;
-    /** Events that have handlers; plugins see those that their manifest names. */
+    /** Events that have handlers. Plugins see only those that their manifest names. */
     eventNames?(): Iterable<string | symbol>;
-    /** Takes all handlers back, of a plugin its own, one by one. */
+    /** Removes all handlers. For a plugin, removes its own, one by one. */
     removeAllListeners?(event?: string): any;
   }
 
   /**
-   * What the host lends to a plugin. Inside, `context` is a frozen object of functions that call out. The host's side checks the
-   * manifest before a method is called; what is refused throws in the plugin (an `Error` whose `name` is
-   * `SandboxViolationError`) and is logged. Methods that return promises do so inside, the others look synchronous. Arguments
-   * and results are structured clones; a function that a method returns, such as the end of a timer, can be called. Members
-   * beside those named here may be functions and objects of functions, those of their classes included: whatever a URL or a host in
-   * their arguments leads to must be permitted, and your function gets it in normalized form, such as `https://example.org/` for
-   * `HTTPS://Example.org`. The global `context` is each execution's own, also in what it goes on with by promises and
-   * timers while others run; in handlers of events it is that of the execution which has registered them. One that a plugin keeps in a
-   * variable works as long as it is used or has listeners, and for 256 further executions. Names that start with `_`, `constructor`, `prototype` and `then` are left out.
+   * The host functions that a plugin can call. Inside the isolate, `context` is a frozen object of functions that call the host. The host
+   * checks the manifest before it calls a method. A denied call throws in the plugin (an `Error` whose `name` is `SandboxViolationError`)
+   * and is logged. Methods that return promises also do so inside; the others look synchronous. Arguments and results are structured
+   * clones. A function that a method returns, such as one that stops a timer, can be called.
+   *
+   * You can add other members: functions, and objects of functions, including methods of their classes. Every URL or host in their
+   * arguments must be permitted, and your function gets it in normalized form, such as `https://example.org/` for `HTTPS://Example.org`.
+   *
+   * Each execution has its own global `context`, also in code that continues by promises and timers while other executions run. In an event
+   * handler it is that of the execution that registered the handler. A `context` that a plugin keeps in a variable works while it is used or
+   * has listeners, and for 256 further executions. Names that start with `_`, and `constructor`, `prototype` and `then`, are left out.
    */
   interface SandboxContext {
-    /** `trace`, `debug`, `info`, `warn`, `error` and `fatal` of it. */
+    /** Provides its methods `trace`, `debug`, `info`, `warn`, `error` and `fatal`. */
     logger: ILogger;
-    /** Needs `storage`. Keys are strings and get the plugin's id and a colon as a prefix. */
+    /** Requires `storage`. Keys are strings, and get the plugin's id and a colon as a prefix. */
     cache: ICacheProvider;
-    /** All of its methods. */
+    /** Provides all of its methods. */
     metrics: object;
     /** Copied, without functions. */
     config: Record<string, unknown>;
-    /** Inside, this is the manifest's list: that decides. */
+    /** Inside, this is the manifest's list, which decides. */
     allowedDomains: string[];
     /**
-     * Needs the event's name in `hooks`. Handlers of the plugin are called after the host has emitted, with clones and under the
-     * plugin's limits; what they throw is logged; `emitAsync` of a bus that waits for its listeners waits for them. They are
-     * gone with their isolate. A plugin has 1,000 at most, and 1,000 events wait for it at most. Without a name,
-     * `removeAllListeners` removes the plugin's own.
+     * Requires the event's name in `hooks`. Handlers of the plugin run after the host's `emit`, with clones of the arguments and under the
+     * plugin's limits. Errors that they throw are logged. `emitAsync` of a bus that waits for its listeners waits for them. They are removed
+     * when their isolate ends. A plugin has at most 1,000 handlers, and at most 1,000 events wait for it. Without a name,
+     * `removeAllListeners` removes the plugin's own handlers.
      */
     eventBus?: IPluginEventBus;
   }
 
-  /** What `createPluginFetch` permits. */
+  /** Options of `createPluginFetch`. */
   interface PluginFetchOptions {
-    /** Domains that requests and redirects may lead to, with their subdomains, as in a manifest. */
+    /** Domains that requests and redirects may lead to, including their subdomains, as in a manifest. */
     allowedDomains: string[];
     /**
-     * Domains, with their subdomains, whose names may have addresses that are not public: of this machine, of private networks, of links.
-     * `localhost`, and addresses themselves, need only be in `allowedDomains`. Default none.
+     * Domains, including their subdomains, whose names may resolve to addresses that are not public: of this machine, private networks, or
+     * link-local. `localhost`, and literal addresses, need only be in `allowedDomains`. Default: none.
      */
     privateDomains?: string[];
-    /** Redirects that a request follows, from 0 to 20. Default 5. */
+    /** Maximum number of redirects that a request follows, from 0 to 20. Default 5. */
     maxRedirects?: number;
-    /** Bytes of a request's body and of a response's. Default 10 MB. */
+    /** Maximum size of a request's body, and of a response's, in bytes. Default 10 MB. */
     maxBodySize?: number;
-    /** Milliseconds that a request may take with its redirects, and with waiting: a function makes 64 requests at a time. Default 30,000. */
+    /**
+     * Time limit of a request in milliseconds, at least 1, including redirects and time in the queue. Each function makes 64 requests at a
+     * time. Default 30,000.
+     */
     timeout?: number;
-    /** Certificates of authorities to trust instead of the host's own, as `tls.createSecureContext` takes them. */
+    /** Certificates of authorities to trust instead of the host's own, in the format of `tls.createSecureContext`. */
     ca?: string | Uint8Array | (string | Uint8Array)[];
   }
 
-  /** What a plugin may ask of a request. */
+  /** Options of a plugin's request. */
   interface PluginFetchInit {
     /** Default `'GET'`. */
     method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
-    /** At most 100, of 16,384 characters in all, without those of the connection, such as `host`, and `accept-encoding`. */
+    /** At most 100, with 16,384 characters in all. Headers of the connection, such as `host`, and `accept-encoding` are refused. */
     headers?: Record<string, string>;
     body?: string | Uint8Array;
-    /** `'manual'` gives a redirect as the response, `'error'` fails for it. Default `'follow'`. */
+    /** `'manual'` returns a redirect as the response, `'error'` fails for it. Default `'follow'`. */
     redirect?: 'follow' | 'manual' | 'error';
-    /** What `body` of the response is. Default `'text'`, which is decoded from UTF-8. */
+    /** Type of the response's `body`. Default `'text'`, decoded from UTF-8. */
     responseType?: 'text' | 'bytes';
   }
 
-  /** A response, as data. */
+  /** A response, as plain data. */
   interface PluginFetchResponse {
-    /** The URL that has answered, after redirects. */
+    /** The URL that answered, after redirects. */
     url: string;
     status: number;
     statusText: string;
-    /** The status is 200 to 299. */
+    /** Whether the status is 200 to 299. */
     ok: boolean;
     redirected: boolean;
-    /** By names in lower case. */
+    /** Names are in lower case. */
     headers: Record<string, string>;
     body: string | Uint8Array;
   }
 
   /**
-   * Makes a function that can be put into a plugin's context, such as `{ fetch: createPluginFetch(manifest.permissions.network) }`. It follows redirects to
-   * permitted hosts only, never to a URL with a user name and not from `https:` to `http:`, and leaves `authorization` and `cookie` out where
-   * the origin changes. A name with an address that is not public is refused, and the connection is made to the addresses that were checked, so that a name that changes its
-   * address meanwhile leads nowhere else. Each request has a connection of its own, without a proxy.
-   * @throws {TypeError} `ERR_INVALID_ARG` for wrong options. What the function is called with fails with that, too; what it may not reach with
-   *   `ERR_ISOLATE_PERMISSION`; a response that is too large with `ERR_ISOLATE_LIMIT`, and one that is late with `ERR_ISOLATE_DEADLINE`
+   * Creates a function for a plugin's context, such as `{ fetch: createPluginFetch(manifest.permissions.network) }`. It follows redirects
+   * only to permitted hosts, never to a URL with a user name and never from `https:` to `http:`. It removes `authorization` and `cookie`
+   * when the origin changes. It refuses names that have an address that is not public, except in `privateDomains`. It connects to the
+   * addresses that it checked, so a name that changes its address after the check leads nowhere else. Each request has its own
+   * connection, without a proxy.
+   * @throws {TypeError} `ERR_INVALID_ARG` for wrong options. The function rejects with the same code for wrong arguments, with
+   *   `ERR_ISOLATE_PERMISSION` for a destination that is not permitted, with `ERR_ISOLATE_LIMIT` for a response that is too large, and
+   *   with `ERR_ISOLATE_DEADLINE` if it takes too long
    */
   function createPluginFetch(options: PluginFetchOptions): (url: string, init?: PluginFetchInit | null) => Promise<PluginFetchResponse>;
 
-  /** An isolate of a plugin. It ends with its scope by `using` and `await using`. */
+  /** An isolate of a plugin. It ends with its scope with `using` and `await using`. */
   interface SandboxIsolate {
     /** Unique in its sandbox. */
     readonly id: string;
     /** The manifest's `id`. */
     readonly pluginId: string;
-    /** MB. */
+    /** In MB. */
     readonly memoryLimit: number;
-    /** Milliseconds. */
+    /** In milliseconds. */
     readonly cpuLimit: number;
-    /** As `dispose(isolate)`. */
+    /** Like `dispose(isolate)`. */
     [Symbol.dispose](): void;
-    /** The same, for `await using`. */
+    /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
-  /** What `IsolatedVmSandbox.executeInSandbox` takes beside code and context. */
+  /** Options of `IsolatedVmSandbox.executeInSandbox`. */
   interface PluginExecutionOptions extends SignalOptions {
-    /** Runs the code in an isolate of its own, which is disposed afterwards. Default false. */
+    /** Runs the code in a new isolate, which is disposed afterwards. Default false. */
     fresh?: boolean;
-    /** Milliseconds until the execution ends, whatever it waits for. Default 30,000, or `cpuLimit` if that is more. */
+    /** Time limit of the execution in milliseconds, at least 1, including all waiting. Default 30,000, or `cpuLimit` if that is more. */
     deadline?: number;
     /**
-     * Hears, before the execution settles and once, what it has taken, also where it failed. `cpuMs` and `heapPeak` are the isolate's while it lasted, with
-     * what else ran there; `hostCalls` are the execution's own calls of methods of the host. What it throws or rejects with is
-     * reported (`isolated-v8:unhandled-host-error`).
+     * Called once before the execution settles, also if it failed, with the resources that it used. `cpuMs` and `heapPeak` are those of the
+     * isolate during the execution, including other code that ran there. `hostCalls` counts the execution's own calls of host methods. What
+     * this function throws or rejects with is reported (`isolated-v8:unhandled-host-error`).
      */
     onUsage?: (usage: SandboxUsage) => void;
   }
 
-  /** A console call of a plugin, as `onLog` hears of it. */
+  /** A console call of a plugin, as passed to `onLog`. */
   interface PluginLogEntry extends SandboxLogEntry {
     /** The manifest's `id`. */
     pluginId: string;
@@ -1424,52 +1462,55 @@ declare namespace ivm {
     isolateId: string;
   }
 
-  /** What `new IsolatedVmSandbox` takes beside its logger. */
+  /** Options of `new IsolatedVmSandbox`, its second argument. */
   interface PluginSandboxOptions {
     /**
-     * Gives plugins `setTimeout`, `setInterval`, `setImmediate`, what clears them, and `queueMicrotask`. At most 1,000 may be
-     * pending in an isolate (`RangeError`), and delays are of at least 1 ms. Timers go on when the execution, or the handler of an
-     * event, that has set them has ended, until its deadline has passed, and count for its processor time. What a callback throws
-     * goes to the logger. Default false.
+     * Provides `setTimeout`, `setInterval`, `setImmediate`, their `clear…` functions, and `queueMicrotask`. At most 1,000 may be pending
+     * in an isolate (`RangeError`). Delays are at least 1 ms. Timers continue after the execution or event handler that set them has ended,
+     * until its deadline has passed, and count towards its running time. Errors thrown by callbacks go to the logger. Default false.
      */
     timers?: boolean;
-    /** As `SandboxOptions.maxOutputSize`, of each execution. Default: as many bytes as the plugin's memory limit, and at least 67,108,864. */
+    /** Like `SandboxOptions.maxOutputSize`, for each execution. Default: as many bytes as the plugin's memory limit, at least 67,108,864. */
     maxOutputSize?: number;
     /**
-     * How often an execution may call methods of its host, with what it goes on with by promises and timers, through whosever `context`; a
-     * further call throws in the plugin. The delivery of an event to a handler counts apart, unless the plugin itself has emitted it while
-     * the host's `emit` ran. Where calls are limited, what goes on after 1,000 further executions and events cannot call any more.
+     * Maximum number of calls of host methods in one execution, including calls from its promises and timers, and through the `context` of
+     * another execution; a further call throws in the plugin. The delivery of an event to a handler counts separately, unless it happens
+     * during the plugin's own `emit`. With this limit, code that still runs after 1,000 further executions and events can no longer call.
      * Default: no limit.
      */
     maxApiCalls?: number;
-    /** Gives plugins what is named of the web, as `SandboxOptions.web` does; `performance.now()` counts from when the isolate was made. */
+    /** Provides web APIs to plugins; see `SandboxOptions.web`. `performance.now()` counts from the creation of the isolate. */
     web?: boolean | readonly WebName[];
-    /** Whether there is `WebAssembly`, as `SandboxOptions.wasm`. Default true. */
+    /** Whether plugins have `WebAssembly`; see `SandboxOptions.wasm`. Default true. */
     wasm?: boolean;
     /**
-     * ES modules that plugins can import, as with `SandboxOptions.modules`. They keep their state as long as the isolate does, except those
-     * that a limit has stopped. Code that is no script, but a module, is run as one, and what comes out is its default export, or what
-     * that gives where it is a function.
+     * ES modules that plugins can import; see `SandboxOptions.modules`. They keep their state as long as the isolate lives, except modules
+     * that a limit stopped. Code that is a module instead of a script runs as one. The result is its default export, or what that returns
+     * if it is a function.
      */
     modules?: Readonly<Record<string, string>>;
     /**
-     * Plugins may have TypeScript's types; see `SandboxOptions.typescript`. Those of `modules` are taken off once, when the first isolate is
-     * made. Default false.
+     * Allows TypeScript types in plugins; see `SandboxOptions.typescript`. Types in `modules` are removed once, when the first isolate is
+     * created. Default false.
      */
     typescript?: boolean;
     /**
-     * Console calls that are passed on for each execution or event; of further ones the logger is told once, as a warning. Default 10,000,
-     * which the logger gets at most.
+     * Maximum number of console calls that are passed on for each execution or event. The logger gets one warning about further ones.
+     * Default 10,000, which is also the most that the logger gets.
      */
     maxLogEntries?: number;
-    /** Characters of a text that are passed on, then `...`, and bytes of any other value, instead of which its size is told. Default 10,000. */
+    /**
+     * Maximum length of a string in characters, at least 1; longer ones are cut and end in `...`. Any other value that takes more bytes is
+     * replaced by its size. Default 10,000.
+     */
     maxLogLength?: number;
     /**
-     * Called for each console call that is passed on, as it happens, as one text, beside the logger, which gets the values. What it throws or
-     * rejects with is reported (`isolated-v8:unhandled-host-error`). A plugin that writes faster has to wait.
+     * Called for each console call that is passed on, as it happens, with the call as one string. The logger also gets it, with the values.
+     * What this function throws or rejects with is reported (`isolated-v8:unhandled-host-error`). A plugin that logs faster than this
+     * function handles has to wait.
      */
     onLog?: (entry: PluginLogEntry) => void;
-    /** Isolates that wait for the next plugin, or execution with `fresh`; see `SandboxOptions.warm`. Default 1. */
+    /** Number of prepared isolates that wait for the next plugin, or execution with `fresh`; see `SandboxOptions.warm`. Default 1. */
     warm?: number;
     /** A heap that isolates of plugins start from; see `SandboxOptions.snapshot`. */
     snapshot?: ExternalCopy<ArrayBuffer>;
@@ -1478,217 +1519,217 @@ declare namespace ivm {
   /** A sandbox for plugins. */
   class IsolatedVmSandbox {
     /**
-     * @param logger its `child({ component: 'IsolatedVmSandbox' })` is used where there is that method
-     * @throws {TypeError} `ERR_INVALID_ARG` where there is no such option, or one is of a wrong type
+     * @param logger if it has a `child` method, the sandbox uses `logger.child({ component: 'IsolatedVmSandbox' })`
+     * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown or of a wrong type
      */
     constructor(logger?: Partial<ILogger> | null, options?: PluginSandboxOptions | null);
 
     /**
-     * Makes an isolate for a plugin. All isolates of one plugin share its storage quota, also with those that have ended.
-     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for a manifest that is none, or has a limit that there is not
+     * Creates an isolate for a plugin. All isolates of a plugin share its storage quota, including those that have ended.
+     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for an invalid manifest or an unknown limit
      */
     createIsolate(manifest: Pick<IPluginManifest, 'id'> & Partial<IPluginManifest>): Promise<SandboxIsolate>;
 
     /**
-     * Runs a script. It sees `context`, `pluginId`, `console`, which goes to the logger and to `onLog`, and what
-     * earlier executions in this isolate have left. Its last value, or what that promises, comes out as a structured clone.
-     * The isolate goes on after a failure, except where its memory was full.
-     * @throws {NotFoundError} as all of these as a rejection: the isolate has ended, or never was
-     * @throws {SandboxViolationError} `CPU` where the plugin ran for longer than `cpuLimit`, what it goes on with by promises
-     *   included, or has passed `deadline`; `MEMORY`; any other where it did not catch what it was refused
-     * @throws {PluginError} `EXECUTE` for all other failures of the plugin, also when it is disposed meanwhile. Both have `failure`: what
-     *   it failed of, and where
+     * Runs a script. It has `context`, `pluginId`, `console`, which writes to the logger and to `onLog`, and what earlier executions in
+     * this isolate left. Resolves with a structured clone of its completion value, which is awaited if it is a promise. The isolate
+     * survives a failure, unless the plugin exceeded its memory limit, could not be stopped, or kept running by promises without end.
+     * @throws {NotFoundError} as a rejection, like all of these: the isolate has ended, or never existed
+     * @throws {SandboxViolationError} `CPU` if the plugin ran longer than `cpuLimit`, including code that continues by promises, or passed
+     *   its `deadline`; `MEMORY`; another kind if the plugin did not catch a denied call
+     * @throws {PluginError} `EXECUTE` for all other failures of the plugin, including disposal during the execution. This and
+     *   `SandboxViolationError` have `failure`: what failed, and where
      */
     executeInSandbox<T = unknown>(
       isolate: SandboxIsolate, code: string, context: Partial<SandboxContext> | (Partial<SandboxContext> & Record<string, unknown>),
       options?: PluginExecutionOptions | null,
     ): Promise<T>;
 
-    /** Ends an isolate, and with it what runs there. Nothing happens for one that has ended. */
+    /** Ends an isolate and the code that runs there. Does nothing if it has already ended. */
     dispose(isolate: SandboxIsolate): void;
     /** Ends all isolates. */
     disposeAll(): void;
-    /** As `disposeAll()`. */
+    /** Like `disposeAll()`. */
     [Symbol.dispose](): void;
-    /** The same, for `await using`. */
+    /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
-     * Bytes of heap in use, as of the end of the last execution or of a garbage collection since, or what `updateMemoryUsage`
-     * said after that; 0 for an isolate that has ended.
+     * Bytes of heap in use, as of the end of the last execution or a later garbage collection, or the value set by a later
+     * `updateMemoryUsage`; 0 for an isolate that has ended.
      */
     getMemoryUsage(isolate: SandboxIsolate): number;
     /**
-     * Says what an isolate takes, from now until its next execution has ended. At its limit or above, executions are refused;
-     * above 90 % the logger is told, as it is of the heap itself.
+     * Sets the memory use of an isolate, in MB, until its next execution has ended. At or above the isolate's limit, executions are refused.
+     * Above 90 % of it, the logger gets a warning, as it does for the measured heap.
      */
     updateMemoryUsage(isolateId: string, memoryMB: number): void;
 
-    /** How many isolates have been made and not ended. */
+    /** Number of isolates that have been created and have not ended. */
     getActiveIsolateCount(): number;
-    /** Those, as a fresh array. */
+    /** Isolates that have been created and have not ended, as a new array. */
     getActiveIsolates(): readonly SandboxIsolate[];
   }
 
-  /** `code` is `ERR_ISOLATE_NOT_FOUND`. */
+  /** An isolate has ended or never existed. `code` is `ERR_ISOLATE_NOT_FOUND`. */
   class NotFoundError extends Error {
     constructor(resourceType: string, resourceId: string);
     readonly code: ErrorCode;
-    /** What there is none of; `Isolate` where a sandbox raises it. */
+    /** Type of the missing resource; `Isolate` if a sandbox raised the error. */
     readonly resourceType: string;
-    /** Which one was asked for. */
+    /** Id of the missing resource. */
     readonly resourceId: string;
   }
 
-  /** `code` is `ERR_ISOLATE_PLUGIN`. */
+  /** A plugin failed. `code` is `ERR_ISOLATE_PLUGIN`. */
   class PluginError extends Error {
     constructor(pluginId: string, operation: string, message: string, cause?: unknown);
     readonly code: ErrorCode;
     /** The manifest's `id`. */
     readonly pluginId: string;
-    /** `EXECUTE` where a sandbox raises it. */
+    /** `EXECUTE` if a sandbox raised the error. */
     readonly operation: string;
     /**
-     * What the plugin's code failed of, and where, with the lines around, where a sandbox raises it: name, message and stack of the error as
-     * the plugin saw it, and `code` where a limit or this library is the reason. The code of an isolate's first execution
-     * is called `sandbox.js` in stacks, that of the next one `sandbox.js#2`, and so on.
+     * Set if a sandbox raised the error: why and where the plugin's code failed, with the lines around. It has name, message and stack of
+     * the error as the plugin saw it, and `code` if a limit or this library is the reason. In stacks, the code of an isolate's first
+     * execution is called `sandbox.js`, that of the next one `sandbox.js#2`, and so on.
      */
     readonly failure?: SandboxFailure;
   }
 
   /**
-   * `code` is `ERR_ISOLATE_TIMEOUT` for `CPU`, `ERR_ISOLATE_MEMORY` for `MEMORY`, `ERR_ISOLATE_LIMIT` for `STORAGE` and
-   * `ERR_ISOLATE_PERMISSION` for `NETWORK` and `HOOK`.
+   * A plugin exceeded a limit or a permission. `code` is `ERR_ISOLATE_TIMEOUT` for `CPU`, `ERR_ISOLATE_MEMORY` for `MEMORY`,
+   * `ERR_ISOLATE_LIMIT` for `STORAGE` and `ERR_ISOLATE_PERMISSION` for `NETWORK` and `HOOK`.
    */
   class SandboxViolationError extends Error {
     constructor(pluginId: string, violationType: SandboxViolationType, message: string, cause?: unknown);
     readonly code: ErrorCode;
     /** The manifest's `id`. */
     readonly pluginId: string;
-    /** Which limit or permission. */
+    /** The limit or permission. */
     readonly violationType: SandboxViolationType;
-    /** The same as `violationType`. */
+    /** Same as `violationType`. */
     readonly kind: SandboxViolationType;
-    /** As that of `PluginError`, where an execution has failed; its `message` is the violation's. */
+    /** As in `PluginError`, if an execution failed; its `message` is that of the violation. */
     readonly failure?: SandboxFailure;
   }
 
-  /** What a plugin has gone beyond: time or memory, or what its manifest permits of events, network and storage. */
+  /** What a plugin exceeded: time or memory, or what its manifest permits of events, network and storage. */
   type SandboxViolationType = 'CPU' | 'HOOK' | 'MEMORY' | 'NETWORK' | 'STORAGE';
 
-  /** Counts over the whole process, worker threads included, since it began. Snapshots being made count as isolates as well. */
+  /** Counts for the whole process, including worker threads, since it started. Snapshots in the making count as isolates. */
   interface EngineStats {
-    /** Isolates that were made. */
+    /** Isolates created. */
     made: number;
-    /** Isolates that were made and have not ended: those that nothing refers to any more until their memory is free again. */
+    /** Isolates created that have not ended. Unreferenced isolates count until their memory is freed. */
     alive: number;
-    /** Of those alive, isolates that have no thread at the moment because nothing runs in them. */
+    /** Live isolates that currently have no thread because nothing runs in them. */
     idle: number;
     /**
-     * Isolates that wait for executions in sandboxes, or to be made (`warm` of their options): they count as made, and as anything else, when
-     * one gets them. Those that take types off TypeScript, of which one waits for a minute, are counted here and nowhere else.
+     * Prepared isolates (option `warm`) that wait for an execution in a sandbox, or for `new Isolate`. They count as made, and in the other
+     * figures, once they are used. Isolates that remove TypeScript types, of which one waits for a minute, count only here.
      */
     spare: number;
-    /** Isolates that have ended: their memory is free again, or lost. The sum of `endings`. */
+    /** Isolates that have ended: their memory is freed, or lost. The sum of `endings`. */
     ended: number;
-    /** How they have ended. */
+    /** The reasons why isolates ended. */
     endings: {
-      /** By `dispose()`, because the sandbox that they were made for was done, or with the isolate that they were made in. */
+      /** Ended by `dispose()`, because their sandbox was done with them, or with the isolate that made them. */
       disposed: number;
-      /** Nothing referred to them any more, and the host's garbage collector has noticed. */
+      /** No longer referenced, and found by the host's garbage collector. */
       collected: number;
-      /** By their `memoryLimit`. */
+      /** Exceeded their `memoryLimit`. */
       outOfMemory: number;
-      /** The worker thread that had made them has ended. */
+      /** The worker thread that created them has ended. */
       environmentGone: number;
-      /** They did not stop when they were told to (`ERR_ISOLATE_UNRESPONSIVE`). */
+      /** Abandoned, because they did not stop on request (`ERR_ISOLATE_UNRESPONSIVE`). */
       givenUp: number;
     };
-    /** Threads that run guests, or could; lost ones included. V8's own helpers and the clock are not counted. */
+    /** Threads that run guests, or can run them, including lost ones. V8's own threads and the clock are not counted. */
     threads: number;
     /**
-     * Threads that guests hold which do not stop, or that V8 has run out of memory on. They stay until the process ends, or until
+     * Threads that are held by a guest that does not stop, or on which V8 ran out of memory. They stay until the process ends, or until
      * the guest stops after all.
      */
     lostThreads: number;
     /**
-     * Of those, threads that still take processor time, at the lowest priority. On Linux a lost thread is suspended as soon as it is
-     * where it holds no lock: in code compiled from JavaScript or in one of V8's built-in functions. Some loops never are.
+     * Lost threads that still use processor time, at the lowest priority. On Linux, a lost thread is suspended once it is where it holds
+     * no lock: in code compiled from JavaScript or in one of V8's built-in functions. Some loops never reach such a point.
      */
     lostRunning: number;
     /**
-     * Bytes that the isolates of lost threads take at this moment: heaps, buffers, and what V8 has beside them. Elsewhere than on
-     * Linux heaps count as they were at their last garbage collection, and what V8 has beside them does not count.
+     * Bytes currently used by the isolates of lost threads: heaps, buffers, and V8's memory outside them. Except on Linux, heaps
+     * count with their size at the last garbage collection, and V8's memory outside them does not count.
      */
     lostBytes: number;
   }
 
   /**
-   * What has become of all isolates, and what they cost. Cheap, and never waits for a guest. An addition to isolated-vm, for
-   * hosts only.
+   * Returns statistics about all isolates and their threads and memory. Cheap, and never waits for a guest. An addition to isolated-vm,
+   * for hosts only.
    */
   function engineStats(): EngineStats;
 
-  /** What `configureEngine` takes. */
+  /** Options of `configureEngine`. */
   interface EngineOptions {
     /**
-     * Milliseconds that a guest may take to stop when its limit has passed or its isolate is disposed, 10 to 600,000. Then its
-     * isolate is given up (`ERR_ISOLATE_UNRESPONSIVE`). Where the machine leaves the guest's thread less than a quarter of a
-     * processor, up to four times as long. Default 1,000.
+     * Grace period in milliseconds, 10 to 600,000: the time a guest has to stop after its limit has passed or its isolate is disposed.
+     * Then its isolate is abandoned (`ERR_ISOLATE_UNRESPONSIVE`). If the machine gives the guest's thread less than a quarter of a
+     * processor, the period is up to four times as long. Default 1,000.
      */
     terminationGrace?: number | null;
-    /** Milliseconds: `timeout` of every call that is not given one; 0 for none. Default 0. */
+    /** Default `timeout` of calls, in milliseconds; 0 for none. Default 0. */
     timeout?: number | null;
-    /** Milliseconds: `deadline` of every call that is not given one; 0 for none. Default 0. */
+    /** Default `deadline` of calls, in milliseconds; 0 for none. Default 0. */
     deadline?: number | null;
     /**
-     * Megabytes that lost isolates may take together (`lostBytes` of `engineStats`), 16 to 1,073,741,824. While they take more, no
-     * further isolates are made in this process: calls that need one fail with `ERR_ISOLATE_LIMIT`. Default half of the machine's memory, or of the
+     * Megabytes that lost isolates may use in total (`lostBytes` of `engineStats`), 16 to 1,073,741,824. While they use more, this process
+     * makes no further isolates: calls that need one fail with `ERR_ISOLATE_LIMIT`. Default: half of the machine's memory, or of the
      * limit of the container or process if that is less.
      */
     lostMemoryLimit?: number | null;
   }
 
   /**
-   * Sets what holds for all isolates of the process, in worker threads too, where calls say nothing else; what is left out stays as
-   * it is. Calls that have begun keep their limits. The sandboxes have limits of their own. An addition to isolated-vm, for
-   * hosts only.
-   * @returns what holds now: milliseconds, 0 for none, and megabytes
-   * @throws TypeError `ERR_INVALID_ARG` for a value out of range, and for a setting that there is not
+   * Sets defaults and limits for all isolates of the process, including those in worker threads. Options of a call take precedence.
+   * Omitted settings do not change. Calls that have started keep their limits. The sandboxes have their own limits. An addition to
+   * isolated-vm, for hosts only.
+   * @returns the settings now in effect: milliseconds (0 for none) and megabytes
+   * @throws {TypeError} `ERR_INVALID_ARG` for a value out of range, and for an unknown setting
    */
   function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number };
 
-  /** For calls that compile: a compilation cache to use, or to make. */
+  /** For calls that compile: a compilation cache to use or to create. */
   type CachedDataOptions = {
     /**
-     * A compilation cache from an earlier `produceCachedData`, of the same code, which a SHA-256 tells; the filename and the offsets may
-     * differ. Any other is rejected, and so is one from code inside an isolate. V8 runs what is in it: take no bytes from those whose
-     * code you would not run in the host.
+     * A compilation cache from an earlier `produceCachedData` for the same code, compared by SHA-256; filename and offsets may differ. Any
+     * other cache is rejected, and so is one passed by code inside an isolate. V8 runs its contents: do not accept a cache from a source
+     * whose code you would not run in the host.
      */
     cachedData?: ExternalCopy<ArrayBuffer>;
-    /** Writes a compilation cache onto the script, as `cachedData`, unless a given one was accepted. Default false. */
+    /** Creates a compilation cache as `cachedData` of the script, unless a given one was accepted. Default false. */
     produceCachedData?: boolean;
   };
 
-  /** For calls after which what they were made on is not needed any more. */
+  /** For calls after which their object is no longer needed. */
   type ReleaseOptions = {
-    /** Calls `release()` as well. Default false. */
+    /** Also calls `release()`. Default false. */
     release?: boolean;
   };
 
-  /** For calls that run code: how long it may take. */
+  /** Limits of calls that run code. */
   type RunOptions = SignalOptions & {
     /**
-     * Milliseconds that the code may run, a 32-bit integer; 0 for any time. Waiting for the host does not count. In a synchronous call
-     * reading the result may take as long again, or 250 ms if that is longer. Default: that of
-     * `configureEngine`, which has none unless it is told. Afterwards the call fails with `ERR_ISOLATE_TIMEOUT`. With isolated-vm,
-     * calls that run accessors or proxies only (`get`, `set`, `delete` and `copy` of a Reference) have none.
+     * Milliseconds that the code may run, a 32-bit integer; 0 or less for no limit. Waiting for the host does not count. In a synchronous call,
+     * reading the result may take the same time again, or 250 ms if that is longer. Default: that of `configureEngine`, which is none
+     * unless set. When it has passed, the call fails with `ERR_ISOLATE_TIMEOUT`. In isolated-vm, calls that only run accessors or proxies
+     * (`get`, `set`, `delete` and `copy` of a Reference) have no timeout.
      */
     timeout?: number;
     /**
-     * Milliseconds until the call ends, whatever it is waiting for, a 32-bit integer; 0 for any time. Reading the result counts. Default: that of
-     * `configureEngine`, which has none unless it is told. Afterwards the call fails with `ERR_ISOLATE_DEADLINE`. Not part of
-     * isolated-vm.
+     * Milliseconds until the call ends, including all waiting and reading the result; a 32-bit integer of at least 0; 0 for no limit.
+     * Default: that of `configureEngine`, which is none unless set. When it has passed, the call fails with `ERR_ISOLATE_DEADLINE`. Not
+     * part of isolated-vm.
      */
     deadline?: number;
   };
@@ -1696,17 +1737,17 @@ declare namespace ivm {
   /** Not part of isolated-vm. */
   type SignalOptions = {
     /**
-     * Aborts an asynchronous call: it rejects with the signal's `reason` at once, code that runs for it is stopped, and code that
-     * has not begun does not begin. The isolate goes on. What the call has brought about already goes on, too, such as code
-     * after an `await`: `dispose()` ends that. A call with a signal does not keep the process alive for longer than one without.
-     * Hosts only; synchronous and `…Ignored` calls refuse it.
+     * Aborts an asynchronous call. The call rejects at once with the signal's `reason`. Code that runs for it is stopped, and code that has
+     * not started does not start. The isolate continues. What the call has already started also continues, such as code after an `await`:
+     * `dispose()` ends that. A call with a signal does not keep the process alive longer than one without. Hosts only. Synchronous and
+     * `…Ignored` calls refuse this option.
      */
     signal?: AbortSignalLike | null;
   };
 
-  /** An `AbortSignal` of any realm or package. One that throws when it is read or listened to counts as aborted. */
+  /** An `AbortSignal` of any realm or package. A signal that throws when it is read or listened to counts as aborted. */
   interface AbortSignalLike {
-    /** Whether it has happened already. */
+    /** Whether the signal has been aborted. */
     readonly aborted: boolean;
     /** What the call rejects with. */
     readonly reason?: unknown;
@@ -1714,52 +1755,53 @@ declare namespace ivm {
     removeEventListener(type: 'abort', listener: () => void): void;
   }
 
-  /** Where code comes from, for stacks and debuggers. */
+  /** Origin of code, for stacks and debuggers. */
   type ScriptOrigin = {
-    /** What stacks call the code; best a URL. Default `<isolated-vm>`. */
+    /** Name of the code in stacks, preferably a URL. Default `<isolated-vm>`. */
     filename?: string;
-    /** Added to columns of the first line. Default 0. */
+    /** Added to column numbers of the first line. Default 0. */
     columnOffset?: number;
     /** Added to line numbers. Default 0. */
     lineOffset?: number;
   };
 
-  /** What produced or consumed a compilation cache. */
+  /** What a call with `CachedDataOptions` provides. */
   type CachedDataResult = {
-    /** The cache, where one was asked for and made. */
+    /** The cache, if one was requested and created. */
     cachedData?: ExternalCopy<ArrayBuffer>;
     /** Declared by isolated-vm; scripts do not have it. */
     producedCacheData?: boolean;
   };
 
-  /** What `Isolate.compileScript` takes. */
+  /** Options of `Isolate.compileScript`. */
   type ScriptInfo = CachedDataOptions & ScriptOrigin;
   /** A script of a snapshot. */
   type SnapshotScriptInfo = ScriptOrigin & {
-    /** Its source. */
+    /** Source code. */
     code: string;
   };
 
   /** Limits of the scripts that `Isolate.createSnapshot` runs. */
   interface SnapshotOptions {
-    /** What the scripts may use, in MB: of heap, and again as much of buffers; 8 to 512, fractions are cut off. Default 128. */
+    /** Limit in MB for the heap, and the same again for buffers; 8 to 512, fractions are cut off. Default 128. */
     memoryLimit?: number | null;
-    /** Milliseconds until making the snapshot is given up. Default (also for 0) 30,000. */
+    /** Milliseconds until creating the snapshot fails. Default 30,000, also for 0. */
     deadline?: number | null;
   }
 
-  /** How a value crosses. At most one of `copy`, `externalCopy` and `reference`. */
+  /** How a value crosses. Set at most one of `copy`, `externalCopy` and `reference`. */
   type TransferOptions = {
     /**
-     * As a promise: of what the value, if it is a promise, resolves to. What is none makes a promise that has settled already, with
-     * the value of that moment, or rejected with why it cannot be transferred. Goes with the others. Default false.
+     * Transfers the value as a promise. For a promise, it settles with the outcome of that promise. For any other value, it is already
+     * settled: with the value of that moment, or rejected with the reason why the value cannot be transferred. Can be combined with the
+     * other options. Default false.
      */
     promise?: boolean;
-    /** As a structured clone. Default false. */
+    /** Transfers a structured clone. Default false. */
     copy?: boolean;
-    /** As an `ExternalCopy`. Default false. */
+    /** Transfers an `ExternalCopy`. Default false. */
     externalCopy?: boolean;
-    /** As a `Reference`. Default false. */
+    /** Transfers a `Reference`. Default false. */
     reference?: boolean;
   } & (
     | { copy?: true; externalCopy?: never; reference?: never }
@@ -1767,15 +1809,15 @@ declare namespace ivm {
     | { copy?: never; externalCopy?: never; reference?: true }
   );
 
-  /** How arguments and a result cross. */
+  /** How arguments and the result cross. */
   type TransferOptionsBidirectional = {
-    /** For values that go in. */
+    /** For arguments. */
     arguments?: TransferOptions;
-    /** For the value that comes out. */
+    /** For the result. */
     result?: TransferOptions;
   };
 
-  // What follows makes results and arguments of the above; programs may name it to type what they wrap around.
+  // Helper types for the arguments and results above. Programs can use them to type their own wrappers.
   type WithPromise = { promise: true };
   type AsCopy = { copy: true };
   type AsExternal = { externalCopy: true };
@@ -1817,7 +1859,7 @@ declare namespace ivm {
   type ApplyResult<Value> = Value extends (...args: any) => infer Result ? Result : any;
 }
 
-/** As TypeScript's `esnext.disposable` has it, for programs that are compiled without. */
+/** As declared by TypeScript's `esnext.disposable`, for programs that are compiled without it. */
 declare global { interface SymbolConstructor { readonly dispose: unique symbol; readonly asyncDispose: unique symbol } }
 
 export = ivm;

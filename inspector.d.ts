@@ -1,40 +1,40 @@
 import type { Isolate } from './index.js';
 
-/** Where {@link serve} listens, and under which name. */
+/** Options of {@link serve}. */
 export interface ServeOptions {
-  /** The port; 0 for any that is free. Default 9229, where DevTools looks by itself. */
+  /** Port to listen on; 0 for any free one. Default 9229, where DevTools looks automatically. */
   port?: number;
   /**
-   * The address to listen at. Default `127.0.0.1`, which this machine alone can reach. Whoever reaches it and knows the
-   * WebSocket's path can run code in the isolate and read all that is in it.
+   * Address to listen on. Default `127.0.0.1`, which only this machine can reach. Any client that can reach it and knows the
+   * WebSocket's path can run code in the isolate and read everything in it.
    */
   host?: string;
-  /** The name that DevTools shows. Default `isolated-v8`. */
+  /** Name that DevTools shows. Default `isolated-v8`. */
   title?: string;
   /**
-   * Origins of web pages that may connect, as `https://example.com`. By default none may; DevTools and programs that are no
+   * Origins of web pages that may connect, such as `https://example.com`. By default none may. DevTools and programs other than
    * browsers always may.
    */
   origins?: string[];
 }
 
-/** An isolate that is being served. */
+/** A running inspector server. */
 export interface InspectorServer {
-  /** The address that it listens at, as `ServeOptions.host` says. */
+  /** The address that it listens on, as given by `ServeOptions.host`. */
   readonly host: string;
-  /** The port that it listens at, also where `ServeOptions.port` was 0. */
+  /** The port that it listens on, also if `ServeOptions.port` was 0. */
   readonly port: number;
   /** The WebSocket's URL; its path is random. */
   readonly url: string;
-  /** Put this into Chrome's address bar to open DevTools. */
+  /** Enter this in Chrome's address bar to open DevTools. */
   readonly devtoolsUrl: string;
-  /** Ends all sessions and stops listening. The isolate stays. */
+  /** Ends all sessions and stops listening. The isolate stays alive. */
   close(): Promise<void>;
 }
 
 /**
- * Serves an isolate to DevTools and other clients of the Chrome DevTools protocol. Each connection is a session of its own;
- * `chrome://inspect` finds the server by itself at the default port.
+ * Serves an isolate to DevTools and other clients of the Chrome DevTools protocol. Each connection has its own session.
+ * `chrome://inspect` finds the server automatically on the default port.
  *
  * ```js
  * import ivm from 'isolated-v8';
@@ -46,15 +46,15 @@ export interface InspectorServer {
  * console.log(server.devtoolsUrl);
  * ```
  *
- * A guest that is to be debugged should be run by asynchronous calls: while the host's thread waits in a `…Sync` method it
- * serves no WebSocket, so that nobody can resume a guest which is paused.
+ * Use asynchronous calls to run a guest that you debug: while the host's thread waits in a `…Sync` method, it serves no
+ * WebSocket, so DevTools cannot resume a paused guest.
  *
- * Requests whose `Host` is neither an IP address nor `localhost` nor `options.host` are refused, and so are those with the
- * origin of a web page: a page that the developer visits must not reach the isolate. At most 256 connections are open at a
- * time, and one that has not sent a whole request after 10 s is closed (with the host's own delay in looking for those).
+ * Requests are refused if their `Host` is neither an IP address nor `localhost` nor `options.host`, or if they have the origin
+ * of a web page: a page that the developer visits must not reach the isolate. At most 256 connections are open at a time. A
+ * connection that has not sent a complete request after 10 s is closed (plus the host's own delay in detecting this).
  *
- * @throws {TypeError} `ERR_INVALID_ARG` for wrong arguments and unknown options (as a rejection, like what follows)
- * @throws {Error} `Inspector is not enabled for this isolate` unless it was made with `inspector: true`; what the host says
- *   of an address that cannot be listened at
+ * @throws {TypeError} `ERR_INVALID_ARG` for wrong arguments and unknown options (as a rejection, like the following)
+ * @throws {Error} `Inspector is not enabled for this isolate` unless it was made with `inspector: true`; the host's error for
+ *   an address that it cannot listen on
  */
 export function serve(isolate: Isolate, options?: ServeOptions): Promise<InspectorServer>;

@@ -1,6 +1,6 @@
 import type { IsolatedVMSandboxConfig } from './index.js';
 
-/** Where a program runs, as `@tanstack/ai-code-mode` asks for it. */
+/** The environment of a program, as `@tanstack/ai-code-mode` requires it. */
 export interface IsolateContext {
   execute<T = unknown>(code: string): Promise<{
     success: boolean;
@@ -8,11 +8,11 @@ export interface IsolateContext {
     error?: { name: string; message: string; stack?: string; code?: string };
     logs?: string[];
   }>;
-  /** Ends what still runs; later executions fail with the code `ERR_ISOLATE_ABORTED`. */
+  /** Ends running executions. Later ones fail with the code `ERR_ISOLATE_ABORTED`. */
   dispose(): Promise<void>;
 }
 
-/** As `IsolateDriver` of `@tanstack/ai-code-mode`. */
+/** The `IsolateDriver` of `@tanstack/ai-code-mode`. */
 export interface IsolateDriver {
   createContext(config: {
     bindings: Record<string, { execute(args: unknown): Promise<unknown> }>;
@@ -24,9 +24,9 @@ export interface IsolateDriver {
 }
 
 /**
- * A driver for `createCodeMode` of [`@tanstack/ai-code-mode`](https://www.npmjs.com/package/@tanstack/ai-code-mode). Each execution has an
- * isolate of its own. Results are bounded by `maxOutputSize`.
- * @param options of `IsolatedVMSandbox`; `timeout` and `memoryLimit` are those of the context
- * @throws {TypeError} `ERR_INVALID_ARG` where an option is of a wrong type or too small
+ * Creates a driver for `createCodeMode` of [`@tanstack/ai-code-mode`](https://www.npmjs.com/package/@tanstack/ai-code-mode). Each
+ * execution has its own isolate. `maxOutputSize` limits results.
+ * @param options those of `IsolatedVMSandbox`; `timeout` and `memoryLimit` come from the context
+ * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small
  */
 export function createIsolateDriver(options?: Partial<Omit<IsolatedVMSandboxConfig, 'timeout' | 'memoryLimit' | 'onLog'>>): IsolateDriver;

@@ -1,6 +1,6 @@
 'use strict';
-// `Atomics.wait` of a guest. The host is another engine: its `Atomics.notify` does not know who waits here. So a wait is
-// many short ones, and the memory is looked at in between. Whoever stores before notifying, as all do, is heard.
+// `Atomics.wait` of a guest. The host is a different engine, so its `Atomics.notify` does not wake waiters here. One wait is therefore
+// divided into many short ones that check the memory in between. A host that stores before it notifies, as is usual, is always noticed.
 
 const { asIntN, create, define, getOwnPropertyDescriptor, getPrototypeOf, now, Symbol, uncurryThis } = require('./primordials.js');
 
@@ -8,15 +8,15 @@ const typeName = uncurryThis(/** @type {any} */ (
   getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)
 ).get);
 
-/** Milliseconds that the waits last: the first is short for quick answers, the longest costs next to no processor time. */
+/** Durations of the short waits in milliseconds: the first is short for quick answers, the longest uses almost no processor time. */
 const FIRST_SLICE = 0.02;
 const MAX_SLICE = 1;
 const GROWTH = 1.5;
-/** What the clock cuts off, as it has whole milliseconds. A wait must not end too early. */
+/** The clock truncates to whole milliseconds. A wait must not end too early. */
 const CLOCK_STEP = 1;
 
 /**
- * An object that is converted to what `convert` returns, at the moment when V8 needs it.
+ * An object whose conversion to a primitive calls `convert`, when V8 needs the value.
  * @param {() => unknown} convert
  */
 function lazily(convert) {
@@ -40,7 +40,7 @@ function divideWaits(atomics) {
       const isBig = typeName(typedArray) === 'BigInt64Array';
       let slice = FIRST_SLICE;
       let end = Infinity;
-      // V8 looks at the array first and then has one argument after the other converted, which may run code: once for each.
+      // V8 validates the array first, then converts the arguments in order. A conversion may run guest code, so each runs once.
       let outcome = original(
         typedArray,
         lazily(() => (index = +index)),

@@ -1,6 +1,6 @@
 'use strict';
-// `Callback`: a function on its way to other isolates, with a say in how it is called there. Instances cannot be called
-// here; where they arrive they are plain functions. A Reference made of one applies its function.
+// `Callback`: a function to pass to other isolates, with the mode in which it is called there. Instances are not callable here; they
+// arrive as plain functions. A Reference to a `Callback` applies its function.
 
 const { cutOff, freeze, getOwnPropertyDescriptor } = require('./primordials.js');
 const { stamp } = require('./handle.js');
@@ -8,7 +8,7 @@ const { CALLBACK, KIND } = require('./protocol.js');
 const { defineClass, needsNew } = require('./classes.js');
 const { optionsArgument, readBoolean, tooFew, wrongParameter } = require('./options.js');
 
-/** A function as other realms shall see it. */
+/** A function as other realms see it. */
 class CallbackRecord {
   /**
    * @param {Function} target
@@ -61,7 +61,7 @@ function createCallback() {
     /** @type {number} */
     let mode = CALLBACK.SYNC;
     if (options !== undefined) {
-      // `sync` is the default; like the original, nobody looks at it.
+      // `sync` is the default and is not read, as in isolated-vm.
       if (readBoolean(options, 'async')) {
         mode = CALLBACK.ASYNC;
       } else if (readBoolean(options, 'ignored')) {

@@ -1,6 +1,6 @@
 'use strict';
-// Promises of calls under way. A call is known by its request number: positive ones are given out here, negative ones name
-// promises that the native side made. Plain promises, so that the host's async context survives an `await`.
+// Promises of pending calls. A call is identified by its request number: positive numbers are assigned here, negative ones identify
+// promises that the native side created. These are plain promises, so that the host's async context survives an `await`.
 
 const { cutOff, freeze, Map, mapDelete, mapGet, mapSet, Promise } = require('./primordials.js');
 const { callSite } = require('./error.js');
@@ -9,7 +9,7 @@ const { callSite } = require('./error.js');
 class Call {
   /**
    * @param {number} request
-   * @param {{ stack?: unknown } | undefined} site where the caller stands
+   * @param {{ stack?: unknown } | undefined} site the call site
    * @param {object} [signal]
    */
   constructor(request, site, signal) {
@@ -19,9 +19,9 @@ class Call {
     this.resolve = nothing;
     /** @type {(reason: unknown) => void} */
     this.reject = nothing;
-    /** what may abort it; told by `core.begin`, followed from `core.conclude` on */
+    /** aborts the call; set by `core.begin`, observed from `core.conclude` on */
     this.signal = signal;
-    /** ends the following */
+    /** stops observing the signal */
     this.unfollow = nothing;
     filling = this;
     /** @type {Promise<any>} */
@@ -52,17 +52,17 @@ function fill(resolve, reject) {
 
 const LAST_REQUEST = 0x7fff_ffff;
 
-/** @param {(request: number) => void} [begun] hears of every call */
+/** @param {(request: number) => void} [begun] called for every call */
 function createCalls(begun) {
   /** @type {Map<number, Call>} */
   const pending = new Map();
   let last = 0;
 
   /**
-   * A call made by `method`, a public one, whose caller shall appear in the stacks of its errors.
+   * Starts a call for the public `method`, whose caller appears in the stacks of its errors.
    * @param {Function} method
-   * @param {object} [signal] what may abort it
-   * @param {{ stack?: unknown }} [site] where the caller stands, if `method` has noted that itself
+   * @param {object} [signal] aborts the call
+   * @param {{ stack?: unknown }} [site] the call site, if `method` captured it itself
    * @returns {Call}
    */
   function begin(method, signal, site = callSite(method)) {
@@ -76,7 +76,7 @@ function createCalls(begun) {
   }
 
   /**
-   * A promise that the native side has announced.
+   * A promise for a request number that the native side announced.
    * @param {number} request negative
    * @returns {Promise<any>}
    */
@@ -87,7 +87,7 @@ function createCalls(begun) {
   }
 
   /**
-   * The call that `request` names, once; undefined when nobody waits for it any more.
+   * Removes and returns the call of `request`; undefined if it is no longer pending.
    * @param {number} request
    * @returns {Call | undefined}
    */
@@ -101,7 +101,7 @@ function createCalls(begun) {
   }
 
   /**
-   * The outcome of a call is a promise that the native side has announced: the call waits for that.
+   * The outcome of a call is a promise that the native side announced. The call now waits for that promise.
    * @param {number} request
    * @param {number} promised negative
    */
@@ -115,7 +115,7 @@ function createCalls(begun) {
   }
 
   /**
-   * The promise of a call that failed before it was made.
+   * The rejected promise of a call that failed before it started.
    * @param {unknown} error
    * @returns {Promise<any>}
    */

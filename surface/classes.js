@@ -1,6 +1,6 @@
 'use strict';
-// How the classes of the API are put together: constructors that insist on `new`, frozen prototypes over one common
-// parent, frozen instances. Methods are written as object literals, so that they are no constructors themselves.
+// Helpers that build the classes of the API: constructors that require `new`, frozen prototypes with one common parent, frozen
+// instances. Methods are written in object literals, so that they are not constructors.
 
 const { apply, create, define, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, ownKeys, Symbol } = require('./primordials.js');
 const { stamp } = require('./handle.js');
@@ -23,13 +23,13 @@ const privateConstructor = (name) => invalid(`\`${name}\` constructor is private
  */
 const needsNew = (name) => invalid(`\`${name}\` must be called with \`new\``);
 
-/** Absent in engines that have no `using`. */
+/** The symbols are absent in engines without `using`. */
 const disposal = /** @type {{ dispose?: symbol, asyncDispose?: symbol }} */ (Symbol);
 
 /**
- * Has what is made of `prototype` end with its scope, by `using` or `await using`.
+ * Makes instances of `prototype` end with their scope, with `using` or `await using`.
  * @param {object} prototype
- * @param {(this: any) => unknown} end may be called again; what it gives is waited for in the second case
+ * @param {(this: any) => unknown} end may be called repeatedly; its result is awaited for `await using`
  */
 function defineDisposal(prototype, end) {
   const { dispose, asyncDispose } = disposal;
@@ -44,8 +44,8 @@ function defineDisposal(prototype, end) {
 /**
  * Gives a constructor its frozen prototype.
  * @param {Function} Constructor
- * @param {object} methods becomes the prototype: methods and getters, enumerable as in the original
- * @param {object} [aliases] older names, not enumerable
+ * @param {object} methods becomes the prototype: methods and getters, enumerable as in isolated-vm
+ * @param {object} [aliases] former names, not enumerable
  * @param {(this: any) => void} [end] as for `defineDisposal`
  */
 function defineClass(Constructor, methods, aliases, end) {
@@ -82,7 +82,7 @@ function addMembers(target, members, enumerable) {
 }
 
 /**
- * A frozen instance that no constructor of the API made.
+ * Creates a frozen instance without calling a constructor of the API.
  * @param {{ prototype: any }} Constructor
  * @param {number} kind
  * @param {object} record

@@ -1,6 +1,6 @@
 'use strict';
-// `Context`: a global object of an isolate, and the code that runs in it. `evalSync` is the shortest path from a host to a
-// guest and back, so a call without options goes straight to the native side.
+// `Context`: a global object of an isolate, and the code that runs in it. `evalSync` is the fastest path from a host to a guest and
+// back, so a call without options goes directly to the native side.
 
 const { apply, cutOff } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
@@ -16,13 +16,13 @@ const { FEW, transferAll } = require('./reference-access.js');
 /** Parameters of `invoke` before the arguments of a closure: op to handle, code, origin, bits, timeout, deadline. */
 const CLOSURE_HEAD = 11;
 
-/** What a `Context` instance hides. */
+/** The private state of a `Context`. */
 class ContextRecord {
   /** @param {import('./handle.js').Row} entry */
   constructor(entry) {
     /** @type {import('./handle.js').Row | undefined} undefined once released */
     this.entry = entry;
-    /** @type {any} the Reference to the global object, made when first asked for */
+    /** @type {any} the Reference to the global object, created on first use */
     this.global = undefined;
   }
 }
@@ -136,7 +136,7 @@ module.exports = function createContext(core) {
     let deadline = 0;
     let signal;
     let size = 0;
-    /** @type {any} the arguments, where they are many */
+    /** @type {any} the arguments, if there are more than `FEW` */
     let carriers;
     let id;
     let first;
@@ -178,7 +178,7 @@ module.exports = function createContext(core) {
       column = origin.columnOffset;
     }
     let carrier;
-    // Written out for the numbers of arguments that calls usually have.
+    // Written out for common numbers of arguments.
     switch (size) {
       case 0:
         carrier = invoke(OP.EVAL_CLOSURE, mode, request, id, code, filename, line, column, bits, timeout, deadline);
@@ -288,7 +288,7 @@ module.exports = function createContext(core) {
       }
       entries.leave(record.entry);
       record.entry = undefined;
-      // The global's Reference goes with its context.
+      // The Reference to the global object is released with its context.
       if (kindOf(record.global) === KIND.REFERENCE) {
         core.releaseReference(record.global);
       }
@@ -297,7 +297,7 @@ module.exports = function createContext(core) {
   };
 
   defineClass(Context, methods, {
-    /** The name `global` had in older versions. */
+    /** Former name of `global`. */
     globalReference() {
       return globalOf(this);
     },

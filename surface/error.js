@@ -1,7 +1,7 @@
 'use strict';
-// Errors on both sides of a boundary. What crosses is a *fault*: class, name, message, the raising side's frames, and a
-// code for errors that this library raises itself. On arrival it becomes a fresh error of the receiving realm whose stack
-// shows both sides, joined by a boundary line; no object of one realm ever reaches the other.
+// Errors on both sides of a boundary. An error crosses as a *fault*: class, name, message, the frames of the raising side, and a code
+// for errors that this library raises. The receiving realm creates a new error from it, whose stack shows both sides, joined by a
+// boundary line. No object of one realm ever reaches the other.
 
 const {
   captureStackTrace, define, Error, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, RangeError, ReferenceError, String,
@@ -13,7 +13,7 @@ const BOUNDARY = '\n    at (<isolated-vm boundary>)';
 const FRAME = '    at ';
 const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.';
 
-/** Stable codes of the errors that this library raises itself. */
+/** Stable codes of the errors that this library raises. */
 const CODE = freeze({
   ABORTED: 'ERR_ISOLATE_ABORTED',
   CRASH: 'ERR_ISOLATE_CRASH',
@@ -35,7 +35,7 @@ const CODE = freeze({
 });
 
 /**
- * An error of this library's own.
+ * Creates an error of this library.
  * @param {ErrorConstructor} Class
  * @param {string} message
  * @param {string} code one of `CODE`
@@ -57,7 +57,7 @@ const refused = (message) => coded(/** @type {ErrorConstructor} */ (TypeError), 
 const unsupported = (what) => coded(Error, `${what} is not available yet`, CODE.UNSUPPORTED);
 
 /**
- * The frames of a rendered stack, without its header: either empty or starting with a newline.
+ * The frames of a rendered stack, without its header: empty, or starting with a newline.
  * @param {unknown} stack
  * @returns {string}
  */
@@ -73,10 +73,10 @@ function framesOf(stack) {
 }
 
 /**
- * Where calls of the surface come from, as seen by an engine whose strict code makes tail calls: a method that ends in
- * `return other()` is no longer on the stack when `other` runs, so there is nothing to cut at. There all frames are captured
- * and those of these files are dropped when the stack is shown.
- * @returns {string | undefined} what the places of these files start with; undefined where methods stay on the stack
+ * Detects an engine whose strict code makes tail calls: a method that ends in `return other()` is no longer on the stack when `other`
+ * runs, so the stack cannot be cut at that method. In such an engine all frames are captured, and those of these files are removed when
+ * the stack is formatted.
+ * @returns {string | undefined} prefix of the locations of these files; undefined if methods stay on the stack
  */
 function findTailCalls() {
   const capture = captureStackTrace;
@@ -101,7 +101,7 @@ function findTailCalls() {
   if (framesOf(cut.stack) !== '') {
     return undefined;
   }
-  // The folder of the first frame's file: hosts have all that is the surface's in one file, and tests have the sources.
+  // The folder of the first frame's file: hosts bundle the surface into one file, tests load the sources.
   const frames = framesOf(whole.stack);
   const start = stringIndexOf(frames, '(');
   let end = -1;
@@ -116,9 +116,9 @@ function findTailCalls() {
 const surfacePlace = findTailCalls();
 
 /**
- * Where the caller of `method` stands. Engines capture now and format when `callerFrames` asks. V8 takes the longer the more
- * functions are inlined where it captures: methods that are called often do it themselves, before they call anything else.
- * @param {Function} method the public method; its own frame and those below it are left out
+ * Captures the call site of `method`. Engines capture now, and format when `callerFrames` reads the stack. In V8, capturing takes longer
+ * the more functions are inlined at that point, so methods that are called often do it themselves, before they call anything else.
+ * @param {Function} method the public method; its own frame and the frames of its callees are left out
  * @returns {{ stack?: unknown }}
  */
 function callSite(method) {
@@ -181,7 +181,7 @@ function classOf(name) {
 }
 
 /**
- * The error that a fault carrier stands for.
+ * Creates the error that a fault carrier describes.
  * @param {readonly any[]} fault `[TAG.FAULT, class, name, message, stack, code]`
  * @param {{ stack?: unknown } | undefined} site of the caller, from `callSite`
  * @returns {Error}
@@ -209,7 +209,7 @@ function errorOf(fault, site) {
 }
 
 /**
- * A property as text, as far as reading it does not fail.
+ * A property as a string; undefined if reading it fails.
  * @param {any} object
  * @param {string} key
  * @returns {string | undefined}
@@ -224,7 +224,7 @@ function textOf(object, key) {
 }
 
 /**
- * The name of the function that made an object, as far as that can be told without running anyone's getters.
+ * The name of an object's constructor, as far as it can be read without running getters.
  * @param {object} object
  * @returns {string}
  */
@@ -241,13 +241,13 @@ function constructorName(object) {
       holder = getPrototypeOf(holder);
     }
   } catch {
-    // A proxy that objects: no name.
+    // A trap of a proxy threw: no name.
   }
   return '';
 }
 
 /**
- * Somebody has given it a name of its own.
+ * Whether the object has an own property `name`.
  * @param {object} object
  */
 function hasOwnName(object) {
@@ -259,10 +259,10 @@ function hasOwnName(object) {
 }
 
 /**
- * The fault carrier of a thrown object. Only class, message, stack and name survive, and a code where it is one of ours.
- * A thrown primitive is no fault; its caller packs it as `TAG.THROWN`.
+ * Creates the fault carrier of a thrown object. Only class, message, stack and name survive, and the code if it is one of ours.
+ * A thrown primitive is not a fault; the caller packs it as `TAG.THROWN`.
  * @param {object} thrown
- * @param {boolean} showPaths whether the receiver may see where this realm's code lies
+ * @param {boolean} showPaths whether the receiver may see the locations of this realm's code
  * @returns {any[]}
  */
 function faultOf(thrown, showPaths) {
@@ -292,8 +292,8 @@ function isOurCode(code) {
 }
 
 /**
- * Frames that keep the functions' names and lose the places. Lines of another isolate, before a boundary, are kept: they
- * were its receiver's to see already.
+ * Removes locations from frames and keeps the functions' names. Lines of another isolate, before a boundary, are kept: the receiver
+ * was already allowed to see them.
  * @param {string} frames
  * @returns {string}
  */
@@ -306,7 +306,7 @@ function withoutPaths(frames) {
     }
     const place = stringIndexOf(line, ' (');
     const called = place === -1 ? '' : stringSlice(line, FRAME.length + 1, place);
-    // A name that holds a path is a module's or a file's, not a function's.
+    // A name that contains a path belongs to a module or a file, not to a function.
     kept += called === '' || stringIncludes(called, '/') || stringIncludes(called, '\\')
       ? `\n${FRAME}<host>`
       : `\n${FRAME}${called} (<host>)`;
@@ -314,15 +314,15 @@ function withoutPaths(frames) {
   return kept;
 }
 
-/** Lines before the header of a syntax error: hosts put its place, the line of source, a marker and an empty line there. */
+/** Maximum number of lines before the header of a syntax error. Hosts write its location, the source line, a marker and an empty line. */
 const MAX_LINES_BEFORE_HEADER = 8;
 
 /**
- * Where the header of a rendered stack begins: at the start of one of its first lines. Both texts may be a guest's, and searching one for
- * the other takes time in proportion to the product of their lengths.
+ * The position of the header in a rendered stack: at the start of one of its first lines. A full search would take time proportional to
+ * the product of both lengths, and both strings may come from a guest.
  * @param {string} stack
  * @param {string} header
- * @returns {number} -1 if it is not there
+ * @returns {number} -1 if not found
  */
 function headerStart(stack, header) {
   let start = 0;
@@ -339,7 +339,7 @@ function headerStart(stack, header) {
 }
 
 /**
- * A rendered stack without the places where this realm's code lies. Hosts write one before the header of syntax errors.
+ * Removes the locations of this realm's code from a rendered stack. Hosts also write a location before the header of syntax errors.
  * @param {string} stack
  * @param {string} name
  * @param {string} message

@@ -1,6 +1,6 @@
 'use strict';
-// `ExternalCopy`: a value outside any heap, ready to be copied into any isolate. The copy is made once, when it is
-// constructed; what lives here is a name for it.
+// `ExternalCopy`: a value stored outside any heap, to be copied into any isolate. The copy is made once, by the constructor. Only a
+// handle for it is kept here.
 
 const { cutOff, defineProperty, freeze, getOwnPropertyDescriptor } = require('./primordials.js');
 const { recordOf, stamp } = require('./handle.js');
@@ -9,11 +9,11 @@ const { released } = require('./error.js');
 const { defineClass, instance, needsNew, privateConstructor } = require('./classes.js');
 const { illegalInvocation, optionsArgument, readArray, readBoolean, tooFew } = require('./options.js');
 
-/** What an `ExternalCopy` instance hides. */
+/** The private state of an `ExternalCopy`. */
 class CopyRecord {
   /**
    * @param {import('./handle.js').Row} entry
-   * @param {'buffer' | 'other' | 'unknown'} type whether it holds an ArrayBuffer; a copy that arrived may hold anything
+   * @param {'buffer' | 'other' | 'unknown'} type whether it holds an ArrayBuffer; unknown for a copy that arrived
    */
   constructor(entry, type) {
     /** @type {import('./handle.js').Row | undefined} undefined once released */
@@ -23,7 +23,7 @@ class CopyRecord {
 }
 cutOff(CopyRecord);
 
-/** What the return value of `copyInto()` hides: a copy to use up. */
+/** The private state of the return value of `copyInto()`: a copy that can be used once. */
 class CopyIntoRecord {
   /**
    * @param {import('./handle.js').Row} entry
@@ -157,7 +157,7 @@ module.exports = function createExternalCopy(core) {
   };
 
   defineClass(ExternalCopy, methods, {
-    /** The name `release` had in older versions. */
+    /** Former name of `release`. */
     dispose() {
       release(recordOfThis(this));
     },

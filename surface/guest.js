@@ -1,7 +1,7 @@
 'use strict';
-// The guest's side of the binding: the surface above, native functions below. It runs in the startup snapshot as far as the
-// functions go, and is put together in a realm when the first handle arrives there. Values stay what they are here; the
-// native side reads and writes them itself.
+// The guest's side of the binding, between the surface and the native functions. The functions are part of the startup snapshot; the
+// binding is created in a realm when the first handle arrives there. Values are not encoded here: the native side reads and writes them
+// directly.
 
 const { alone, apply, define, Error, freeze } = require('./primordials.js');
 const { kindOf, markHandles, recordOf, releasedText } = require('./handle.js');
@@ -10,7 +10,7 @@ const { CODE, callSite, coded, errorOf, invalid } = require('./error.js');
 const createSurface = require('./index.js');
 const divideWaits = require('./atomics.js');
 
-// Part of the startup snapshot, so every realm has it.
+// Part of the startup snapshot, so that every realm has it.
 divideWaits(Atomics);
 
 /** @param {unknown} value */
@@ -19,7 +19,7 @@ const isPrimitive = (value) => {
   return value === null || (type !== 'object' && type !== 'function' && type !== 'symbol');
 };
 
-/** Where the arguments start in what the surface hands over for an application. */
+/** Index of the first argument in what the surface passes to `apply`. */
 const FIRST_ARGUMENT = 8;
 
 /**
@@ -27,20 +27,20 @@ const FIRST_ARGUMENT = 8;
  */
 function createGuest(native) {
   const { brand, cross, isArrayBuffer, now, owned, release, track } = native;
-  // The serializer asks for it in the middle of its work, when no JavaScript may run.
+  // The serializer needs to recognize handles while no JavaScript may run.
   markHandles(brand);
 
   const nativeInvoke = native.invoke;
 
   /** @param {any[]} args */
   function invoke(...args) {
-    // Not spread: that would ask the guest's arrays how to iterate.
+    // No spread: it would use the iterator of the guest's arrays.
     const carrier = apply(nativeInvoke, undefined, args);
     const mode = args[1];
     if (mode === MODE.SYNC || carrier === undefined) {
       return carrier;
     }
-    // A call that nobody waits for here could not even be started.
+    // The call could not be started.
     if (mode === MODE.ASYNC) {
       surface.settle(args[2], carrier);
       return undefined;
@@ -116,7 +116,7 @@ function createGuest(native) {
     track,
     owned,
     bind: (target) => target,
-    // Promises that guests leave without handlers end nothing.
+    // Unhandled rejections in guests have no effect.
     settled: (value) => value,
     discarded() {},
     isArrayBuffer,
@@ -133,7 +133,7 @@ function createGuest(native) {
           throw invalid('Reference is not a function');
         }
         const size = args === undefined ? 0 : args.length - FIRST_ARGUMENT;
-        /** @type {any} without a prototype, so that nobody's setter on `Array.prototype` sees it */
+        /** @type {any} without a prototype, so that no setter on `Array.prototype` runs */
         const list = { __proto__: null, length: size };
         for (let index = 0; index < size; index += 1) {
           list[index] = /** @type {ArrayLike<any>} */ (args)[FIRST_ARGUMENT + index];
@@ -144,8 +144,8 @@ function createGuest(native) {
   }));
 
   /**
-   * What a handle of this realm is to others, as a carrier; undefined for every other object. A text says why it is nothing
-   * any more.
+   * The carrier for a handle of this realm; undefined for any other object. For a handle that can no longer be used, a string with the
+   * reason.
    * @param {object} object
    */
   function identify(object) {

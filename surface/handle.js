@@ -1,15 +1,14 @@
 'use strict';
-// What makes an object a handle. The private state of every instance hangs on private fields that only this file can
-// write, so that no object can be made to look like a handle from outside, and a handle's id cannot be read or changed.
+// Handles. The state of every instance is in private fields that only this file can write. Other code cannot make an object look like a
+// handle, and cannot read or change a handle's id.
 //
-// An `Entry` is one row of the native table. Several wrappers may share one (a Reference and what its `derefInto()`
-// returned); when the last of them is released, or all were collected, the native side is told once and the id is never
-// named again.
+// An `Entry` is one row of the native table. Several wrappers may share one (a Reference and the result of its `derefInto()`). When the
+// last of them is released, or all have been collected, the native side is notified once, and the id is never used again.
 
 const { cutOff, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
 const { KIND } = require('./protocol.js');
 
-/** Lets private fields be put on an object that exists already. */
+/** Allows a derived class to add private fields to an existing object. */
 class Existing {
   /** @param {object} object */
   constructor(object) {
@@ -35,7 +34,7 @@ class State extends Existing {
 
   /**
    * @param {unknown} value
-   * @returns {number} -1 for what is no handle
+   * @returns {number} -1 if it is not a handle
    */
   static kindOf(value) {
     return typeof value === 'object' && value !== null && #kind in value ? /** @type {State} */ (value).#kind : -1;
@@ -44,7 +43,7 @@ class State extends Existing {
   /**
    * @param {unknown} value
    * @param {number} kind
-   * @returns {any} undefined for what is no handle of this kind
+   * @returns {any} undefined if it is not a handle of this kind
    */
   static recordOf(value, kind) {
     if (typeof value !== 'object' || value === null || !(#kind in value)) {
@@ -61,15 +60,14 @@ const { kindOf, recordOf } = State;
 let mark;
 
 /**
- * @param {(object: object, target: unknown) => void} marker sees every handle that is made from now on, and the function of a
- *   `Callback`
+ * @param {(object: object, target: unknown) => void} marker called for every handle made from now on, with the function of a `Callback`
  */
 function markHandles(marker) {
   mark = marker;
 }
 
 /**
- * Makes `object` a handle.
+ * Turns `object` into a handle.
  * @template {object} T
  * @param {T} object
  * @param {number} kind
@@ -85,7 +83,7 @@ function stamp(object, kind, record) {
 }
 
 /**
- * What `Reference.typeof` says of a value: null is "null", symbols and BigInts are objects. A `Callback` can be applied.
+ * The value of `Reference.typeof`: null is "null", symbols and BigInts are "object". A `Callback` is a function, as it can be applied.
  * @param {unknown} value
  * @returns {string}
  */
@@ -101,7 +99,7 @@ function typeNameOf(value) {
 }
 
 /**
- * What is said where a handle is sent that was released.
+ * The error message for sending a released handle.
  * @param {number} kind
  */
 function releasedText(kind) {
@@ -119,7 +117,7 @@ function releasedText(kind) {
   }
 }
 
-/** What remains of an entry when it was collected. */
+/** The part of an entry that outlives its collection. */
 class Remains {
   /** @param {number} id */
   constructor(id) {
@@ -143,12 +141,13 @@ cutOff(Entry);
 /** @typedef {Entry} Row */
 
 /**
- * Keeps count of the rows of the native table that this realm holds.
+ * Counts the references to the rows of the native table that this realm holds.
  * @param {(id: number) => void} release frees a row
- * @param {(entry: object, id: number) => void} [track] has a row freed when its entry is collected, also after this realm is
+ * @param {(entry: object, id: number) => void} [track] makes the native side free a row when its entry is collected, even if this realm
+ *   has been collected before
  */
 function createEntries(release, track) {
-  // Made on first use: a realm that never held a handle has no registry, and can be part of a startup snapshot.
+  // Created on first use: a realm that never held a handle has no registry, and can be part of a startup snapshot.
   /** @type {FinalizationRegistry<Remains> | undefined} */
   let registry;
 
@@ -170,7 +169,7 @@ function createEntries(release, track) {
       return entry;
     }
     registry ??= new FinalizationRegistry(collected);
-    // Without a token to unregister by, which costs more than all of this: a released entry is known by its remains.
+    // No unregister token: it would cost more than the rest of this function. `remains.id` marks a released entry instead.
     finalizationRegister(registry, entry, entry.remains);
     return entry;
   }
@@ -194,7 +193,7 @@ function createEntries(release, track) {
   }
 
   /**
-   * Gives up an entry that a carrier still names: the call which takes the carrier is made before microtasks run.
+   * Releases an entry that a carrier still refers to. The call that takes the carrier is made before microtasks run.
    * @param {Entry} entry
    */
   async function leaveLater(entry) {

@@ -1,9 +1,9 @@
 'use strict';
-// Figures of an isolate's heap, by the names that isolated-vm gives them.
+// Heap statistics of an isolate, with the names of isolated-vm.
 
 const { define, freeze } = require('./primordials.js');
 
-/** What the native side's figures are, in its order. */
+/** Names of the native side's figures, in its order. */
 const HEAP_STATISTICS = freeze([
   'total_heap_size', 'total_heap_size_executable', 'total_physical_size', 'total_available_size', 'used_heap_size',
   'heap_size_limit', 'malloced_memory', 'peak_malloced_memory', 'does_zap_garbage', 'externally_allocated_size',

@@ -1,7 +1,6 @@
 'use strict';
-// The API, once: everything that users of `ivm` see, over a small binding that a host or an isolate supplies. The files of
-// this folder run on both sides. They use ECMAScript's own built-ins as they were at load and nothing else: no module of a
-// host, no console, no timers. What only a host needs is in `host/`.
+// The API of `ivm`, shared by hosts and isolates, which each supply a small binding. The files of this folder run on both sides. They use
+// only ECMAScript's built-ins as they were at load: no modules of a host, no console, no timers. Code for hosts only is in `host/`.
 
 const { create, define, Error, freeze } = require('./primordials.js');
 const { createEntries, kindOf, recordOf, stamp } = require('./handle.js');
@@ -20,34 +19,35 @@ const createScript = require('./script.js');
 const createSession = require('./session.js');
 
 /**
- * A value on its way: a primitive is its own carrier, everything else is what the binding's `pack` made of it. Only the
- * binding looks inside.
+ * A value in transfer. A primitive is its own carrier; any other value has the carrier that the binding's `pack` made. Only the binding
+ * looks inside.
  * @typedef {any} Carrier
  */
 
 /**
- * What a side supplies. `method` is always the public method that was called: its callers' frames go into stacks.
+ * What each side supplies. `method` is always the public method that was called; its callers' frames appear in stacks.
  * @typedef {object} Binding
  * @property {'host' | 'guest'} side
  * @property {(op: number, mode: number, request: number, handle: number, ...args: Carrier[]) => Carrier} invoke runs an
  *   operation on the native side. MODE.SYNC returns the outcome's carrier; MODE.ASYNC settles `request` later
- * @property {(value: unknown, bits: number) => Carrier} pack throws for what is not transferable
+ * @property {(value: unknown, bits: number) => Carrier} pack throws for a value that is not transferable
  * @property {(value: unknown, transferOut: boolean, transferList: ArrayLike<unknown> | undefined) => Carrier} packMoving
  *   packs a copy whose buffers are moved
  * @property {(carrier: Carrier, method?: Function) => any} unpack throws when the carrier is a fault
  * @property {(carrier: Carrier, method?: Function) => number} idOf the id in a handle's carrier; throws when it is a fault
- * @property {(id: number) => void} release nobody in this realm names the handle any more
- * @property {(entry: object, id: number) => void} [track] has an id released when its entry is collected; ids are not used again then
- * @property {(slot: number) => unknown} owned the value of this realm that `adopt`'s slot stands for
- * @property {(request: number) => void} [begun] hears of every asynchronous call that begins
- * @property {(request: number, limits: { until: number, stopped: () => Error | undefined }) => () => void} [limitReading] bounds the reading of
- *   a call's outcome, until the returned function is called; only hosts have it
- * @property {() => { readonly isWanted: boolean, release(): void } | undefined} [hold] the request that is being served takes more time; only hosts
- *   have it
- * @property {Signals} [signals] where calls can be aborted
- * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind the function in the async context of now
- * @property {(value: any) => any} settled what a function of this realm returned, to be awaited: odd thenables become promises
- * @property {(value: unknown) => void} discarded nobody receives what a resolver of modules returned
+ * @property {(id: number) => void} release this realm no longer refers to the handle
+ * @property {(entry: object, id: number) => void} [track] makes the native side release an id when its entry is collected; the id is
+ *   never used again
+ * @property {(slot: number) => unknown} owned the value of this realm for `adopt`'s slot
+ * @property {(request: number) => void} [begun] called when an asynchronous call starts
+ * @property {(request: number, limits: { until: number, stopped: () => Error | undefined }) => () => void} [limitReading] limits the
+ *   reading of a call's outcome until the returned function is called; hosts only
+ * @property {() => { readonly isWanted: boolean, release(): void } | undefined} [hold] keeps the request that is being
+ *   served open after its function has returned; hosts only
+ * @property {Signals} [signals] present if calls can be aborted
+ * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind binds the function to the current async context
+ * @property {(value: any) => any} settled prepares a function's return value for `await`: unusual thenables become promises
+ * @property {(value: unknown) => void} discarded the return value of a module resolver is discarded
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
  * @property {Local} local
@@ -58,24 +58,24 @@ const createSession = require('./session.js');
  * @typedef {object} Signals
  * @property {(value: any) => boolean} isSignal
  * @property {(signal: any) => unknown} reason of a signal that has been aborted
- * @property {(signal: any, abort: () => void) => () => void} follow calls `abort` when that happens, until the returned function is called
- * @property {(request: number) => void} announce the call that begins next under this number may be aborted
+ * @property {(signal: any, abort: () => void) => () => void} follow calls `abort` on abort, until the returned function is called
+ * @property {(request: number) => void} announce the next call, with this number, may be aborted
  * @property {(request: number) => void} abort
  */
 
 /**
- * Operations on values of this very realm, with the rules of the boundary. Values go in and come out as they are.
+ * Operations on values of this realm, with the rules of the boundary. Values are passed and returned unencoded.
  * @typedef {object} Local
- * @property {(value: unknown, bits: number) => any} cross what `value` would be on the other side
+ * @property {(value: unknown, bits: number) => any} cross returns what `value` becomes on the other side
  * @property {(target: any, key: string | number, bits: number) => any} get
  * @property {(target: any, key: string | number, value: unknown) => void} set
  * @property {(target: any, key: string | number) => void} delete
  * @property {(target: any, receiver: unknown, args: ArrayLike<any> | undefined, bits: number, discarded: boolean) => any} apply
- *   receiver and arguments have crossed already; the latter start at index 8. Nobody receives the result if it is `discarded`
+ *   receiver and arguments have crossed already; arguments start at index 8. With `discarded`, the result is not received
  */
 
 /**
- * What the classes share.
+ * Shared by the classes.
  * @typedef {object} Core
  * @property {Binding} binding
  * @property {ReturnType<typeof createCalls>} calls
@@ -90,7 +90,7 @@ const createSession = require('./session.js');
 
 /**
  * @param {Binding} binding
- * @param {(core: Core) => object} [more] members that this side's `ivm` has beside the classes
+ * @param {(core: Core) => object} [more] members that this side's `ivm` has in addition to the classes
  */
 function createSurface(binding, more) {
   const calls = createCalls(binding.begun);
@@ -101,7 +101,7 @@ function createSurface(binding, more) {
     binding,
     calls,
     entries,
-    /** The call to wait for, where the mode is one to wait in. */
+    /** Starts a call in asynchronous mode; undefined in other modes. */
     begin(mode, method, signal, site) {
       if (mode !== MODE.ASYNC) {
         return undefined;
@@ -113,7 +113,7 @@ function createSurface(binding, more) {
       return call;
     },
     follow,
-    /** What a method returns after `invoke`. */
+    /** Returns a method's result after `invoke`. */
     conclude(mode, call, carrier, method) {
       if (call !== undefined) {
         if (call.signal !== undefined) {
@@ -125,12 +125,12 @@ function createSurface(binding, more) {
         return binding.unpack(carrier, method);
       }
       if (carrier !== undefined) {
-        // It could not begin.
+        // The call could not start.
         binding.unpack(carrier, method);
       }
       return undefined;
     },
-    /** Bad options and the like: asynchronous methods reject, all others throw. */
+    /** Reports wrong options and similar errors: asynchronous methods reject, all others throw. */
     refuse(mode, error) {
       if (mode === MODE.ASYNC) {
         return calls.rejected(error);
@@ -142,10 +142,10 @@ function createSurface(binding, more) {
   });
 
   /**
-   * Aborts a call that was made when `signal` says so, and also where that cannot be followed.
+   * Aborts a call when `signal` is aborted, or at once if `signal` cannot be observed.
    * @param {import('./calls.js').Waiting} call
    * @param {object} signal
-   * @param {() => void} [stop] hears of it
+   * @param {() => void} [stop] called on abort
    */
   function follow(call, signal, stop) {
     const signals = /** @type {Signals} */ (binding.signals);
@@ -173,7 +173,7 @@ function createSurface(binding, more) {
   const externalCopy = createExternalCopy(core);
   const session = createSession(core);
   const isolate = createIsolate(core, session.open);
-  // No class of `ivm`'s: modules are only made by isolates.
+  // Not a member of `ivm`: only isolates create modules.
   const module = createModule(core);
   const reference = createReference(core);
   const script = createScript(core);
@@ -183,7 +183,7 @@ function createSurface(binding, more) {
   function isolated_vm() {
     throw privateConstructor('isolated_vm');
   }
-  // The order is that of the original's prototype.
+  // In the order of isolated-vm's prototype.
   const members = {
     Callback: callback.Constructor,
     Context: context.Constructor,
@@ -202,12 +202,12 @@ function createSurface(binding, more) {
   freeze(ivm);
 
   /**
-   * The object for a handle that arrived.
+   * Creates the object for a handle that arrived.
    * @param {number} kind
    * @param {number} id
-   * @param {number} slot of this realm's own value where the handle is a Reference to one, else negative
-   * @param {string} typeOf of a Reference
-   * @param {number} flags of a Reference
+   * @param {number} slot for a Reference to a value of this realm, otherwise negative
+   * @param {string} typeOf for a Reference
+   * @param {number} flags for a Reference
    * @returns {object}
    */
   function adopt(kind, id, slot, typeOf, flags) {
@@ -246,7 +246,7 @@ function createSurface(binding, more) {
   }
 
   /**
-   * Scripts and modules stay open for their compilation cache.
+   * Creates a script or module, which is not frozen, so that its compilation cache can be added.
    * @param {Function} Constructor
    * @param {number} kind
    * @param {object} record
@@ -254,8 +254,8 @@ function createSurface(binding, more) {
   const open = (Constructor, kind, record) => stamp(bare(Constructor), kind, record);
 
   /**
-   * A second object for what a handle names, as if it had been sent somewhere and had come back.
-   * @param {object} handle of a kind that is an entry's wrapper
+   * Creates a second object for the same handle, as if it had been sent elsewhere and had returned.
+   * @param {object} handle of a kind that wraps an entry
    * @returns {object}
    */
   function twin(handle) {
@@ -265,7 +265,7 @@ function createSurface(binding, more) {
   }
 
   /**
-   * The outcome of an asynchronous call, or of a promise made elsewhere, has arrived.
+   * Settles an asynchronous call, or a promise created elsewhere, with the outcome that arrived.
    * @param {number} request
    * @param {Carrier} carrier
    */

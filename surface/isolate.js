@@ -1,5 +1,5 @@
 'use strict';
-// `Isolate`: a heap with its own limits. A handle on it is all that lives here; limits, clocks and threads are native.
+// `Isolate`: a heap with its own limits. Only a handle for it is kept here; limits, clocks and threads are native.
 
 const { define, Error, freeze, inner } = require('./primordials.js');
 const { kindOf, recordOf, stamp } = require('./handle.js');
@@ -26,7 +26,7 @@ async function laterProfiles(profiles) {
 
 const MAX_MEMORY = 0x7fff_ffff;
 
-/** Isolates that are to be ready for whoever makes the next ones. */
+/** Default number of prepared isolates. */
 const WARM = 1;
 
 /**
@@ -56,7 +56,7 @@ module.exports = function createIsolate(core, openSession) {
     if (options !== undefined) {
       memory = readNumber(options, 'memoryLimit', undefined);
       if (memory !== undefined) {
-        // Written so that NaN fails as well, and infinity as in the original. Fractions are cut off: 7.9 fails and 8.9 is 8.
+        // Also false for NaN, and for infinity as in isolated-vm. Fractions are cut off: 7.9 fails, 8.9 becomes 8.
         if (!(memory >= MIN_MEMORY && memory < 1 / 0)) {
           throw coded(Error, `\`memoryLimit\` must be at least ${MIN_MEMORY}`, CODE.INVALID_ARG);
         }
@@ -67,7 +67,7 @@ module.exports = function createIsolate(core, openSession) {
       hostStacks = readBoolean(options, 'hostStacks');
       onCatastrophicError = readFunction(options, 'onCatastrophicError');
       warm = readNumber(options, 'warm', WARM);
-      // Written so that NaN fails as well.
+      // Also false for NaN.
       if (!(warm >= 0)) {
         throw coded(Error, '`warm` must be at least 0', CODE.INVALID_ARG);
       }
@@ -98,7 +98,7 @@ module.exports = function createIsolate(core, openSession) {
   }
 
   /**
-   * A getter's answer, which never waits.
+   * The value of a getter. Never waits.
    * @param {unknown} self
    * @param {number} op
    * @param {Function} Class
@@ -112,7 +112,7 @@ module.exports = function createIsolate(core, openSession) {
   }
 
   /**
-   * An answer for which the isolate needs a moment.
+   * Sends a request that the isolate answers asynchronously.
    * @param {number} op
    * @param {number} id
    * @param {string | undefined} argument
@@ -203,7 +203,7 @@ module.exports = function createIsolate(core, openSession) {
    */
   function checkTitle(title, count) {
     if (binding.side === 'guest') {
-      // What they hold lies outside of every heap.
+      // Profiles are stored outside any heap.
       throw coded(Error, 'CPU profiles can be taken by hosts only', CODE.UNSUPPORTED);
     }
     if (typeof title !== 'string') {
@@ -322,7 +322,7 @@ module.exports = function createIsolate(core, openSession) {
   defineClass(Isolate, methods, undefined, function dispose() {
     const id = idOfThis(this);
     const carrier = invoke(OP.DISPOSE, MODE.SYNC, 0, id);
-    // It may have ended before, also by itself.
+    // The isolate may have ended before, also without a call of `dispose()`.
     if (!unpack(invoke(OP.IS_DISPOSED, MODE.SYNC, 0, id))) {
       unpack(carrier);
     }

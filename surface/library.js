@@ -1,5 +1,5 @@
 'use strict';
-// `NativeModule`, and `ivm.lib`: what the original has beside its classes. `lib` is undocumented there and serves its tests.
+// `NativeModule` and `ivm.lib`. In isolated-vm, `lib` is undocumented and serves its tests.
 
 const { BigInt, Error, freeze, isArray, Number, Symbol } = require('./primordials.js');
 const { KIND } = require('./protocol.js');
@@ -13,7 +13,7 @@ const HANG = 60n * NANOS;
 const NO_NATIVE_MODULES = 'Native modules are compiled against the V8 of their host, and cannot work with the V8 that this '
   + 'library brings along. Give the isolate a `Callback` or a `Reference` to a function of the host that does the work.';
 
-/** The class of native modules, which cannot be had. */
+/** The class `NativeModule`, which always throws. */
 function createNativeModule() {
   /**
    * @this {object}
@@ -71,7 +71,7 @@ function createLib(binding) {
       return [Number(seconds), Number(time - seconds * NANOS)];
     },
     /**
-     * A fresh symbol. The original's is V8-private and hidden from reflection, which JavaScript cannot make.
+     * Returns a new symbol. In isolated-vm it is a V8 private symbol, hidden from reflection. JavaScript cannot create one.
      * @param {any} [name]
      */
     privateSymbol(name) {
@@ -80,14 +80,14 @@ function createLib(binding) {
       }
       return Symbol(name ?? undefined);
     },
-    /** Occupies its thread for a minute. */
+    /** Keeps its thread busy for a minute. */
     testHang() {
       const end = binding.now() + HANG;
       while (binding.now() < end) {
         // Busy on purpose.
       }
     },
-    /** Fills its isolate's memory. Not that of the host, which the original would kill. */
+    /** Fills the memory of its isolate. On a host it throws, where isolated-vm would end the process. */
     testOOM() {
       if (binding.side === 'host') {
         throw coded(Error, 'testOOM works inside isolates only', CODE.UNSUPPORTED);

@@ -1,10 +1,10 @@
 'use strict';
-// Finds everything that a module imports, directly or not, by asking a resolver on this side; then the module is instantiated
-// on the other side in one call, which asks nobody. The native linker remembers what was found, and keeps other linkers away
-// from the modules until it has done or is dropped.
+// Finds all direct and indirect imports of a module with a resolver on this side. One call then instantiates the module on the other
+// side, without further callbacks. The native linker records the modules found, and locks them against other linkers until it is done
+// or dropped.
 //
-// Code may call `import()` long after. For modules whose code does, a function of this side is left with them that resolves
-// and instantiates in the same way. It must not keep the modules themselves alive, so it knows them weakly.
+// Code may call `import()` much later. Modules whose code does so get a function of this side that resolves and instantiates in the same
+// way. It must not keep the modules alive, so it refers to them weakly.
 
 const {
   apply, create, cutOff, define, freeze, inner, Map, mapDelete, mapGet, mapSet, WeakMap, weakMapGet, weakMapSet, weakRefDeref, WeakRef,
@@ -15,7 +15,7 @@ const { CallbackRecord } = require('./callback.js');
 const { invalid, released } = require('./error.js');
 const { readSignal } = require('./options.js');
 
-/** An instantiation under way. */
+/** An instantiation in progress. */
 class Linking {
   /**
    * @param {import('./handle.js').Row} entry the native linker
@@ -31,19 +31,19 @@ class Linking {
     this.imports = false;
     /** the isolate's number */
     this.isolate = 0;
-    /** resolutions that are awaited */
+    /** number of awaited resolutions */
     this.pending = 0;
-    /** @type {import('./calls.js').Waiting | undefined} of an asynchronous one, while it is resolving */
+    /** @type {import('./calls.js').Waiting | undefined} of an asynchronous instantiation, while it resolves imports */
     this.call = undefined;
   }
 }
 cutOff(Linking);
 
-/** A module that is being linked: what it asks for, and how far that was answered. */
+/** A module that is being linked: its requests, and how many of them have been started. */
 class Step {
   /**
    * @param {object} module
-   * @param {any} found index, whether it calls `import()`, the isolate's number, requests
+   * @param {any} found index, whether the code calls `import()`, the isolate's number, requests
    */
   constructor(module, found) {
     this.module = module;
@@ -51,20 +51,20 @@ class Step {
     this.next = 0;
   }
 
-  /** How many requests there are. */
+  /** The number of requests. */
   get size() {
     return this.found.length - REQUESTS;
   }
 }
 cutOff(Step);
 
-/** Where the requests start in what `LINK` returns. */
+/** Index of the first request in the result of `LINK`. */
 const REQUESTS = 3;
 
 /**
  * Import attributes as an object.
  * @param {ArrayLike<string>} list
- * @param {number} first where they start: keys and values by turns
+ * @param {number} first index of the first key; keys and values alternate
  */
 function attributesOf(list, first) {
   const attributes = create(null);
@@ -75,7 +75,7 @@ function attributesOf(list, first) {
 }
 
 /**
- * What a resolver returned, if it is a module.
+ * Returns a resolver's result if it is a module; otherwise throws.
  * @param {unknown} value
  * @returns {object}
  */
@@ -114,7 +114,7 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * Notes a resolution. Undefined for a module that needs no more looking after.
+   * Records a resolution. Returns undefined for a module that needs no further work.
    * @param {Linking} linking
    * @param {Step | undefined} referrer undefined for the first module
    * @param {number} request
@@ -145,7 +145,7 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * The last call: everything is found.
+   * The final call, once all imports are found.
    * @param {Linking} linking
    * @param {number} mode
    * @param {number} request
@@ -161,7 +161,7 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * What the modules' `import()` comes to, as a callback.
+   * Creates the callback that handles `import()` of the modules.
    * @param {ArrayLike<WeakRef<object>>} modules
    * @param {Function} resolve
    * @param {number} isolate
@@ -174,7 +174,7 @@ module.exports = function createLinker(core) {
      */
     const load = async (context, index, ...texts) => {
       try {
-        // Who could know a module by an object that was collected?
+        // If the object was collected, nothing else can refer to it: `undefined` takes its place.
         const referrer = weakRefDeref(modules[index]);
         const module = moduleOf(await binding.settled(apply(resolve, undefined, [texts[0], referrer, attributesOf(texts, 1)])));
         if (!isLinked(module, context, resolve, load)) {
@@ -182,7 +182,7 @@ module.exports = function createLinker(core) {
         }
         return module;
       } finally {
-        // Made for this call.
+        // The context object was created for this call.
         const record = recordOf(context, KIND.CONTEXT);
         entries.leave(record.entry);
         record.entry = undefined;
@@ -192,7 +192,7 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * Whether there is nothing left to resolve.
+   * Whether nothing is left to resolve.
    * @param {object} module
    * @param {object} context
    * @param {Function} resolve
@@ -203,7 +203,7 @@ module.exports = function createLinker(core) {
     try {
       return note(linking, undefined, 0, module) === undefined;
     } catch {
-      // Somebody else is at it, or there is an attribute to be refused.
+      // Another linker holds the modules, or an import attribute is unsupported.
       return false;
     } finally {
       entries.leave(linking.entry);
@@ -211,13 +211,14 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * By resolver and isolate, what came last.
+   * The last instantiation of each resolver and isolate.
    * @type {WeakMap<Function, Map<number, Promise<any>>>}
    */
   const turns = new WeakMap();
 
   /**
-   * Code may import several modules at once that have imports in common, and only one linker at a time can have those.
+   * Instantiates one after another. Code may import several modules with common imports at once, and only one linker at a time can hold
+   * these.
    * @param {object} module
    * @param {object} context
    * @param {Function} resolve
@@ -252,13 +253,13 @@ module.exports = function createLinker(core) {
     try {
       await before;
     } catch {
-      // Told to whoever imported that.
+      // The earlier import reports its own error.
     }
     await inner(instantiateLater(module, context, resolve, method));
   }
 
   /**
-   * Resolves depth first, in the order of the requests.
+   * Resolves imports depth-first, in the order of the requests.
    * @param {object} module
    * @param {object} context
    * @param {Function} resolve
@@ -291,7 +292,7 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * @param {unknown} value that a resolver has returned, or its promise resolved to
+   * @param {unknown} value that a resolver returned, or that its promise resolved to
    * @returns {object}
    */
   function moduleOf(value) {
@@ -304,7 +305,7 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * Resolves all requests of a module at once, and those of what it imports as they become known.
+   * Resolves all requests of a module at once, and those of its imports as they become known.
    * @param {object} module
    * @param {object} context
    * @param {Function} resolve
@@ -361,7 +362,7 @@ module.exports = function createLinker(core) {
     if (step === undefined) {
       return;
     }
-    // A resolver may end it all.
+    // A resolver may end the instantiation.
     while (step.next < step.size && linking.call !== undefined) {
       const request = step.next;
       step.next += 1;
@@ -391,13 +392,13 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * Instantiates when nothing is awaited any more.
+   * Instantiates once no resolution is pending.
    * @param {Linking} linking
    */
   function finish(linking) {
     const { call } = linking;
     if (call !== undefined && linking.pending === 0) {
-      // Before anything can fail: the call has its outcome by this request from here on.
+      // Before anything can fail: from here on, the request settles the call.
       linking.call = undefined;
       try {
         instantiate(linking, MODE.ASYNC, call.request);
@@ -429,7 +430,7 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * A resolver may never answer; the isolate's end is the end of this as well.
+   * Fails the instantiation when the isolate ends, as a resolver may never answer.
    * @param {Linking} linking
    * @param {Promise<unknown>} end rejected when the isolate ends, fulfilled when the linker does
    */

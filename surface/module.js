@@ -1,6 +1,6 @@
 'use strict';
-// `Module`: a compiled ES module. Instances are not frozen, because the compilation cache is written onto them. How modules
-// find what they import is in linker.js.
+// `Module`: a compiled ES module. Instances are not frozen, because the compilation cache is added to them. Resolution of imports is in
+// linker.js.
 
 const { cutOff } = require('./primordials.js');
 const { recordOf } = require('./handle.js');
@@ -12,7 +12,7 @@ const {
 } = require('./options.js');
 const createLinker = require('./linker.js');
 
-/** What a `Module` instance hides. */
+/** The private state of a `Module`. */
 class ModuleRecord {
   /** @param {import('./handle.js').Row} entry */
   constructor(entry) {
@@ -51,7 +51,7 @@ module.exports = function createModule(core) {
   }
 
   /**
-   * The id of a module that was not released.
+   * The id of the module; throws if it was released.
    * @param {unknown} self
    * @returns {number}
    */
@@ -64,7 +64,7 @@ module.exports = function createModule(core) {
   }
 
   /**
-   * The id for a getter, which names its `this`.
+   * The same for a getter, whose error message is about `this`.
    * @param {unknown} self
    * @returns {number}
    */
@@ -96,7 +96,7 @@ module.exports = function createModule(core) {
   }
 
   /**
-   * Unlike elsewhere, wrong options are thrown by the asynchronous method, too, as in the original.
+   * Unlike in other methods, wrong options throw in the asynchronous form too, as in isolated-vm.
    * @param {unknown} self
    * @param {any} options
    * @param {number} mode
@@ -114,7 +114,7 @@ module.exports = function createModule(core) {
     if (options !== undefined) {
       timeout = readTimeout(options);
       deadline = readDeadline(options);
-      // A module has no value: of what `run` can be asked for, a promise of the end is all that makes sense.
+      // A module has no value, so of the options of `run` only `promise` is meaningful: a promise for the end.
       bits = readBoolean(options, 'promise') ? TRANSFER.PROMISE | TRANSFER.OR_UNDEFINED : bits;
       try {
         signal = readSignal(options, mode, binding.signals);
@@ -160,7 +160,7 @@ module.exports = function createModule(core) {
     get namespace() {
       return unpack(invoke(OP.MODULE_NAMESPACE, MODE.SYNC, 0, idForGetter(this)), Module);
     },
-    /** Repeating it does nothing. */
+    /** Calling it again does nothing. */
     release() {
       const record = recordOfThis(this);
       if (record.entry !== undefined) {

@@ -1,22 +1,22 @@
 'use strict';
-// Checks of arguments and options, with isolated-vm's messages. Positional arguments are checked before anything else and
-// throw in every mode; options are read inside the call, so that asynchronous methods reject. An option that is `null` or
-// `undefined` is at its default; everything else must have exactly the right type: nothing is coerced.
+// Validation of arguments and options, with isolated-vm's messages. Positional arguments are checked first and throw in every mode. Options
+// are read inside the call, so that asynchronous methods reject. An option that is `null` or `undefined` has its default. Any other value
+// must have exactly the right type: nothing is coerced.
 
 const { cutOff, Error, freeze, isArray, sameValue, TypeError } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
 const { KIND, MODE, TRANSFER } = require('./protocol.js');
 const { CODE, coded, invalid } = require('./error.js');
 
-/** The least `memoryLimit` in megabytes. */
+/** Minimum of `memoryLimit` in megabytes. */
 const MIN_MEMORY = 8;
 
-/** The resource name of code without one. */
+/** The default file name of code. */
 const FILENAME = '<isolated-vm>';
 
 /**
  * @param {number} count arguments required
- * @param {string} [callee] methods go by `undefined`, as in the original; constructors have their name
+ * @param {string} [callee] `undefined` for methods, as in isolated-vm; the name for constructors
  */
 const tooFew = (count, callee = 'undefined') =>
   invalid(`\`${callee}\` requires at least ${count} parameter${count === 1 ? '' : 's'}`);
@@ -29,10 +29,10 @@ const tooFew = (count, callee = 'undefined') =>
 const wrongParameter = (index, type, callee = 'undefined') =>
   invalid(`\`${callee}\` requires parameter ${index} to be ${type}`);
 
-/** A method was called on something that is not of its class. */
+/** A method was called on a receiver of another class. */
 const illegalInvocation = () => invalid('Illegal invocation');
 
-/** A getter was called on something that is not of its class. */
+/** A getter was called on a receiver of another class. */
 const wrongThis = () => invalid('`undefined` requires `this` to be something else');
 
 /**
@@ -128,7 +128,7 @@ function readInt32(options, key) {
  * @returns {number}
  */
 function checkInt32(value, key) {
-  // -0 is no 32-bit number to V8, and so not here either.
+  // V8 does not treat -0 as a 32-bit number.
   if (typeof value === 'number' && sameValue(value | 0, value)) {
     return value;
   }
@@ -219,14 +219,13 @@ function readArray(options, key) {
   return value;
 }
 
-/** A limit for which nothing was said: the engine's own holds, if it has one. */
+/** The call sets no limit: that of `configureEngine` applies, if there is one. */
 const UNSAID = 0;
-/** No limit, whatever the engine's own is. */
+/** No limit, whatever `configureEngine` has set. */
 const UNLIMITED = -1;
 
 /**
- * Milliseconds that guest code may run, UNSAID, or UNLIMITED. Negative numbers are accepted and limit nothing, as in the
- * original.
+ * Milliseconds that guest code may run, UNSAID, or UNLIMITED. Negative numbers are accepted and set no limit, as in isolated-vm.
  * @param {any} options
  * @returns {number}
  */
@@ -240,7 +239,7 @@ function readTimeout(options) {
 }
 
 /**
- * Milliseconds by the wall clock until the call ends, UNSAID, or UNLIMITED for 0. Ours; waiting on the host counts too.
+ * Milliseconds of elapsed time until the call ends, including waiting for the host; UNSAID, or UNLIMITED for 0. Not in isolated-vm.
  * @param {any} options
  * @returns {number}
  */
@@ -257,7 +256,7 @@ function readDeadline(options) {
 }
 
 /**
- * What may abort the call. Throws the reason of one that has been aborted already.
+ * The signal that may abort the call. Throws its reason if it has been aborted already.
  * @param {any} options
  * @param {number} mode
  * @param {import('./index.js').Signals | undefined} signals
@@ -286,7 +285,7 @@ function readSignal(options, mode, signals) {
 /**
  * The transfer options as `TRANSFER` bits.
  * @param {any} options undefined for none
- * @param {number} fallback the bits for what is not transferable
+ * @param {number} fallback the bits for a value that is not transferable
  * @returns {number}
  */
 function readTransfer(options, fallback) {
@@ -306,13 +305,13 @@ function readTransfer(options, fallback) {
   if (reference) {
     bits |= TRANSFER.REFERENCE;
   }
-  // Reference has both bits of the other two, so a sum tells what the bits cannot.
+  // REFERENCE has the bits of both others, so the bits do not show how many were set.
   if ((copy ? 1 : 0) + (externalCopy ? 1 : 0) + (reference ? 1 : 0) > 1) {
     throw invalid('Only one of `copy`, `externalCopy`, or `reference` may be set');
   }
   if (readBoolean(options, 'promise')) {
     bits |= TRANSFER.PROMISE;
-    // A promise for nothing would hide the refusal.
+    // A promise of `undefined` would hide that the value cannot be transferred.
     if (fallback === TRANSFER.OR_UNDEFINED) {
       bits &= ~TRANSFER.OR_UNDEFINED;
     }
@@ -320,7 +319,7 @@ function readTransfer(options, fallback) {
   return bits;
 }
 
-/** Where code comes from, and its compilation cache. */
+/** The origin of code, and its compilation cache. */
 class Origin {
   /** @param {any} options */
   constructor(options) {

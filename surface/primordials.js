@@ -1,8 +1,7 @@
 'use strict';
-// Built-ins as they were when this file was loaded. The shared files of the surface use these and nothing that can be
-// looked up later: inside an isolate, code that replaces `Map.prototype.get` or `Object.defineProperty` afterwards reaches
-// nothing here. For the same reason shared files avoid what consults prototypes on its own: array spread and
-// destructuring, `for … of`, `push`, and plain objects as property descriptors.
+// Built-ins as they were when this file was loaded. The shared files of the surface use only these. Code inside an isolate that later
+// replaces `Map.prototype.get` or `Object.defineProperty` therefore has no effect here. For the same reason, shared files avoid everything
+// that reads prototypes implicitly: array spread and destructuring, `for … of`, `push`, and plain objects as property descriptors.
 
 const { freeze, create, getOwnPropertyDescriptor, defineProperty, hasOwn, is: sameValue, setPrototypeOf } = Object;
 const { apply, ownKeys, getPrototypeOf } = Reflect;
@@ -11,17 +10,17 @@ const { call, bind } = Function.prototype;
 const ThePromise = Promise;
 
 /**
- * `uncurryThis(Map.prototype.get)(map, key)` is `map.get(key)`, whatever becomes of `Map.prototype` and `Function.prototype`.
+ * `uncurryThis(Map.prototype.get)(map, key)` is `map.get(key)`, even if `Map.prototype` or `Function.prototype` change later.
  * @type {(method: (this: any, ...args: any[]) => any) => (self: any, ...args: any[]) => any}
  */
 const uncurryThis = bind.bind(call);
 
 /**
- * Defines a data property without consulting `Object.prototype`.
+ * Defines a data property without reading `Object.prototype`.
  * @param {object} object
  * @param {PropertyKey} key
  * @param {unknown} value
- * @param {boolean} writable also configurable: both or neither are wanted here
+ * @param {boolean} writable writable and configurable, or neither
  * @param {boolean} enumerable
  */
 function define(object, key, value, writable, enumerable) {
@@ -29,7 +28,7 @@ function define(object, key, value, writable, enumerable) {
 }
 
 /**
- * Cuts the instances of a class off from `Object.prototype`, so that no setter which guest code puts there sees them.
+ * Removes `Object.prototype` from the prototype chain of a class, so that setters which guest code defines there do not run.
  * @param {{ prototype: object }} Class
  */
 function cutOff(Class) {
@@ -37,7 +36,7 @@ function cutOff(Class) {
 }
 
 /**
- * The same for one object. What it does not have is undefined then, and no getter that guest code puts there is shown it.
+ * The same for one object, which is also frozen. Missing properties are then undefined, and getters of guest code do not run.
  * @template {object} T
  * @param {T} object
  * @returns {T}
@@ -47,8 +46,8 @@ function alone(object) {
 }
 
 /**
- * A promise that only these files wait for. `await` asks for its `constructor`; whoever replaces that of all promises shall
- * neither get hold of it nor say how it settles.
+ * Protects a promise that only these files await. `await` reads its `constructor`; guest code that replaces this property on
+ * `Promise.prototype` must not get access to the promise or determine how it settles.
  * @template T
  * @param {Promise<T>} promise
  * @returns {Promise<T>}
@@ -58,7 +57,7 @@ function inner(promise) {
   return promise;
 }
 
-/** @type {((holder: object, above?: Function) => void) | undefined} absent in engines that have no such thing */
+/** @type {((holder: object, above?: Function) => void) | undefined} absent in engines without it */
 const captureStackTrace = /** @type {any} */ (Error).captureStackTrace;
 
 module.exports = freeze({

@@ -1,6 +1,6 @@
 'use strict';
-// CPU profiles as the original has them, made from what V8's inspector says: lines and columns count from 1, scripts are
-// numbers, and the times of samples count from the profile's start.
+// CPU profiles in isolated-vm's format, created from those of V8's inspector: lines and columns are 1-based, script ids are numbers, and
+// the times of samples count from the profile's start.
 
 const { freeze, parse } = require('./primordials.js');
 
@@ -29,7 +29,7 @@ function nodeOf(node) {
 }
 
 /**
- * @param {any} profile as the protocol's `Profiler.Profile`
+ * @param {any} profile the protocol's `Profiler.Profile`
  */
 function profileOf(profile) {
   const { endTime, nodes, samples, startTime, timeDeltas } = profile;
@@ -45,7 +45,7 @@ function profileOf(profile) {
 }
 
 /**
- * @param {ArrayLike<any>} pairs of a thread's number and the inspector's answer
+ * @param {ArrayLike<any>} pairs thread ids, each followed by the inspector's answer
  * @returns {object[]}
  */
 function profilesOf(pairs) {

@@ -1,21 +1,21 @@
 'use strict';
-// The numbers that the surface and the native binding exchange. The native side has the same table; whoever changes one
-// changes both. Frozen: nothing that runs later can turn one operation into another.
+// The numbers that the surface and the native binding exchange. The native side has the same table: change both together. Frozen, so that
+// code which runs later cannot turn one operation into another.
 
 const { freeze } = Object;
 
 /** How a call waits. */
 const MODE = freeze({
-  /** The caller's thread waits; the result is returned. */
+  /** Blocks the caller's thread; the result is returned. */
   SYNC: 0,
   /** The result settles a promise later. */
   ASYNC: 1,
-  /** Nobody hears of the result. */
+  /** The result is discarded. */
   IGNORED: 2,
 });
 
-/** What a handle is. DEREFERENCE and COPY_INTO exist in the surface only and never cross as a
- * handle's kind; LINKER has no object of its own. */
+/** The kind of a handle. DEREFERENCE and COPY_INTO exist only in the surface and never cross as a
+ * handle's kind; LINKER has no object. */
 const KIND = freeze({
   ISOLATE: 0,
   CONTEXT: 1,
@@ -29,29 +29,29 @@ const KIND = freeze({
   DEREFERENCE: 9,
   COPY_INTO: 10,
   LINKER: 11,
-  /** Crosses once, to the realm that has opened it. */
+  /** Crosses once, to the realm that opened it. */
   SESSION: 12,
 });
 
 /** How a value crosses, as bits. */
 const TRANSFER = freeze({
-  // The two lowest bits: what the caller asked for.
+  // The two lowest bits: what the caller requested.
   DEFAULT: 0,
   COPY: 1,
   EXTERNAL_COPY: 2,
   REFERENCE: 3,
   TYPE_MASK: 3,
-  /** The value, or what its promise resolves to, arrives as a promise. */
+  /** The value, or the outcome of a promise, arrives as a promise. */
   PROMISE: 4,
-  /** All that a caller can ask for. */
+  /** Everything that a caller can request. */
   ASKED_MASK: 7,
-  // What becomes of a value that is not transferable, where the caller asked for nothing.
+  // How to treat a value that is not transferable if the caller requested nothing.
   OR_THROW: 0,
   OR_UNDEFINED: 8,
   OR_REFERENCE: 16,
   OR_COPY: 24,
   FALLBACK_MASK: 24,
-  // Properties of References, and of what `get` does.
+  // Flags of References, and of `get`.
   ACCESSORS: 32,
   UNSAFE_INHERIT: 64,
 });
@@ -71,22 +71,22 @@ const TAG = freeze({
   BUFFER: 11,
   MOVE: 12,
   SHARED: 13,
-  /** Several carriers, for the surface's own use. */
+  /** Several carriers, for use in the surface only. */
   LIST: 14,
-  /** A value of this realm as it is. Inside an isolate the native side reads and writes it itself; hosts make it of a WIRE. */
+  /** An unencoded value of this realm. Inside an isolate the native side reads and writes it directly; hosts create it from a WIRE. */
   VALUE: 15,
 });
 
-/** How a function that lives elsewhere is called. */
+/** How a function of another realm is called. */
 const CALLBACK = freeze({
   SYNC: 0,
   ASYNC: 1,
   IGNORED: 2,
-  /** The caller waits until the promise that the function returns has settled. */
+  /** The caller waits until the function's promise has settled. */
   AWAITED: 3,
 });
 
-/** Operations. The comment names target and arguments; what is left out at the end is `undefined`. */
+/** Operations. The comments name target and arguments; omitted arguments at the end are `undefined`. */
 const OP = freeze({
   CREATE_ISOLATE: 1, // - memoryLimit, snapshot, inspector, onCatastrophicError, hostStacks, warm
   CREATE_CONTEXT: 2, // isolate: inspector
@@ -111,7 +111,7 @@ const OP = freeze({
   REF_DELETE: 24, // reference: key
   REF_APPLY: 25, // reference: bits, timeout, deadline, receiver, ...arguments
   REF_APPLY_SYNC_PROMISE: 26, // as REF_APPLY
-  REF_RELEASE: 27, // served only: the last holder of a slot is gone
+  REF_RELEASE: 27, // served only: the last reference to a slot is gone
   COPY_NEW: 30, // - value
   COPY_COPY: 31, // copy: transferIn
   COPY_TOTAL_SIZE: 33, // -
@@ -120,18 +120,18 @@ const OP = freeze({
   MODULE_REQUESTS: 40, // module
   MODULE_EVALUATE: 41, // module: bits, timeout, deadline
   MODULE_NAMESPACE: 42, // module
-  LINK_BEGIN: 43, // module: whether the caller waits
+  LINK_BEGIN: 43, // module: whether the call is synchronous
   LINK_WATCH: 44, // linker
   LINK: 45, // linker: index of the referrer or -1, index of its request, module
   INSTANTIATE: 46, // linker: context, load
   OPEN_SESSION: 50, // isolate: deliver
   SESSION_SEND: 51, // session: message
-  SESSION_RUN: 52, // session: handles what was sent
+  SESSION_RUN: 52, // session: handles the messages sent so far
   START_PROFILER: 53, // isolate: title
   STOP_PROFILER: 54, // isolate: title
-  /** Beside what a guest asks of a host, as a bit: that guest may see where the host's code lies. */
+  /** A bit added to a guest's request to a host: the guest may see the locations of the host's code. */
   SHOWS_STACKS: 256,
-  /** Beside an operation that a host serves, as a bit: nobody receives what it returns or throws. */
+  /** A bit added to an operation that a host serves: its result or error is discarded. */
   DISCARDED: 512,
 });
 

@@ -1,14 +1,14 @@
 'use strict';
-// What a Reference can do. A Reference made here keeps its value in private state, so that one which is never sent anywhere
-// costs the native side nothing and is collected as any object; one that came from elsewhere names a row of the native
-// table. Operations on a local value run in this realm, with the same rules as if they had come from outside.
+// The operations of a Reference. A Reference created here keeps its value in private state: if it is never sent, it costs the native side
+// nothing and is collected like any object. A Reference that arrived refers to a row of the native table. Operations on a local value
+// run in this realm, with the same rules as operations from outside.
 
 const { apply, cutOff, Error, freeze, inner, sameValue } = require('./primordials.js');
 const { MODE, OP, TRANSFER } = require('./protocol.js');
 const { CODE, coded, invalid, released } = require('./error.js');
 const { arrayArgument, optionsArgument, readBoolean, readDeadline, readObject, readSignal, readTimeout, readTransfer } = require('./options.js');
 
-/** What a `Reference` instance hides. */
+/** The private state of a `Reference`. */
 class ReferenceRecord {
   /**
    * @param {import('./handle.js').Row | undefined} entry the row of the native table; a value of this realm may have none
@@ -92,7 +92,7 @@ function createAccess(core) {
       timeout = readTimeout(options);
       deadline = readDeadline(options);
       signal = readSignal(options, mode, binding.signals);
-      // A getter of the options may have released it.
+      // A getter of the options may have released the Reference.
       checkLive(record);
     } catch (error) {
       return core.refuse(mode, error);
@@ -223,7 +223,7 @@ function createAccess(core) {
     let deadline = 0;
     let signal;
     let size = 0;
-    /** @type {any} the arguments, where they are many or stay here */
+    /** @type {any} the arguments, if there are more than `FEW` or the Reference is local */
     let carriers;
     let self;
     let first;
@@ -232,7 +232,7 @@ function createAccess(core) {
     try {
       checkLive(record);
       const transfer = record.local ? local.cross : pack;
-      // The receiver never has options of its own.
+      // Transfer options never apply to the receiver.
       self = receiver === undefined ? undefined : transfer(receiver, TRANSFER.OR_THROW);
       if (options !== undefined) {
         timeout = readTimeout(options);
@@ -264,7 +264,7 @@ function createAccess(core) {
     const request = call === undefined ? 0 : call.request;
     const id = idOf(record);
     let carrier;
-    // Written out for the numbers of arguments that calls usually have.
+    // Written out for common numbers of arguments.
     switch (size) {
       case 0:
         carrier = options === undefined && self === undefined
@@ -307,7 +307,7 @@ function createAccess(core) {
     }
   }
 
-  // Apart from the callers, which would pay for the closures even where they are not made.
+  // Separate functions: in their callers, the closures would cost time even if they are not created.
 
   /**
    * @param {any} target
@@ -350,15 +350,15 @@ function createAccess(core) {
   return freeze({ applyTo, copy, get, remove, set });
 }
 
-/** Up to this many arguments, no list of parameters is made. */
+/** Up to this many arguments, no list of parameters is created. */
 const FEW = 3;
 
 /** Parameters of `invoke` before the arguments of an application: op to handle, bits, timeout, deadline, receiver. */
 const APPLY_HEAD = 8;
 
 /**
- * Sends a list of values across. The result leaves room at its start for the other parameters of a call, and has no
- * prototype, so that nobody's setter on `Array.prototype` sees it.
+ * Packs a list of values. The result leaves room at its start for the other parameters of a call. It has no prototype, so that no setter
+ * on `Array.prototype` runs.
  * @param {(value: unknown, bits: number) => unknown} transfer
  * @param {ArrayLike<unknown>} list
  * @param {number} size
@@ -386,7 +386,7 @@ async function swallow(promise) {
   try {
     await inner(promise);
   } catch {
-    // Nobody listens.
+    // The outcome is ignored.
   }
 }
 

@@ -1,6 +1,6 @@
 'use strict';
-// `Reference`: names a value where it lives. What can be done with the value is in reference-access.js; here are the class,
-// what its instances are made of, and how they end.
+// `Reference`: a reference to a value in the realm that owns it. The class, its instances and their release are here. The operations on the
+// value are in reference-access.js.
 
 const { cutOff, freeze } = require('./primordials.js');
 const { recordOf, stamp, typeNameOf } = require('./handle.js');
@@ -10,7 +10,7 @@ const { defineClass, instance, needsNew, privateConstructor } = require('./class
 const { illegalInvocation, optionsArgument, readBoolean, tooFew, wrongThis } = require('./options.js');
 const { checkLive, createAccess, ReferenceRecord } = require('./reference-access.js');
 
-/** What the return value of `derefInto()` hides: a Reference to use up. */
+/** The private state of the return value of `derefInto()`: a Reference that can be used once. */
 class DereferenceRecord {
   /** @param {import('./reference-access.js').Target} source */
   constructor(source) {
@@ -48,7 +48,7 @@ function createReference(core) {
   }
 
   /**
-   * A Reference that arrived.
+   * The record of a Reference that arrived.
    * @param {import('./handle.js').Row} entry
    * @param {number} slot of this realm's own value, or negative
    * @param {string} typeOf
@@ -84,7 +84,7 @@ function createReference(core) {
   }
 
   /**
-   * A second wrapper's view of the same value.
+   * The record of a second wrapper for the same value.
    * @param {import('./reference-access.js').Target} record
    * @returns {import('./reference-access.js').Target}
    */
@@ -230,7 +230,7 @@ function createReference(core) {
   }
 
   defineClass(Reference, methods, {
-    /** The name `release` had in older versions. */
+    /** Former name of `release`. */
     dispose() {
       release(recordOfThis(this));
     },

@@ -1,6 +1,6 @@
 'use strict';
-// `Script`: compiled code that runs in any context of its isolate. Instances are not frozen, because the compilation cache
-// is written onto them.
+// `Script`: compiled code that runs in any context of its isolate. Instances are not frozen, because the compilation cache is added to
+// them.
 
 const { cutOff } = require('./primordials.js');
 const { recordOf } = require('./handle.js');
@@ -11,7 +11,7 @@ const {
   handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, readTransfer, tooFew,
 } = require('./options.js');
 
-/** What a `Script` instance hides. */
+/** The private state of a `Script`. */
 class ScriptRecord {
   /** @param {import('./handle.js').Row} entry */
   constructor(entry) {
@@ -94,7 +94,7 @@ module.exports = function createScript(core) {
       ? invoke(OP.RUN, mode, request, entry.id, target.entry.id, bits)
       : invoke(OP.RUN, mode, request, entry.id, target.entry.id, bits, timeout, deadline);
     if (release && record.entry !== undefined) {
-      // The call has the script by now; guest code may have released it too, through another call.
+      // The call already holds the script. Guest code may also have released it, through another call.
       entries.leave(entry);
       record.entry = undefined;
     }
@@ -102,7 +102,7 @@ module.exports = function createScript(core) {
   }
 
   const methods = {
-    /** Repeating it does nothing. */
+    /** Calling it again does nothing. */
     release() {
       const record = recordOfThis(this);
       if (record.entry !== undefined) {

@@ -1,6 +1,6 @@
 'use strict';
-// `InspectorSession`: a conversation with the inspector of an isolate, in the Chrome DevTools protocol. It ends with
-// `dispose()`, or when nobody has it any more.
+// `InspectorSession`: a session with the inspector of an isolate, in the Chrome DevTools protocol. It ends with `dispose()`, or when it is
+// no longer referenced.
 
 const { create, cutOff, Error } = require('./primordials.js');
 const { recordOf, stamp } = require('./handle.js');
@@ -10,7 +10,7 @@ const { CallbackRecord } = require('./callback.js');
 const { defineClass, privateConstructor } = require('./classes.js');
 const { illegalInvocation, tooFew, wrongParameter } = require('./options.js');
 
-/** Who hears of a session's messages. Apart from the session, which would live for ever if its listeners had it. */
+/** The listeners of a session. Separate from the session, which would never be collected if its listeners referred to it. */
 class Listeners {
   constructor() {
     /** @type {Function | undefined} */
@@ -21,7 +21,7 @@ class Listeners {
 }
 cutOff(Listeners);
 
-/** What an `InspectorSession` hides. */
+/** The private state of an `InspectorSession`. */
 class SessionRecord {
   /**
    * @param {import('./handle.js').Row} entry
@@ -81,7 +81,7 @@ module.exports = function createSession(core) {
     /**
      * @param {number | undefined} call
      * @param {string} message
-     * @returns {unknown} what the listener returns, for its promise
+     * @returns {unknown} the listener's result, in case it is a promise
      */
     function deliver(call, message) {
       const { onNotification, onResponse } = listeners;
@@ -107,7 +107,7 @@ module.exports = function createSession(core) {
       }
       const { id } = recordOfThis(this).entry;
       unpack(invoke(OP.SESSION_SEND, MODE.SYNC, 0, id, message), methods.dispatchProtocolMessage);
-      // Request 0 settles nothing; until then the host's event loop stays alive.
+      // Request 0 settles nothing. The call keeps the host's event loop alive until the message is handled.
       invoke(OP.SESSION_RUN, MODE.ASYNC, 0, id);
     },
     dispose() {

@@ -1,5 +1,5 @@
 'use strict';
-// Snapshots: scripts run once, and isolates start from what they left behind.
+// Snapshots: scripts run once, and isolates start from the heap that they leave.
 
 const { apply, Error, freeze, isArray } = require('./primordials.js');
 const { recordOf } = require('./handle.js');
@@ -9,7 +9,7 @@ const {
   FILENAME, isObject, MIN_MEMORY, optionsArgument, readCopyOfBuffer, readDeadline, readInt32, readNumber, readString, tooFew, wrongParameter,
 } = require('./options.js');
 
-/** V8 counts a snapshot's bytes in 31 bits; heap and buffers may each take this many megabytes. */
+/** Maximum megabytes of heap, and of buffers: V8 counts a snapshot's bytes in 31 bits. */
 const MAX_MEMORY = 512;
 
 const DEFAULT_DEADLINE = 30_000;
@@ -28,7 +28,7 @@ function readMemory(options) {
   if (memory === undefined) {
     return undefined;
   }
-  // Written so that NaN fails as well.
+  // Also false for NaN.
   if (!(memory >= MIN_MEMORY && memory <= MAX_MEMORY)) {
     throw coded(Error, `\`memoryLimit\` must be at least ${MIN_MEMORY} and at most ${MAX_MEMORY}`, CODE.INVALID_ARG);
   }
@@ -67,11 +67,11 @@ function createCreateSnapshot(core) {
       }
       options = optionsArgument(options, 3);
       const memory = options === undefined ? undefined : readMemory(options);
-      // Never without one: what makes a snapshot cannot be disposed.
+      // There is always a deadline: the isolate that makes a snapshot cannot be disposed.
       const asked = options === undefined ? 0 : readDeadline(options);
       const deadline = asked > 0 ? asked : DEFAULT_DEADLINE;
       const count = scripts.length;
-      // Without a prototype, so that nobody's setter on `Array.prototype` sees it.
+      // Without a prototype, so that no setter on `Array.prototype` runs.
       /** @type {any} */
       const parameters = {
         __proto__: null, 0: OP.CREATE_SNAPSHOT, 1: MODE.SYNC, 2: 0, 3: 0, 4: memory, 5: 0, 6: deadline, 7: warmup ?? undefined,

@@ -1,8 +1,8 @@
 'use strict';
-// Makes the prototypes of the standard classes ready for being frozen, in the startup snapshot of processes. (V8 adds to them when it
-// makes a context, so that they are frozen after that: `src/sandbox/session.rs`.) A frozen data property also keeps objects that inherit
-// it from having their own by assignment (`this.name = …` in an error's class). So what may be shadowed becomes an accessor: it gives
-// the same value, and assigning makes the property that an ordinary prototype would have left the object to get.
+// Prepares the prototypes of the standard classes for freezing, in the startup snapshot of processes. (V8 adds members to them when it
+// creates a context, so they are frozen after that: `src/sandbox/session.rs`.) A frozen data property also prevents assignment to the same
+// name on inheriting objects (`this.name = …` in an error's class). Properties that may be shadowed are therefore replaced by accessors:
+// the getter returns the same value, and the setter defines an own property, as assignment with an ordinary prototype would.
 
 const {
   Array, Boolean, Date, Error, Function, Map, Number, Object, Promise, Reflect, RegExp, Set, String, TypeError,
@@ -12,7 +12,7 @@ const { ownKeys } = Reflect;
 
 const WRAPPER = freeze(['constructor', 'toString', 'valueOf']);
 
-/** Classes, and of some what alone may be shadowed, or may not: on that V8 relies for its speed. */
+/** Classes; for some, the only keys that may be shadowed, or keys that may not be. V8's optimizations rely on the others. */
 const CLASSES = freeze([
   [Object], [Error], [Function], [Date], [Map], [Set],
   [String, WRAPPER], [Number, WRAPPER], [Boolean, WRAPPER],
@@ -27,7 +27,7 @@ const CLASSES = freeze([
  * @param {PropertyDescriptor} found
  */
 function open(prototype, key, { value, enumerable }) {
-  // Methods, which nobody can construct.
+  // Methods, so that they are not constructors.
   const property = {
     get() {
       return value;

@@ -1,23 +1,23 @@
 'use strict';
-// `TextEncoder` and `TextDecoder`. The work is done natively; a decoder in the middle of a stream is known there by a number.
+// `TextEncoder` and `TextDecoder`. The native side does the work; it identifies a decoder in the middle of a stream by a number.
 
 const {
   finalizationRegister, FinalizationRegistry, freeze, put, RangeError, stringSlice, typedArrayName, TypeError, Uint8Array,
 } = require('./primordials.js');
 const { dictionary, scalarText, shape, text } = require('./interfaces.js');
 
-/** Bits of what `native.decode` is told. */
+/** Flags of `native.decode`. */
 const FATAL = 1;
 const IGNORE_BOM = 2;
 const STREAM = 4;
 
-/** Characters of a wrong label that are told. */
+/** Maximum length of a wrong label in an error message. */
 const MAX_LABEL = 100;
 
 /** @param {any} native */
 function createEncoding(native) {
   const { bufferKind, decode, encodeInto, encodingOf, endStream, mark, utf8Length } = native;
-  /** @type {FinalizationRegistry<number> | undefined} made when the first stream begins */
+  /** @type {FinalizationRegistry<number> | undefined} created when the first stream starts */
   let streams;
   let last = 0;
 
@@ -57,7 +57,7 @@ function createEncoding(native) {
   class TextDecoder {
     #encoding;
     #flags;
-    /** Of its stream, once it had one. */
+    /** Id of its stream; 0 if it never had one. */
     #id = 0;
     #open = false;
 
@@ -112,7 +112,7 @@ function createEncoding(native) {
         this.#id = last;
       }
       const id = stream !== 0 || this.#open ? this.#id : 0;
-      // Whatever fails ends the stream.
+      // A failure ends the stream.
       this.#open = false;
       const decoded = decode(this.#encoding, flags | stream, id, input);
       if (decoded === undefined) {

@@ -1,10 +1,10 @@
 'use strict';
-// `DOMException`: errors of the web, which are told by their names.
+// `DOMException`: errors of web APIs, identified by their names.
 
 const { captureStackTrace, construct, create, defineProperty, Error, freeze, put, setPrototypeOf } = require('./primordials.js');
 const { shape, text } = require('./interfaces.js');
 
-/** Names that have a number as well, in the order of those from 1; 0 for what is no longer used. */
+/** Names that also have a legacy code, in the order of the codes from 1; an empty name if the code is no longer used. */
 const NAMES = freeze([
   ['INDEX_SIZE_ERR', 'IndexSizeError'], ['DOMSTRING_SIZE_ERR', ''], ['HIERARCHY_REQUEST_ERR', 'HierarchyRequestError'],
   ['WRONG_DOCUMENT_ERR', 'WrongDocumentError'], ['INVALID_CHARACTER_ERR', 'InvalidCharacterError'], ['NO_DATA_ALLOWED_ERR', ''],
@@ -20,7 +20,7 @@ const NAMES = freeze([
 /** @type {Record<string, number>} */
 const codes = create(null);
 
-/** Lets private fields be put on an object that exists already. */
+/** Allows a derived class to add private fields to an existing object. */
 class Existing {
   /** @param {object} object */
   constructor(object) {
@@ -28,7 +28,7 @@ class Existing {
   }
 }
 
-/** What an exception hides. */
+/** The private state of an exception. */
 class State extends Existing {
   /** @type {string} */ #message;
   /** @type {string} */ #name;
@@ -60,7 +60,7 @@ const { messageOf, nameOf } = State;
 class DOMException {
   /**
    * @param {unknown} [message]
-   * @param {unknown} [options] its name, or an object with that and a cause
+   * @param {unknown} [options] the name, or an object with name and cause
    */
   constructor(message = '', options = 'Error') {
     const said = text(message);
@@ -72,7 +72,7 @@ class DOMException {
       hasCause = 'cause' in options;
       cause = hasCause ? /** @type {any} */ (options).cause : undefined;
     }
-    // A real error, with a stack that begins with its name.
+    // A real error object, with a stack that starts with the name.
     const exception = construct(Error, [said], new.target);
     new State(exception, said, text(name));
     captureStackTrace(exception, DOMException);

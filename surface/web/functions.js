@@ -1,11 +1,11 @@
 'use strict';
-// The functions of the web: `atob`, `btoa` and `structuredClone`.
+// The functions `atob`, `btoa` and `structuredClone`.
 
 const { freeze, iterator, list, Set, setAdd, setHas, TypeError } = require('./primordials.js');
 const { checkCount, dictionary, text } = require('./interfaces.js');
 const { DOMException } = require('./exception.js');
 
-/** What `native.transferable` says of what cannot be. */
+/** Messages for the results of `native.transferable`; undefined if the object can be transferred. */
 const REFUSALS = freeze([undefined, 'Value is not transferable', 'An ArrayBuffer is detached and could not be cloned.', 'An ArrayBuffer is not detachable']);
 
 /** @param {string} message */

@@ -1,10 +1,10 @@
 'use strict';
-// What Web IDL says of interfaces and conversions, as far as it is needed here.
+// The parts of Web IDL's interfaces and conversions that are needed here.
 
 const { defineProperty, freeze, getOwnPropertyDescriptor, ownKeys, put, toStringTag, TypeError, wellFormed } = require('./primordials.js');
 
 /**
- * Gives a class the shape of an interface: members that are enumerable, and a tag.
+ * Gives a class the shape of a Web IDL interface: enumerable members, and a tag.
  * @param {Function} Class
  * @param {string} name
  */
@@ -45,7 +45,7 @@ function tag(prototype, name) {
 const text = (value) => `${/** @type {any} */ (value)}`;
 
 /**
- * Text without lone surrogates.
+ * Converts to a string without lone surrogates.
  * @param {unknown} value
  * @returns {string}
  */
@@ -72,9 +72,9 @@ function checkFunction(value, what) {
 }
 
 /**
- * An object of options.
+ * Checks an options object.
  * @param {unknown} value
- * @returns {any} undefined where there is none
+ * @returns {any} undefined if there is none
  */
 function dictionary(value) {
   if (value === undefined || value === null) {
@@ -90,7 +90,7 @@ function dictionary(value) {
 const illegalConstructor = (name) => new TypeError(`Illegal constructor: ${name}`);
 
 /**
- * A member of the global object.
+ * Defines a member of the global object.
  * @param {object} target
  * @param {string} name
  * @param {unknown} value

@@ -1,14 +1,14 @@
 'use strict';
-// `crypto` and `performance`, as far as guests have them.
+// The parts of `crypto` and `performance` that guests have.
 
 const { create, freeze, typedArrayLength, typedArrayName, TypeError } = require('./primordials.js');
 const { checkCount, illegalConstructor, shape } = require('./interfaces.js');
 const { DOMException } = require('./exception.js');
 
-/** Bytes that one call gives. */
+/** Maximum bytes of one call. */
 const MAX_BYTES = 65_536;
 
-/** What `native.bufferKind` says of what is a view of unshared memory. */
+/** The result of `native.bufferKind` for a view of unshared memory. */
 const VIEW = 1;
 
 const WHOLE = freeze({
@@ -17,7 +17,7 @@ const WHOLE = freeze({
 });
 
 /**
- * An object of an interface that nobody can construct.
+ * Creates the only object of an interface that cannot be constructed.
  * @param {new () => object} Class
  * @param {string} name
  */

@@ -1,6 +1,6 @@
 'use strict';
-// Built-ins as they were before any guest code ran. As in the rest of the surface, what runs later uses these and nothing that
-// can be looked up: see ../primordials.js.
+// Built-ins as they were before any guest code ran. As in the rest of the surface, code that runs later uses only these: see
+// ../primordials.js.
 
 const { create, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Object;
 const { apply, construct, ownKeys } = Reflect;
@@ -19,7 +19,7 @@ const getterOf = (prototype, key) =>
 const typedArrays = getPrototypeOf(Uint8Array.prototype);
 
 /**
- * A data property, whatever is on `Object.prototype` or the setters on the way.
+ * Defines a data property, regardless of `Object.prototype` and of setters in the prototype chain.
  * @param {object} object
  * @param {PropertyKey} key
  * @param {unknown} value
@@ -27,13 +27,13 @@ const typedArrays = getPrototypeOf(Uint8Array.prototype);
  */
 function put(object, key, value, enumerable) {
   const found = getOwnPropertyDescriptor(object, key);
-  // What a script of a snapshot has declared cannot be configured any more.
+  // A global that a script of a snapshot declared is no longer configurable.
   const is = found === undefined || found.configurable ? { __proto__: null, value, writable: true, enumerable, configurable: true } : { __proto__: null, value };
   defineProperty(object, key, /** @type {any} */ (is));
 }
 
 /**
- * An array that nobody sees, and that no setter on `Array.prototype` sees being filled.
+ * An internal array. Without a prototype, so that no setter on `Array.prototype` runs when it is filled.
  * @returns {any[]}
  */
 const list = () => setPrototypeOf([], null);

@@ -21,7 +21,7 @@ const ENTRIES = 2;
 const pairOf = (name, value) => /** @type {any} */ ({ __proto__: null, name, value });
 
 /**
- * By code units.
+ * Compares names by code units.
  * @param {Pair} one
  * @param {Pair} other
  */
@@ -122,7 +122,7 @@ function createSearchParams(native) {
     }
 
     /**
-     * Makes it the query of a URL, which hears when it changes.
+     * Binds the parameters to the query of a URL; `changed` is called when they change.
      * @param {any} params
      * @param {string} query
      * @param {(query: string) => void} changed
@@ -297,7 +297,7 @@ function createSearchParams(native) {
   }
 
   const { follow, pairsOf } = URLSearchParams;
-  // For this file alone.
+  // Only for this file and url.js.
   for (const name of /** @type {const} */ (['follow', 'pairsOf'])) {
     delete (/** @type {any} */ (URLSearchParams)[name]);
   }
@@ -329,7 +329,7 @@ function createSearchParams(native) {
     }
   }
 
-  // What it makes is no instance of a class that anybody could name.
+  // The class must not be reachable from its instances.
   delete (/** @type {any} */ (Iteration.prototype).constructor);
   setPrototypeOf(Iteration.prototype, iterators);
   shape(Iteration, 'URLSearchParams Iterator');

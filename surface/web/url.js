@@ -1,13 +1,13 @@
 'use strict';
-// `URL`. What is parsed is parsed natively; here is its text, and where in it the parts begin and end.
+// `URL`. The native side parses; this side keeps the text and the offsets of its parts.
 
 const { freeze, put, stringSlice, TypeError } = require('./primordials.js');
 const { checkCount, scalarText, shape } = require('./interfaces.js');
 
-/** What `native.setUrl` is told to change. */
+/** The part that `native.setUrl` changes. */
 const PART = freeze({ __proto__: null, PROTOCOL: 0, USERNAME: 1, PASSWORD: 2, HOST: 3, HOSTNAME: 4, PORT: 5, PATHNAME: 6, SEARCH: 7, HASH: 8 });
 
-/** A record of the native side: the whole text, then the offsets of what is between these. */
+/** Indexes in a record of the native side: the whole text, then offsets in it. */
 const HREF = 0;
 const AFTER_SCHEME = 1;
 const BEFORE_USERNAME = 2;
@@ -33,7 +33,7 @@ const AFTER_QUERY = 12;
 const between = (record, from, to) => stringSlice(record[HREF], record[from], record[to]);
 
 /**
- * A query or a fragment, with the mark it begins with; nothing where there is no more than that.
+ * A query or a fragment with its leading `?` or `#`; empty if it has nothing else.
  * @param {string} part
  */
 const marked = (part) => (part.length === 1 ? '' : part);
@@ -48,7 +48,7 @@ function createUrl(native, { follow, URLSearchParams }) {
   /**
    * @param {unknown} url
    * @param {unknown} base
-   * @returns {UrlRecord | undefined} undefined for what is no URL
+   * @returns {UrlRecord | undefined} undefined if it is not a URL
    */
   function parse(url, base) {
     const text = scalarText(url);
@@ -116,7 +116,7 @@ function createUrl(native, { follow, URLSearchParams }) {
       this.#record = setUrl(this.#record[HREF], part, text) ?? this.#record;
     }
 
-    /** The query is a new one. */
+    /** Updates `searchParams` to the new query. */
     #refill() {
       const params = this.#params;
       if (params !== undefined) {
