@@ -1,4 +1,4 @@
-//! The Node-API binding: what the host's surface calls, and how the host's thread waits and is woken.
+//! The Node-API binding: the functions that the host's surface calls, and how the host's thread waits and is woken.
 
 mod abortable;
 mod call;

@@ -1,5 +1,5 @@
-//! How other threads reach the event loop: one thread-safe function per environment. It keeps the loop alive only while
-//! something is under way.
+//! How other threads reach the event loop: one thread-safe function per environment. It keeps the loop alive only while something is
+//! pending.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -16,18 +16,18 @@ pub struct Signal(RwLock<Option<Function>>);
 
 struct Function(sys::napi_threadsafe_function);
 
-// SAFETY: Node-API allows calling a thread-safe function from any thread while it is open; the lock around it is held
-// during the call, and closing takes it out first.
+// SAFETY: Node-API allows calling a thread-safe function from any thread while it is open. The lock around it is held during the call, and
+// closing removes the function first.
 unsafe impl Send for Function {}
 // SAFETY: as above; several threads may call at once.
 unsafe impl Sync for Function {}
 
 impl Signal {
-    /// Has the event loop take its events soon. On any thread.
+    /// Makes the event loop handle its events soon. May be called on any thread.
     pub fn raise(&self) {
         let function = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
-            // SAFETY: open, as it is still here; a failure means that the environment closes, and nobody will ask.
+            // SAFETY: it is open, since it is still here. A failure means that the environment is closing, and no answer is needed.
             unsafe {
                 sys::napi_call_threadsafe_function(
                     *function,
@@ -42,7 +42,7 @@ impl Signal {
     pub fn hold(&self, js: Js<'_>) {
         let function = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
-            // SAFETY: on the environment's thread, as `js` witnesses, and open.
+            // SAFETY: on the environment's thread, as `js` proves, and open.
             unsafe { sys::napi_ref_threadsafe_function(js.env(), *function) };
         }
     }
@@ -56,18 +56,18 @@ impl Signal {
         }
     }
 
-    /// The environment goes down; the host frees the function.
+    /// The environment is shutting down; the host frees the function.
     pub fn close(&self) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
-/// Connects an environment with its event loop and hears of its end.
+/// Connects an environment with its event loop and registers a hook for its end.
 pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
     let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
     let name = js.string("isolated-v8")?;
     let mut function = ptr::null_mut();
-    // SAFETY: `local` lives for ever; all pointers are to locals or null where Node-API allows it.
+    // SAFETY: `local` lives forever; all pointers are to locals, or null where Node-API allows it.
     let status = unsafe {
         sys::napi_create_threadsafe_function(
             js.env(),
@@ -86,10 +86,10 @@ pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
     if status != sys::Status::napi_ok {
         return Err(Refused);
     }
-    // SAFETY: made above, on this thread.
+    // SAFETY: created above, on this thread.
     unsafe { sys::napi_unref_threadsafe_function(js.env(), function) };
     *local.signal().0.write().unwrap_or_else(PoisonError::into_inner) = Some(Function(function));
-    // SAFETY: `local` lives for ever. A host that never calls the hook ends with its process.
+    // SAFETY: `local` lives forever. A host that never calls the hook ends with its process.
     let status = unsafe { sys::napi_add_env_cleanup_hook(js.env(), Some(on_cleanup), data) };
     if status == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
 }
