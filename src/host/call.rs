@@ -401,8 +401,8 @@ pub unsafe extern "C" fn disowned(env: sys::napi_env, info: sys::napi_callback_i
     })
 }
 
-/// `pause()`: the surface reads the value that it was just given in several turns. Events of the same isolate wait until it calls `resume`
-/// with the number that this returns.
+/// `pause()`: the surface reads, in several turns, the value that it was just given. Events of the same isolate wait until it calls
+/// `resume` with the number that this returns.
 pub unsafe extern "C" fn pause(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| js.number(local.pause() as f64))
 }

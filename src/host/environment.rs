@@ -55,13 +55,13 @@ pub struct Local {
     pending: Cell<u32>,
     /// The event loop is kept alive.
     held: Cell<bool>,
-    /// What the consequences of the event that is being handled need to know of it.
+    /// The origin and the call of the event that is being handled, for what results from it.
     pub(super) current: Cell<Current>,
     /// Limits of the call whose outcome was last given to the surface, or that waits while the surface serves a request.
     pub(super) limits: Cell<Limits>,
     /// Limits of the sync call that waits, which apply to all calls that are made meanwhile.
     pub(super) waiting: Cell<Limits>,
-    /// Set if the surface reads the value that it was just given in several turns, under this number.
+    /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub(super) pausing: Cell<Option<u64>>,
     /// Objects that the value just given to the surface refers to by number.
     pub(super) kept: RefCell<Vec<Kept>>,
@@ -137,7 +137,7 @@ impl Local {
         Ok(local)
     }
 
-    /// Sets that this host keeps all handles until control returns to it; `serve_next` serves the request in `next`.
+    /// Must be called if this host keeps all handles until control returns to it. `serve_next` serves the request in `next`.
     pub(super) fn has_no_scopes(&self, js: Js<'_>, serve_next: JsValue) -> JsResult<()> {
         let _ = self.serve_next.set(js.reference(serve_next)?);
         Ok(())
@@ -399,7 +399,7 @@ impl Local {
                 }
             }
         }
-        // In this order: work that is already over has sent its message before.
+        // In this order: work that is over has sent its message before it ended.
         let busy = self.pending.get() > 0 || self.shared.listen() || self.shared.signalled.load(Ordering::Acquire);
         if self.held.replace(busy) != busy {
             if busy { self.signal().hold(js) } else { self.signal().let_go(js) }

@@ -147,7 +147,7 @@ impl Local {
         self.update_hold(js);
     }
 
-    /// The surface reads the value that it was just given in several turns. Nothing else from the same isolate is handled until it has
+    /// The surface reads, in several turns, the value that it was just given. Nothing else from the same isolate is handled until it has
     /// finished.
     pub fn pause(&self) -> u64 {
         let origin = self.current.get().origin;

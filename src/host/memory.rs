@@ -113,7 +113,7 @@ impl Adopted {
         Ok(Some(buffer))
     }
 
-    /// A buffer of `memory` leaves the environment. It may have come from another environment.
+    /// Remembers a buffer of `memory` that leaves the environment: it may have come from another one.
     pub fn meet(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue) -> JsResult<()> {
         if self.known(js, memory)?.is_none() {
             self.remember(js, memory, buffer)?;

@@ -54,8 +54,8 @@ impl Local {
     pub fn lend(&self, js: Js<'_>, buffer: JsValue, data: *mut u8, length: usize) -> JsResult<Bytes> {
         let (number, unpin) = self.pin(js, buffer)?;
         // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, and the reference keeps the
-        // buffer alive. The surface has created the buffer for this purpose and kept none. `Local::close` revokes the loan before the
-        // environment shuts down, and waits for the isolate that has taken the memory.
+        // buffer alive. The surface has created the buffer for this purpose and kept no reference to it. `Local::close` revokes the loan
+        // before the environment shuts down, and waits for the isolate that has taken the memory.
         let loan = Arc::new(unsafe { Loan::new(data, length, unpin) });
         if let Some(pin) = self.pins.0.borrow_mut().get_mut(number) {
             pin.loan = Some(Arc::clone(&loan));
@@ -64,7 +64,7 @@ impl Local {
     }
 
     fn pin(&self, js: Js<'_>, value: JsValue) -> JsResult<(usize, Box<Unpin>)> {
-        // So that code that creates many in one turn of the event loop holds no more than isolates do.
+        // First, so that code that creates many pins in one turn of the event loop holds no more memory than isolates do.
         self.let_go_of_pins(js);
         let number = self.pins.0.borrow_mut().insert(Pin { reference: js.reference(value)?, loan: None });
         Ok((number, Box::new(Unpin(self.shared.me.clone(), number))))

@@ -15,8 +15,8 @@ use crate::value::IsolateHandle;
 /// more isolates meanwhile is not reminded: their memory makes the host collect.
 const REMINDERS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(15)];
 
-/// V8 starts a collection when it is told of 64 MB more than after its last collection; from version 15 on, of a share of all that it was
-/// told of. A reminder is the memory that the isolates take plus this, up to a limit: it must not look urgent.
+/// V8 starts a collection when the reported memory is 64 MB more than after its last collection; from version 15 on, when it has grown by a
+/// share of all reported memory. A reminder is the memory that the isolates take plus this, up to a limit: it must not look urgent.
 const REMINDER: i64 = 96 << 20;
 const MAX_REMINDER: i64 = 512 << 20;
 

@@ -19,7 +19,7 @@ use crate::value::{Code, ErrorClass, Fault, Owner, Text, Value};
 
 /// `executeApart(request, ...sort, spent, code, line, column, maxOutput, maxLogs, maxLogLength, onLog, index, sources, main, mainLine,
 /// mainColumn, ...tools)`: starts an execution in a process of its own. Returns its number; the outcome settles `request`. A tool is two
-/// arguments: its places inside, as namespaces and methods with NULs between them, and its function.
+/// arguments: where guest code finds it, as namespaces and methods with NULs between them, and its function.
 pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let (request, mut args) = read(js, local, args)?;

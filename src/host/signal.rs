@@ -10,7 +10,7 @@ use napi::sys;
 use super::environment::Local;
 use super::js::{Js, JsResult, Refused};
 
-/// The thread-safe function; `None` before it is made and after the environment is gone.
+/// The thread-safe function; `None` before it is created and after the environment is gone.
 #[derive(Default)]
 pub struct Signal(RwLock<Option<Function>>);
 

@@ -134,7 +134,7 @@ impl Streams {
     pub fn begin(&mut self, origin: u64, reading: Reading) {
         self.ready.retain(|ready| *ready != origin);
         let stream = self.all.entry(origin).or_default();
-        // It would not have begun otherwise.
+        // If its isolate has ended or its call was stopped, it has begun only because it is spared.
         let spared = reading.origin.is_over() || stream.stopped.iter().any(|(stopped, _)| *stopped == reading.call);
         stream.reading = Some(Reading { spared, ..reading });
     }
@@ -188,7 +188,7 @@ impl Streams {
         if !over && stopped.is_none() {
             return true;
         }
-        // In the order in which they were sent: this before the events that wait here.
+        // In the order of sending: this value is counted before the events that wait here.
         let bytes = || reading.bytes;
         reading.spared = reading.origin.spares(bytes) && stopped.is_none_or(|(_, legacy)| legacy.spares(bytes));
         reading.spared

@@ -100,7 +100,7 @@ pub(super) fn stir() {
 pub trait Ledger: Send + Sync {
     /// An isolate takes `bytes` more than before. Like all of this trait, called on any thread; must not block.
     fn book(&self, bytes: i64);
-    /// An isolate has ended, of which `bytes` were booked.
+    /// An isolate has ended, for which `bytes` were booked.
     fn close(&self, bytes: i64);
 }
 

@@ -312,7 +312,7 @@ impl Remote {
                 let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
                 let occupant = remote.seat.suspend(anywhere);
                 if occupant == Occupant::Suspended {
-                    // A thread that was suspended anywhere may hold the lock that this takes.
+                    // With `anywhere`, the suspended thread may hold the lock that this takes.
                     if !anywhere {
                         remote.give_back_heap(0);
                     }

@@ -44,7 +44,7 @@ impl Expired {
 
 struct Timer {
     remaining: Duration,
-    /// When it was started, and its alarm; `None` while the guest waits for a host.
+    /// When it last started, and its alarm; `None` while the guest waits for a host.
     running: Option<(Instant, Alarm)>,
 }
 

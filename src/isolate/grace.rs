@@ -1,5 +1,5 @@
-//! The grace period: how long a guest may take to stop after it was terminated. With wall-clock time alone, guests would be abandoned whose
-//! threads got no processor on an overloaded machine.
+//! The grace period: how long a guest that must stop may keep running. By wall-clock time alone, guests would be abandoned whose threads
+//! got no processor on an overloaded machine.
 
 use std::time::{Duration, Instant};
 

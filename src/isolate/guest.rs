@@ -64,7 +64,7 @@ pub struct Guest {
     chains: RefCell<Vec<(Chain, Limits)>>,
     /// Realms that the running job has returned to, until it ends: their continuations run at its end.
     staying: RefCell<Vec<Arc<Realm>>>,
-    /// The host stays alive until the running job ends.
+    /// The host's event loop stays alive until the running job ends.
     lingers: Cell<bool>,
     /// Limits of the last call that had any; tasks that V8 runs by itself get them.
     last_limits: Cell<Limits>,
@@ -374,7 +374,7 @@ impl Guest {
                 Some(job) => entry::run(scope, self, &remote, job),
                 None if remote.spin(version) => {}
                 None => {
-                    // The thread is about to sleep: there is time.
+                    // The thread is about to sleep, so there is time for this.
                     remote.check_memory(scope);
                     remote.sleep(version);
                 }

@@ -114,7 +114,7 @@ impl Remote {
         heap.saturating_add(self.beside_heap()).saturating_add(self.copies.used())
     }
 
-    /// Bytes of buffers, and of V8's memory outside its heap.
+    /// Bytes of buffers, and of V8's other memory outside its heap.
     fn beside_heap(&self) -> usize {
         self.budget.used().saturating_add(self.ration.as_ref().map_or(0, |ration| ration.used()))
     }

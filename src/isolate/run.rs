@@ -44,7 +44,7 @@ pub fn current() -> Option<Arc<Remote>> {
 
 const NO_THREAD: &str = "No thread could be started";
 
-/// How long the pool may start nothing.
+/// How long the pool may go without starting any work.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Counts what the pool has started.

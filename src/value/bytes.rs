@@ -63,13 +63,13 @@ pub struct Lent {
     _pin: Box<dyn Send + Sync>,
 }
 
-// SAFETY: nothing else uses the memory, and only the owner of this value does; the pin may be dropped on any thread.
+// SAFETY: only the owner of this value uses the memory; the pin may be dropped on any thread.
 unsafe impl Send for Lent {}
 
 impl Loan {
     /// # Safety
-    /// `pointer` must be valid for `length` bytes that nobody else uses, for as long as `pin` lives or until [`Loan::revoke`]
-    /// has returned; where that names an isolate, until the isolate is gone.
+    /// `pointer` must be valid for `length` bytes that nothing else uses, for as long as `pin` lives or until [`Loan::revoke`] has
+    /// returned. If `revoke` returns an isolate, until that isolate is gone.
     pub unsafe fn new(pointer: *mut u8, length: usize, pin: Box<dyn Send + Sync>) -> Self {
         Self { state: Mutex::new(State::Here(Lent { pointer, length, _pin: pin })), length }
     }

@@ -1,5 +1,5 @@
-//! Estimates the memory that a value takes in a host's heap from its bytes: an empty object of three bytes takes dozens there. What a host
-//! keeps for a guest is charged by this estimate.
+//! Estimates the memory that a value takes in a host's heap from its bytes: an empty object of three bytes takes dozens of bytes there.
+//! What a host keeps for a guest is charged by this estimate.
 
 use super::{Entry, Payload, Value};
 

@@ -1,5 +1,5 @@
-//! Messages from V8's inspector to the owner of a session. The number of messages that wait for a host is bounded: a guest that causes more
-//! of them has to wait.
+//! Messages from V8's inspector to the owner of a session. The backlog of messages for a host is bounded: a guest that causes more of them
+//! has to wait.
 
 use std::cell::Cell;
 use std::rc::Rc;
