@@ -127,7 +127,7 @@ pub struct Remote {
     pub profiles: Profiles,
     /// The number of queued sync calls.
     pub(super) waiting_calls: AtomicU32,
-    /// The receivers of the outcomes of guests' promises, and how each value is to be transferred.
+    /// The receivers of the outcomes of guests' promises, and how each value is transferred.
     pub(super) awaited: Mutex<Slab<(Arc<dyn Answer>, u32)>>,
     /// Bytes outside the guest's heap of calls that the guest does not wait for, from question to answer.
     pub outstanding: Arc<Budget>,
@@ -142,7 +142,7 @@ pub struct Remote {
     pub references: Arc<Budget>,
     /// Isolates that the guest has created.
     pub(super) offspring: Mutex<Vec<Weak<Remote>>>,
-    /// The family of these isolates and all that they create, once its budgets are known.
+    /// The family of this isolate, set when its guest creates the first one or if a guest has created it.
     pub(super) family: OnceLock<Arc<Family>>,
     pub(super) membership: Mutex<Membership>,
     /// Loose jobs that are queued or running, plus one while the host waits for a module that V8 compiles.
