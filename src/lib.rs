@@ -1,12 +1,12 @@
 //! isolated-v8: JavaScript sandboxes on a V8 of their own, as a Node-API addon.
 //!
-//! Layers, each using only those above it: `native` (memory of C++ code), `value` (what travels between engines), `convert`
-//! (V8 values to and from it), `engine` (V8 for the process), `isolate` (one isolate, its thread, limits and realms), `ops`
-//! (what each call of the API does), then the two bindings `guest` (V8) and `host` (Node-API), what guests may get of the
-//! web (`web`), and the ready-made sandboxes (`sandbox`).
+//! Each layer uses only those above it in this list: `native` (memory of C++ code), `value` (values that travel between engines), `convert`
+//! (conversion of V8 values), `engine` (V8 for the process), `isolate` (one isolate, its thread, limits and realms), `ops` (what each call
+//! of the API does), then the two bindings `guest` (V8) and `host` (Node-API), what guests may get of the web (`web`), and the ready-made
+//! sandboxes (`sandbox`).
 //!
-//! A call walks surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs
-//! on a host's thread.
+//! A call passes through surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs on a
+//! host's thread.
 
 #![cfg_attr(test, allow(dead_code, reason = "napi leaves the addon's entry point out of test builds"))]
 
@@ -31,7 +31,7 @@ mod web;
 use engine::Engine;
 use isolate::Settings;
 
-/// What every isolate starts from.
+/// The settings that every isolate starts from.
 fn settings() -> Settings {
     Settings {
         engine: || Engine::start(&guest::RECIPE, isolate::park),

@@ -1,4 +1,4 @@
-//! Calls of the surface that may be aborted while they are under way, by the number that they will be settled by.
+//! Calls of the surface that may be aborted while they are pending, by the number that settles them.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -10,9 +10,9 @@ use crate::value::{Answer, Fault, Settlement};
 #[derive(Default)]
 pub struct Abortable {
     calls: RefCell<HashMap<i64, Option<Underway>>>,
-    /// Promises that settle by some time, for which the event loop stays alive until then.
+    /// Promises that settle by some time, and keep the event loop alive until then.
     promises: RefCell<HashMap<i64, Weak<Settlement>>>,
-    /// Those that were aborted and have not settled.
+    /// Calls and promises that were aborted and have not settled.
     aborted: RefCell<HashSet<i64>>,
 }
 
@@ -22,7 +22,7 @@ struct Underway {
 }
 
 impl Abortable {
-    /// The call that begins next under this number is one.
+    /// Makes the call that begins next under this number abortable.
     pub fn announce(&self, request: i64) {
         self.calls.borrow_mut().insert(request, None);
     }
@@ -37,7 +37,7 @@ impl Abortable {
         self.promises.borrow_mut().insert(request, Arc::downgrade(settlement));
     }
 
-    /// It has settled. False when nobody waited for that any more.
+    /// A call or promise has settled. False if it was aborted.
     pub fn end(&self, request: i64) -> bool {
         if request < 0 {
             self.promises.borrow_mut().remove(&request);

@@ -22,13 +22,13 @@ use crate::sandbox::{
 };
 use crate::value::{Answer, Chain, Charge, Fault, Handle, IsolateHandle, Outcome, Reply, Value, spin};
 
-/// Most calls are answered within this time; sleeping and being woken takes longer than they do.
+/// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// How often a thread that waits looks whether its environment is being terminated.
+/// How often a waiting thread checks whether its environment is being terminated.
 const CHECK: Duration = Duration::from_millis(100);
 
-/// Runs the body of a callback. A refusal without a pending exception becomes one.
+/// Runs the body of a callback. Throws a TypeError if the body is refused without a pending exception.
 pub(super) fn callback(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -37,7 +37,7 @@ pub(super) fn callback(
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let result = CallInfo::read(js, info).and_then(|call| {
-        // SAFETY: these callbacks are made with a leaked `Local` as data, on whose thread they run.
+        // SAFETY: these callbacks are created with a leaked `Local` as data, and run on its thread.
         let local = unsafe { &*call.data.cast::<Local>() };
         body(js, local, call.args())
     });
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
         if op == ops::op::CREATE_SNAPSHOT
             && let Some(remote) = prepared.remote().upgrade()
         {
-            // No handle names it, but it ends with the environment all the same.
+            // No handle refers to it, but it ends with the environment too.
             local.shared.add_isolate(&remote);
         }
         finish(js, local, mode, request, prepared)
@@ -95,11 +95,11 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
-            // A call that is made while another one waits has no wider limits.
+            // A call that is made while another one waits gets no wider limits.
             let outer = if local.chain.borrow().is_some() { local.waiting.get() } else { Limits::default() };
             let limits = prepared.limits().within(outer);
             local.limits.set(limits);
-            // Calls that are made meanwhile leave their own in `limits`.
+            // Calls that are made meanwhile leave their own limits in `local.limits`.
             let before = local.waiting.replace(limits);
             let outcome = wait(js, local, prepared);
             local.waiting.set(before);
@@ -114,7 +114,7 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             local.call_later(js, prepared, Chain::of_request(request), answer);
             js.undefined()
         }
-        // Nobody hears how it ends, except that it could not begin. The event loop stays alive for it all the same.
+        // Its outcome is dropped, unless it could not begin. It keeps the event loop alive nevertheless.
         _ => match prepared {
             Prepared::Done(Err(fault)) => carrier::write(js, local, Err(fault)),
             prepared => {
@@ -126,7 +126,7 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
     }
 }
 
-/// Waits for the outcome on this thread and serves what the callee asks of it meanwhile.
+/// Waits for the outcome on this thread, and serves the callee's requests meanwhile.
 fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
         return outcome;
@@ -150,7 +150,7 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
             && !local.shared.park(version, CHECK)
             && !local.is_alive(js)
         {
-            // A worker that is being terminated: its isolates end, this call with them.
+            // A worker that is being terminated: its isolates end, and this call with them.
             local.close();
         }
     };
@@ -161,9 +161,10 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     outcome
 }
 
-/// `execute(request, code, line, column, functionCode, functionLine, functionColumn, functionGuard, flags, memoryLimit, timeout,
-/// maxOutput, maxLogs, maxLogLength, onLog, warm, snapshot, globals, index, sources, main, mainLine, mainColumn, ...tools)`: an execution in
-/// a sandbox; `warm` is how many isolates are to be ready for the next. Returns its isolate's handle; the outcome settles `request`.
+/// `execute(request, code, line, column, functionCode, functionLine, functionColumn, functionGuard, flags, memoryLimit, timeout, maxOutput,
+/// maxLogs, maxLogLength, onLog, warm, snapshot, globals, index, sources, main, mainLine, mainColumn, ...tools)`: starts an execution in a
+/// sandbox. `warm` is the number of isolates to keep ready for later executions. Returns the handle of its isolate; the outcome settles
+/// `request`.
 pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, rest @ ..] = args else {
@@ -191,10 +192,10 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
 pub(super) const SHADOW_GLOBAL: u32 = 1;
 pub(super) const TIMERS: u32 = 2;
 const MARKED_LOGS: u32 = 4;
-/// The names of the web begin here.
+/// The bits of the web's names start here.
 pub(super) const WEB_SHIFT: u32 = 8;
 
-/// The execution, and how many isolates are to be ready for the next.
+/// The execution, and how many isolates to keep ready for later ones.
 fn execution(values: Vec<Value>, answer: Arc<dyn Answer>, settings: &Settings) -> Result<(Spec, usize), Fault> {
     let mut args = Args::new(values);
     let code = Body { text: args.text()?, line: args.number()? as i32, column: args.number()? as i32 };
@@ -245,7 +246,7 @@ fn execution(values: Vec<Value>, answer: Arc<dyn Answer>, settings: &Settings) -
     Ok((spec, wanted))
 }
 
-/// `index, sources, main, mainLine, mainColumn`: modules, if there are any, and the code as one.
+/// Reads `index, sources, main, mainLine, mainColumn`: the modules, if there are any, and the code as a module.
 pub(super) fn modules_of(args: &mut Args) -> Result<Option<Modules>, Fault> {
     let (index, text, main) = (args.optional_text()?, args.optional_text()?, args.optional_text()?);
     let (line, column) = (args.number()? as i32, args.number()? as i32);
@@ -257,10 +258,10 @@ pub(super) fn modules_of(args: &mut Args) -> Result<Option<Modules>, Fault> {
     })
 }
 
-/// `equip(request, context, web, timers, index, sources, logLength)`: puts into a context what sandboxes have; `web` is which names of the
-/// web, `timers` who hears of what fails in them, if there are to be any, the next two what can be imported. The outcome, which settles
-/// `request`, is a reference to a list of functions for the library's code there: `sandbox::equip` says which; text of a console's
-/// arguments is of `logLength` characters, if that is given.
+/// `equip(request, context, web, timers, index, sources, logLength)`: puts into a context what sandboxes have. `web` selects names of the
+/// web. `timers` is the listener for errors in timers; without it there are no timers. `index` and `sources` are what can be imported. The
+/// outcome settles `request`: a reference to a list of functions for the library's code in the context, see `sandbox::equip`. With
+/// `logLength`, one of them makes text of a console's arguments, of at most this many characters.
 pub unsafe extern "C" fn equip(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, context, web, timers, index, sources, log_length, ..] = args else {
@@ -291,8 +292,8 @@ pub unsafe extern "C" fn equip(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `enact(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, which is called `file` in stacks, for the
-/// actor that the function behind the reference `begin` makes of the arguments. `request` is settled by a clone of its last value.
+/// `enact(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
+/// the function behind the reference `begin` creates from the arguments. A clone of the script's last value settles `request`.
 pub unsafe extern "C" fn enact(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, context, begin, code, file, timeout, deadline, rest @ ..] = args else {
@@ -326,8 +327,8 @@ pub unsafe extern "C" fn enact(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `adoptModule(request, context, code, file)`: the outcome that settles `request` is what the code, which is called `file` in stacks, is
-/// imported by, if it is a module.
+/// `adoptModule(request, context, code, file)`: settles `request` with the specifier by which the code, named `file` in stacks, is
+/// imported, if it is a module.
 pub unsafe extern "C" fn adopt(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, context, code, file, ..] = args else {
@@ -345,7 +346,7 @@ pub unsafe extern "C" fn adopt(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `announce(request)`: the call that is made under this number may be aborted.
+/// `announce(request)`: the next call under this number may be aborted.
 pub unsafe extern "C" fn announce(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, ..] = args else {
@@ -356,7 +357,7 @@ pub unsafe extern "C" fn announce(env: sys::napi_env, info: sys::napi_callback_i
     })
 }
 
-/// `abort(request)`: nobody waits any more for a call that was announced, or for the promise that came out of it.
+/// `abort(request)`: aborts a call that was announced, or the promise that resulted from it.
 pub unsafe extern "C" fn abort(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, ..] = args else {
@@ -367,7 +368,7 @@ pub unsafe extern "C" fn abort(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `release(handle)`: the surface has no wrapper for it any more.
+/// `release(handle)`: the surface no longer has a wrapper for the handle.
 pub unsafe extern "C" fn release(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [handle, ..] = args else {
@@ -378,7 +379,7 @@ pub unsafe extern "C" fn release(env: sys::napi_env, info: sys::napi_callback_in
     })
 }
 
-/// `reply(request, carrier)`: the answer to a request, or the outcome of a promise of the surface's.
+/// `reply(request, carrier)`: the answer to a request, or the outcome of a promise of the surface.
 pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, carrier, ..] = args else {
@@ -391,7 +392,7 @@ pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `disowned()`: the slots of the surface's table that nobody holds any more, once.
+/// `disowned()`: the slots of the surface's table that are no longer held. Each is returned once.
 pub unsafe extern "C" fn disowned(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
         let disowned = local.shared.disowned.take();
@@ -400,21 +401,21 @@ pub unsafe extern "C" fn disowned(env: sys::napi_env, info: sys::napi_callback_i
     })
 }
 
-/// `pause()`: the surface reads in turns what it was just handed. What comes from the same isolate waits until it calls `resume` with
-/// the number that this returns.
+/// `pause()`: the surface reads, in several turns, the value that it was just given. Events of the same isolate wait until it calls
+/// `resume` with the number that this returns.
 pub unsafe extern "C" fn pause(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| js.number(local.pause() as f64))
 }
 
-/// Why the surface reads on, or does not, as [`wanted`] returns it.
+/// What [`wanted`] returns.
 mod wanted_as {
     pub const UNWANTED: f64 = 0.0;
     pub const WANTED: f64 = 1.0;
     pub const DISPOSED: f64 = 2.0;
 }
 
-/// `wanted(number)`: 0 where what is being read is not wanted any more: it has been given up, and is not to be resumed. 1 where it is wanted;
-/// 2 where it is an outcome of an isolate that the host has disposed of, which is to fail.
+/// `wanted(number)`: 0 if the value that is being read is no longer wanted: it was dropped and must not be resumed. 1 if it is wanted. 2 if
+/// it is an outcome of an isolate that the host has disposed of: it must fail.
 pub unsafe extern "C" fn wanted(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [number, ..] = args else {
@@ -429,7 +430,7 @@ pub unsafe extern "C" fn wanted(env: sys::napi_env, info: sys::napi_callback_inf
     })
 }
 
-/// `resume(number)`: it is read.
+/// `resume(number)`: the value was read.
 pub unsafe extern "C" fn resume(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [number, ..] = args else {
@@ -440,8 +441,8 @@ pub unsafe extern "C" fn resume(env: sys::napi_env, info: sys::napi_callback_inf
     })
 }
 
-/// `limits()`: milliseconds that are left until the deadline of the call whose outcome was just handed over, or that waits while a request
-/// is served, and its `timeout`; infinite where it has none.
+/// `limits()`: milliseconds until the deadline of the call whose outcome was just given to the surface, or that waits while a request is
+/// served, and the call's `timeout`; infinite if it has none.
 pub unsafe extern "C" fn limits(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
         let Limits { timeout, deadline } = local.limits.get();
@@ -459,7 +460,7 @@ pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `serveNext()`: serves the request that [`Local::serve_now`] has put down.
+/// `serveNext()`: serves the request that [`Local::serve_now`] has stored.
 unsafe extern "C" fn serve_next(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
         if let Some(request) = local.next.take() {
@@ -469,7 +470,7 @@ unsafe extern "C" fn serve_next(env: sys::napi_env, info: sys::napi_callback_inf
     })
 }
 
-/// `tell()`: the isolates that were called in this turn, and sleep, hear of it.
+/// `tell()`: wakes the sleeping isolates that were called in this turn.
 pub unsafe extern "C" fn tell(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
         local.tell();
@@ -477,7 +478,8 @@ pub unsafe extern "C" fn tell(env: sys::napi_env, info: sys::napi_callback_info)
     })
 }
 
-/// `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc, hasScopes)`: opens this environment; the result has the functions above.
+/// `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc, hasScopes)`: opens this environment. The result has the
+/// functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
@@ -536,5 +538,5 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
     })
 }
 
-/// Values are moved several times on their way; a larger one should be boxed.
+/// Values are moved several times on their way; a larger variant should be boxed.
 const _: () = assert!(std::mem::size_of::<Value>() <= 32);

@@ -1,5 +1,5 @@
-//! Carriers: neutral values as the host's surface writes and reads them. A primitive is its own carrier, everything
-//! else an array that starts with its tag (`surface/protocol.js`).
+//! Carriers: neutral values as the host's surface writes and reads them. A primitive is its own carrier; everything else is an array that
+//! starts with its tag (`surface/protocol.js`).
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::value::{
     Settlement, Text, TypeOf, Value,
 };
 
-/// From this size on memory that is moved stays where it is. Copying less takes no longer than making a reference to it.
+/// From this size on, moved memory stays in place. Copying less takes no longer than creating a reference to it.
 const MIN_EXTERNAL: usize = 128 << 10;
 
 fn malformed() -> Fault {
     Fault::invalid("Malformed carrier")
 }
 
-/// Reads a carrier. The outer result is the host's refusal, the inner one the fault that the carrier stands for.
+/// Reads a carrier. The outer result is the host's refusal, the inner one the outcome that the carrier represents.
 pub fn read(js: Js<'_>, local: &Local, value: JsValue) -> JsResult<Outcome> {
     Ok(Ok(match js.type_of(value)? {
         JsType::Undefined => Value::Undefined,
@@ -132,7 +132,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Result<Entry,
         tag::BUFFER | tag::MOVE => {
             let buffer = js.element(row, 1)?;
             let (data, total) = js.buffer_memory(buffer)?;
-            // Elsewhere a thread that does not stop cannot be kept off the memory.
+            // On other systems, a thread that does not stop cannot be kept from accessing the memory.
             if tag == tag::MOVE
                 && cfg!(target_os = "linux")
                 && total >= MIN_EXTERNAL
@@ -152,7 +152,8 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Result<Entry,
                 bytes = unsafe { std::slice::from_raw_parts(data.add(offset), length) }.to_vec();
             }
             if tag == tag::MOVE {
-                // Nobody has it: its memory is free now, and not when the host collects it. A host that refuses does that.
+                // Nothing uses the buffer any more: frees its memory now instead of when the host collects it. If the host refuses, it is
+                // freed then.
                 let _ = js.detach(buffer);
             }
             Entry::Buffer(bytes.into())
@@ -184,7 +185,7 @@ fn read_fault(js: Js<'_>, array: JsValue) -> JsResult<Fault> {
         name: text(2)?,
         message: text(3)?.unwrap_or_else(empty),
         stack: text(4)?.unwrap_or_else(empty),
-        // Of the codes of a host's errors, guests are told that something cannot cross, and no other.
+        // Of the codes of a host's errors, guests see only the one for values that cannot be transferred.
         code: text(5)?.and_then(|code| Code::named(&code.to_string())).filter(|code| *code == Code::Transfer),
     })))
 }
@@ -197,7 +198,7 @@ pub fn write(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
     }
 }
 
-/// As [`write`]. What the host has no room for is told, so that nobody waits for ever.
+/// As [`write`]. If the host has no room for the value, writes a fault instead, so that no caller waits forever.
 pub fn write_or_refuse(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
     write(js, local, outcome).or_else(|_| {
         js.clear_exception();

@@ -1,4 +1,4 @@
-//! What concerns all isolates of the process: counts, and what holds where a call says nothing.
+//! Functions for all isolates of the process: counts, and the defaults of calls.
 
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ pub unsafe extern "C" fn statistics(env: sys::napi_env, info: sys::napi_callback
     })
 }
 
-/// `configure(terminationGrace, timeout, deadline, lostMemoryLimit)`: milliseconds, and bytes; what is negative stays as it is, and a limit
-/// of time of 0 is none. Returns what holds now.
+/// `configure(terminationGrace, timeout, deadline, lostMemoryLimit)`: milliseconds, and bytes. A negative value leaves its setting
+/// unchanged; a time limit of 0 is none. Returns the current settings.
 pub unsafe extern "C" fn configure(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, _local, args| {
         let [grace, timeout, deadline, lost, ..] = args else {

@@ -24,10 +24,10 @@ use crate::value::{
     Answer, Chain, Charge, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
 };
 
-/// An answer that the surface was asked for, or has promised.
+/// An answer that was requested from the surface, or that the surface has promised.
 pub struct Asked {
     pub answer: Arc<dyn Answer>,
-    /// The isolate that has asked, if it is one of this process.
+    /// The isolate that has requested it, if it is one of this process.
     pub asker: Option<Weak<dyn Owner>>,
 }
 
@@ -42,45 +42,45 @@ pub struct Local {
     tell_later: sys::napi_ref,
     own: sys::napi_ref,
     leave: sys::napi_ref,
-    /// Handles that the surface knows by number. 0 is the module itself, 1 its `lib`.
+    /// Handles that the surface refers to by number. 0 is the module itself, 1 its `lib`.
     handles: RefCell<Slab<Value>>,
-    /// Answers that the surface was asked for, by number less one.
+    /// Answers that were requested from the surface, by number minus one.
     pub(super) asked: RefCell<Slab<Asked>>,
-    /// Answers that the surface has promised, by its numbers, which are negative.
+    /// Answers that the surface has promised, by its numbers for them, which are negative.
     promised: RefCell<HashMap<i64, Asked>>,
-    /// The isolate that gets what is read now, and has asked for it.
+    /// The isolate that has requested the value that is being read.
     asker: RefCell<Option<Arc<Remote>>>,
     last_promise: Cell<i64>,
-    /// Async calls and messages under way. The event loop stays alive while there is one.
+    /// Pending async calls and messages. The event loop stays alive while there is one.
     pending: Cell<u32>,
     /// The event loop is kept alive.
     held: Cell<bool>,
-    /// The event that is being handled, as far as what comes of it has to know.
+    /// The origin and the call of the event that is being handled, for what results from it.
     pub(super) current: Cell<Current>,
-    /// Limits of the call whose outcome the surface was handed last, or that waits while the surface serves a request.
+    /// Limits of the call whose outcome was last given to the surface, or that waits while the surface serves a request.
     pub(super) limits: Cell<Limits>,
     /// Limits of the sync call that waits, which apply to all calls that are made meanwhile.
     pub(super) waiting: Cell<Limits>,
-    /// The surface reads in turns what was just handed to it, under this number.
+    /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub(super) pausing: Cell<Option<u64>>,
-    /// What was just handed to the surface names this by numbers.
+    /// Objects that the value just given to the surface refers to by number.
     pub(super) kept: RefCell<Vec<Kept>>,
-    /// Isolates that were answered, or have answered, and may have more to say.
+    /// Isolates that were answered, or have answered, and may send more.
     owing: RefCell<HashMap<usize, Weak<Remote>>>,
-    /// The sync call that this thread is in, and the chain it belongs to.
+    /// The chain of the sync call that this thread is in.
     pub(super) chain: RefCell<Option<Chain>>,
     pub(super) pins: Pins,
     pub(super) adopted: Adopted,
     pub(super) abortable: Abortable,
     pub(super) shelf: Shelf,
-    /// The deepest place on the stack where there was room to serve a request.
+    /// The deepest place on the stack that was found to have room to serve a request.
     roomy: Cell<usize>,
-    /// Where this host has no handle scopes: a function of ours that serves `next`. Handles that are made during its call end with it.
+    /// Set if this host has no handle scopes: a function of ours that serves `next`. Handles that are created during its call end with it.
     serve_next: OnceCell<sys::napi_ref>,
     pub(super) next: RefCell<Option<Request>>,
     /// An async call was made in this turn.
     called: Cell<bool>,
-    /// Isolates that were called since then, and sleep.
+    /// Sleeping isolates that were called since then.
     untold: RefCell<Vec<Arc<Remote>>>,
 }
 
@@ -98,7 +98,7 @@ impl Local {
         let mut handles = Slab::new();
         handles.insert(Value::Handle(Handle::Ivm));
         handles.insert(Value::Handle(Handle::Lib));
-        // Never freed: Node-API names no moment after which no callback can come.
+        // Never freed: Node-API defines no moment after which no callback can come.
         let local: &'static Local = Box::leak(Box::new(Local {
             shared,
             settings,
@@ -137,15 +137,15 @@ impl Local {
         Ok(local)
     }
 
-    /// This host keeps all handles until it has its thread back; `serve_next` serves the request in `next`.
+    /// Must be called if this host keeps all handles until control returns to it. `serve_next` serves the request in `next`.
     pub(super) fn has_no_scopes(&self, js: Js<'_>, serve_next: JsValue) -> JsResult<()> {
         let _ = self.serve_next.set(js.reference(serve_next)?);
         Ok(())
     }
 
-    /// Serves a request while a sync call waits. What it needs of the host's memory is let go of at its end.
+    /// Serves a request while a sync call waits. The host's handles that it needs are released at its end.
     pub(super) fn serve_now(&self, js: Js<'_>, request: Request) {
-        // It fails only where the host is going down; the request is answered in any case.
+        // It fails only if the host is shutting down; the request is answered in any case.
         let Some(serve_next) = self.serve_next.get() else {
             let _ = js.scoped(|| self.serve(js, request, Origin::default()));
             return;
@@ -153,7 +153,7 @@ impl Local {
         *self.next.borrow_mut() = Some(request);
         let _ = js.dereference(*serve_next).and_then(|function| js.call(function, &[]));
         if let Some(request) = self.next.take() {
-            // At the end of the stack.
+            // The stack was exhausted.
             js.clear_exception();
             self.serve(js, request, Origin::default());
         }
@@ -163,12 +163,12 @@ impl Local {
         &self.shared.signal
     }
 
-    /// The environment goes down.
+    /// Closes the environment, which is shutting down.
     pub fn close(&self) {
         self.untold.take();
         let holders = self.revoke_loans();
         self.shared.close();
-        // Their memory goes with the environment. One that does not stop is given up after a while, so this does not last.
+        // Their memory ends with the environment. An isolate that does not stop is abandoned after a while, so this wait ends.
         for remote in holders {
             remote.stop(Stop::Environment);
             remote.await_gone();
@@ -198,14 +198,14 @@ impl Local {
         }
     }
 
-    /// The handle of that number, whose row the surface has kept for this alone by `entry`.
+    /// The handle of that number. The surface has kept its row by `entry` for this call only.
     pub fn take_handle(&self, js: Js<'_>, id: usize, entry: JsValue) -> JsResult<Option<Value>> {
         let value = self.handle(id);
         js.call(js.dereference(self.leave)?, &[entry])?;
         Ok(value)
     }
 
-    /// Has the surface keep a value, with a note, in a slot of its own table. It counts against the guest that asks.
+    /// Makes the surface keep a value, with a note, in a slot of its own table. The slot is charged to the guest that asks.
     pub fn own_slot(&self, js: Js<'_>, value: JsValue, note: JsValue) -> JsResult<Result<Arc<Slot>, Fault>> {
         let charge = match &*self.asker.borrow() {
             None => Charge::default(),
@@ -218,12 +218,12 @@ impl Local {
         Ok(Ok(Slot::charged(Arc::clone(&self.shared) as Arc<dyn Owner>, index, charge)))
     }
 
-    /// Whether a guest has asked for what is read now.
+    /// Whether a guest has requested the value that is being read.
     pub fn serves_guest(&self) -> bool {
         self.asker.borrow().is_some()
     }
 
-    /// Reads the carrier of what `asker` has asked for.
+    /// Reads the carrier of a value that `asker` has requested.
     pub fn read_answer(&self, js: Js<'_>, asker: Option<&Weak<dyn Owner>>, carrier: JsValue) -> JsResult<Outcome> {
         let asker = asker.and_then(Weak::upgrade).and_then(|owner| Remote::from_owner(&owner));
         let before = self.asker.replace(asker);
@@ -232,7 +232,7 @@ impl Local {
         outcome
     }
 
-    /// The receiver of the surface's reply to this number.
+    /// The isolate that receives the surface's reply to this number.
     pub fn asker_of(&self, request: i64) -> Option<Weak<dyn Owner>> {
         match usize::try_from(request - 1) {
             Ok(number) => self.asked.borrow().get(number)?.asker.clone(),
@@ -244,13 +244,13 @@ impl Local {
         slot.owner().id() == self.shared.id
     }
 
-    /// The surface will call `reply` with this number.
+    /// Registers `answer` for the surface's call of `reply` with this number.
     pub fn expect_reply(&self, request: i64, answer: Arc<dyn Answer>) {
         let asker = self.asker.borrow().as_ref().map(|remote| Arc::downgrade(remote) as Weak<dyn Owner>);
         self.promised.borrow_mut().insert(request, Asked { answer, asker });
     }
 
-    /// The surface answers.
+    /// The surface answers a request, or settles a promise.
     pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
         let answer = match usize::try_from(request - 1) {
             Ok(asked) => self.asked.borrow_mut().try_remove(asked),
@@ -265,18 +265,18 @@ impl Local {
         self.update_hold(js);
     }
 
-    /// Keeps the event loop alive until the guest of `remote` has nothing to do.
+    /// Keeps the event loop alive until the guest of `remote` has no more work.
     fn stay_until_digested(&self, js: Js<'_>, remote: &Arc<Remote>) {
         let answer = self.digest(js, Arc::downgrade(remote));
         remote.when_digested(answer);
     }
 
-    /// Keeps the event loop alive until `remote` is gone: promises it abandons are still to be heard of.
+    /// Keeps the event loop alive until `remote` is gone: the promises that it abandons must still be reported.
     pub fn stay_until_gone(&self, js: Js<'_>, remote: &Remote) {
         remote.when_gone(self.digest(js, Weak::new()));
     }
 
-    /// An answer until which the event loop stays alive.
+    /// Keeps the event loop alive until the returned answer gets an outcome.
     pub fn digest(&self, js: Js<'_>, remote: Weak<Remote>) -> Arc<dyn Answer> {
         struct Digest(Weak<Shared>, Weak<Remote>, AtomicBool);
         impl Answer for Digest {
@@ -296,7 +296,7 @@ impl Local {
         Arc::new(Digest(self.shared.me.clone(), remote, AtomicBool::new(false)))
     }
 
-    /// The number under which the surface will hear of `settlement`.
+    /// The number under which the surface will get the outcome of `settlement`.
     pub fn promise(&self, js: Js<'_>, settlement: &Arc<Settlement>) -> f64 {
         let held = settlement.is_timed();
         if held {
@@ -341,8 +341,8 @@ impl Local {
         answer
     }
 
-    /// Makes an async call. The first of a turn wakes the isolate's thread at once, if that sleeps; those that follow, also in a turn
-    /// that begins while one is under way, do it together, in a microtask, for each isolate once.
+    /// Makes an async call. The first one of a turn wakes the isolate's thread at once, if it sleeps. Later ones, also in a turn that
+    /// begins while a call is pending, are combined: a microtask wakes each isolate once.
     pub fn call_later(&self, js: Js<'_>, prepared: Prepared, chain: Chain, answer: Arc<dyn Answer>) {
         if !self.called.replace(true) {
             return prepared.dispatch(Kind::Task, chain, Charge::default(), answer);
@@ -352,12 +352,12 @@ impl Local {
         if self.untold.borrow().len() == 1
             && js.dereference(self.tell_later).and_then(|later| js.call(later, &[])).is_err()
         {
-            // The host is going down.
+            // The host is shutting down.
             self.tell();
         }
     }
 
-    /// Tells the isolates that were called, and that another turn begins.
+    /// Wakes the isolates that were called. Another turn begins.
     pub fn tell(&self) {
         self.called.set(false);
         for remote in self.untold.take() {
@@ -365,7 +365,7 @@ impl Local {
         }
     }
 
-    /// Something is under way.
+    /// A call or message is pending.
     fn begin(&self, js: Js<'_>) {
         self.pending.set(self.pending.get() + 1);
         if !self.held.replace(true) {
@@ -377,8 +377,8 @@ impl Local {
         self.pending.set(self.pending.get().saturating_sub(1));
     }
 
-    /// A sync call has returned. What it has set going is not over with it: what a guest has sent meanwhile, and the promise
-    /// that came out of it.
+    /// A sync call has returned. It may have started work that continues: what a guest has sent meanwhile, and the promise that it
+    /// returned.
     pub fn returned(&self, js: Js<'_>, origin: &Weak<Remote>, promised: bool) {
         let owes = promised || origin.upgrade().is_some_and(|remote| remote.has_loose_work());
         if owes {
@@ -389,8 +389,8 @@ impl Local {
         }
     }
 
-    /// Keeps the event loop alive exactly while something is under way: a call, also one among guests, a message that has
-    /// come, or what a guest still does with an answer that it got.
+    /// Keeps the event loop alive exactly while something is pending: a call, including calls between guests, a message that has arrived,
+    /// or a guest's processing of an answer.
     pub(super) fn update_hold(&self, js: Js<'_>) {
         if self.pending.get() == 0 {
             for remote in self.owing.take().values().filter_map(Weak::upgrade) {
@@ -399,27 +399,27 @@ impl Local {
                 }
             }
         }
-        // In this order: work that is over by now has sent its message before.
+        // In this order: work that is over has sent its message before it ended.
         let busy = self.pending.get() > 0 || self.shared.listen() || self.shared.signalled.load(Ordering::Acquire);
         if self.held.replace(busy) != busy {
             if busy { self.signal().hold(js) } else { self.signal().let_go(js) }
         }
     }
 
-    /// More may come from `origin`, although nobody waits for it yet.
+    /// More may come from `origin`, although no call waits for it yet.
     pub(super) fn owes(&self, origin: &Weak<Remote>) {
         if origin.strong_count() > 0 {
-            // The address is the isolate's alone for as long as this is kept.
+            // No other isolate can have this address while the weak reference is kept.
             self.owing.borrow_mut().insert(origin.as_ptr().addr(), origin.clone());
         }
     }
 
-    /// Keeps something for which a carrier has only a number, until the surface has read the carrier.
+    /// Keeps an object that a carrier refers to only by number, until the surface has read the carrier.
     pub fn keep_for_reader(&self, kept: Kept) {
         self.kept.borrow_mut().push(kept);
     }
 
-    /// Writes the carrier of what a sync call gives, which is read at once.
+    /// Writes the carrier of a sync call's outcome, which is read at once.
     pub fn write_result(&self, js: Js<'_>, outcome: Outcome) -> JsResult<JsValue> {
         let before = self.current.take();
         let carrier = carrier::write(js, self, outcome);
@@ -428,17 +428,18 @@ impl Local {
         carrier
     }
 
-    /// Whether JavaScript still runs here. A worker that is being terminated only shows when it is tried: nothing tells a
-    /// thread that waits in native code.
+    /// Whether JavaScript can still run here. A thread that waits in native code is not notified when its worker is terminated; only an
+    /// attempt to run JavaScript shows it.
     pub fn is_alive(&self, js: Js<'_>) -> bool {
         // Request 0 settles nothing.
         let ping = || js.call(js.dereference(self.settle)?, &[js.number(0.0)?, js.undefined()?]);
-        // Deep in a recursion even this may throw; whoever throws is alive.
+        // Deep in a recursion even this may throw; an environment that throws is alive.
         matches!(js.scoped(ping), Ok(Ok(_))) || js.clear_exception()
     }
 
     /// Whether the stack has room for a function of the host, and for the surface to handle the promise that it returns. A promise that
-    /// rejects where there is no room stays unhandled, and guests choose how deep calls are nested. An exception is pending if not.
+    /// rejects without that room stays unhandled, and guests decide how deeply calls are nested. If there is no room, an exception is
+    /// pending.
     pub(super) fn has_room(&self, js: Js<'_>) -> bool {
         let marker = 0_u8;
         let here = (&raw const marker).addr();
@@ -458,7 +459,7 @@ impl Local {
         is_roomy
     }
 
-    /// The number under which the surface knows this memory; 0 if it is not the surface's.
+    /// The surface's number for this memory; 0 if the memory is not the surface's.
     pub fn shared_key(&self, memory: &SharedMemory) -> u32 {
         match memory.origin {
             Some((owner, key)) if owner == self.shared.id => key,
@@ -467,10 +468,10 @@ impl Local {
     }
 }
 
-/// Bytes of the stack that must be left where a host function is called.
+/// Bytes of the stack that must be free when a host function is called.
 const ROOM: usize = 64 * 1024;
 
-/// Few calls have limits, and events are many.
+/// Boxed, because few calls have limits and there are many events.
 fn boxed(limits: Limits) -> Option<Box<Limits>> {
     limits.is_some().then(|| Box::new(limits))
 }
@@ -478,7 +479,7 @@ fn boxed(limits: Limits) -> Option<Box<Limits>> {
 struct AsyncAnswer {
     shared: Weak<Shared>,
     request: i64,
-    /// More may come from there.
+    /// The isolate that may send more.
     owing: Weak<Remote>,
     origin: OnceLock<Origin>,
     limits: Limits,
@@ -486,7 +487,7 @@ struct AsyncAnswer {
 }
 
 impl Drop for AsyncAnswer {
-    /// A call that could not be made at all: the event loop must not stay alive for it.
+    /// A call that could not be made at all must not keep the event loop alive.
     fn drop(&mut self) {
         self.answer(Err(Fault::promise_abandoned()));
     }
@@ -509,7 +510,7 @@ impl Answer for AsyncAnswer {
 
     fn comes_from(&self, isolate: &Arc<dyn Owner>) {
         if let Some(remote) = Remote::from_owner(isolate) {
-            // Said once.
+            // Set once.
             let _ = self.origin.set(Origin::of(&remote));
         }
     }

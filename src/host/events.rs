@@ -1,4 +1,4 @@
-//! What other threads have sent to an environment, as its event loop handles it, and what a thread that waits is asked for.
+//! How an environment handles what other threads send: events on its event loop, and requests while its thread waits.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::value::{Answer, Fault, Outcome, Request, Value};
 /// See [`Local::current`].
 #[derive(Clone, Copy, Default)]
 pub struct Current {
-    /// The isolate that it comes from; 0 for none.
+    /// The isolate that the event comes from; 0 for none.
     pub origin: u64,
-    /// The async call that it is the outcome of; 0 for none.
+    /// The async call whose outcome the event is; 0 for none.
     pub call: i64,
 }
 
@@ -32,17 +32,17 @@ impl Local {
         self.handle_events(js);
     }
 
-    /// What other threads have sent, on a turn of the event loop. What comes from an isolate that has had its share of the turn
-    /// waits for what comes from others.
+    /// Handles what other threads have sent, on a turn of the event loop. Events of an isolate that has used its share of the turn wait for
+    /// those of others.
     pub fn handle_events(&self, js: Js<'_>) {
-        // A turn of its own. What waits to be told from the last one is told: its microtasks may have ended early.
+        // This is a new turn. Wakes the isolates that the last turn did not wake: its microtasks may have ended early.
         self.tell();
         let mut share = Share::begin();
         let mut events = self.shared.take_events();
         while let Some(event) = events.pop_front() {
             let Some(event) = self.shared.hold_back(event) else { continue };
             let origin = event.origin().map_or(0, |origin| origin.id);
-            // A refusal means that the host is going down, or that an exception is pending which it will report.
+            // A refusal means that the host is shutting down, or that an exception is pending, which the host will report.
             let _ = js.scoped(|| self.handle_event(js, event, true));
             if share.is_used_up_by(origin) && origin != 0 {
                 self.shared.set_aside(origin);
@@ -51,7 +51,7 @@ impl Local {
                 break;
             }
         }
-        // At least one of them, whatever else there is.
+        // At least one of these, however many other events there are.
         while let Some(next) = self.shared.next_held() {
             let (event, wanted) = match next {
                 Next::Event(event) => (event, true),
@@ -64,14 +64,14 @@ impl Local {
             }
         }
         if self.shared.put_back(events) {
-            // Others want the event loop as well. Not through the thread-safe function: hosts call that again at once.
+            // Other work needs the event loop as well. The thread-safe function is not used for this, because hosts call it again at once.
             let _ = js.scoped(|| js.call(js.dereference(self.defer)?, &[]));
         } else if !self.shared.has_streams() {
             self.update_hold(js);
         }
     }
 
-    /// An event that is not `wanted` is not read if it is large.
+    /// Handles an event. A request that is not `wanted` is refused.
     fn handle_event(&self, js: Js<'_>, event: Event, wanted: bool) -> JsResult<()> {
         match event {
             Event::Settle { request, outcome, held, owing, origin, call, limits } => {
@@ -119,7 +119,7 @@ impl Local {
                 self.owes(&origin);
                 self.end();
             }
-            // What follows every event is all there is to do.
+            // Nothing to do but what follows every event.
             Event::Quiet => {}
             Event::Unpin => {
                 self.shared.unpinned.arrived();
@@ -131,7 +131,7 @@ impl Local {
         Ok(())
     }
 
-    /// Has the surface empty the slots that nobody holds any more.
+    /// Makes the surface empty the slots that are no longer held.
     fn disown(&self, js: Js<'_>) -> JsResult<()> {
         if self.shared.disowned.is_any() {
             let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(0.0)?];
@@ -146,10 +146,10 @@ impl Local {
         Ok(())
     }
 
-    /// A request is not served: the call that asks has been stopped, or its isolate.
+    /// Refuses a request, because the call that asks was stopped, or its isolate.
     fn refuse(&self, js: Js<'_>, answer: Arc<dyn Answer>) {
         let recipient = answer.recipient();
-        // Whoever else waits for it hears that it was in vain.
+        // If anything else waits for it, it gets the fault.
         answer.answer(Err(Fault::aborted()));
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
             self.owes(&Arc::downgrade(&remote));
@@ -157,16 +157,17 @@ impl Local {
         self.update_hold(js);
     }
 
-    /// The surface reads what it was just given in turns. Nothing else from the same isolate comes until it has.
+    /// The surface reads, in several turns, the value that it was just given. Nothing else from the same isolate is handled until it has
+    /// finished.
     pub fn pause(&self) -> u64 {
         let origin = self.current.get().origin;
-        // What comes from nowhere waits for nothing.
+        // An event without an origin holds nothing back.
         let id = if origin == 0 { next_owner_id() } else { origin };
         self.pausing.set(Some(id));
         id
     }
 
-    /// Whether the surface is to read on; if not, it is as if it had.
+    /// Whether the surface should continue to read. If not, its reading ends here.
     pub fn is_wanted(&self, js: Js<'_>, id: u64) -> bool {
         let (wanted, number) = self.shared.ask_streams(|streams| (streams.is_wanted(id), streams.request(id)));
         let asked = number.and_then(|number| usize::try_from(number - 1).ok());
@@ -182,7 +183,7 @@ impl Local {
         false
     }
 
-    /// Nobody waits for a call any more, or for the promise that came out of it.
+    /// Aborts a call, or the promise that resulted from it.
     pub fn abort(&self, request: i64) {
         self.abortable.abort(request);
         if self.shared.has_streams() {
@@ -194,16 +195,16 @@ impl Local {
     pub fn serve(&self, js: Js<'_>, request: Request, origin: Origin) {
         let bytes = request.byte_size();
         let Request { op, slot, args, asker, answer, chain, charge } = request;
-        // Nobody waits for it any more: what a guest has asked for does not begin after its end.
+        // Nothing waits for the answer any more: a guest's request does not begin after the guest's end.
         let recipient = answer.recipient().and_then(|owner| Remote::from_owner(&owner));
         if answer.is_answered() || recipient.is_some_and(|remote| remote.is_disposed()) {
             return;
         }
         let op = if answer.is_discarded() { op | op::DISCARDED } else { op };
-        // A slab's key fits.
+        // A slab's key fits into an `i64`.
         let number = self.asked.borrow_mut().insert(Asked { answer, asker: asker.clone() }) as i64 + 1;
         let call = chain.request();
-        // While a sync call waits, what it asks for runs where it stands.
+        // While a sync call waits, its callee's requests are served on this stack.
         let waits = chain.waits_in(self.shared.id);
         let caller = (!waits).then(|| chain.request());
         let outer = self.chain.replace(waits.then_some(chain));
@@ -211,14 +212,14 @@ impl Local {
         let carried = if waits && !self.has_room(js) {
             Err(Refused)
         } else {
-            // A guest that calls again and again in one turn of the event loop is given no more than it holds.
+            // Frees released slots first, so that a guest that calls repeatedly in one turn of the event loop has no more than it holds.
             self.disown(js).and_then(|()| self.call_serve(js, caller, number, op, slot.index(), args))
         };
         let carried = carried.and_then(|carrier| match self.read_answer(js, asker.as_ref(), carrier)? {
             Ok(Value::Undefined) => Ok(None),
             outcome => Ok(Some(outcome)),
         });
-        // Calls that were made meanwhile have limits of their own.
+        // Calls that were made meanwhile have set limits of their own.
         self.limits.set(limits);
         *self.chain.borrow_mut() = outer;
         let kept = self.kept.take();
@@ -231,11 +232,11 @@ impl Local {
             drop((charge, slot));
         }
         match carried {
-            // `undefined`: the surface replies itself.
+            // `undefined`: the surface calls `reply` itself.
             Ok(None) => {}
             Ok(Some(outcome)) => self.reply(js, number, outcome),
             Err(_) => {
-                // The surface lets no exception out, but at the end of the stack it cannot help it.
+                // The surface throws no exception, unless the stack is exhausted.
                 let thrown = js.clear_exception();
                 let fault = if thrown {
                     Fault::range_error("Maximum call stack size exceeded")
@@ -243,7 +244,7 @@ impl Local {
                     Fault::environment_gone()
                 };
                 self.reply(js, number, Err(fault));
-                // A guest may take that for an error and call again, for ever.
+                // A guest may treat this as an ordinary error and call again, endlessly.
                 if !thrown && !self.is_alive(js) {
                     self.close();
                 }
@@ -251,7 +252,7 @@ impl Local {
         }
     }
 
-    /// `caller` is the async call of this environment on whose behalf it is asked, or 0, where the event loop serves it.
+    /// `caller`: if the event loop serves the request, the async call of this environment on whose behalf it was made, or 0.
     fn call_serve(
         &self,
         js: Js<'_>,

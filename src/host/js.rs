@@ -1,5 +1,5 @@
-//! Node-API in the few forms this binding needs. Every function here must be called on the thread of its environment,
-//! inside a callback of the host; [`Js`] is a witness of that and cannot be sent elsewhere.
+//! The parts of Node-API that this binding needs. Every function here must be called on the thread of its environment, inside a callback of
+//! the host; a [`Js`] proves that and cannot be sent elsewhere.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -9,16 +9,16 @@ use napi::sys;
 
 use crate::value::{BigInt, Text};
 
-/// A value of the host's engine, valid while the callback runs that gave it.
+/// A value of the host's engine, valid while the callback that provided it runs.
 pub type JsValue = sys::napi_value;
 
-/// The host refused: an exception is pending there, or it is going down.
+/// The host refused: an exception is pending there, or it is shutting down.
 #[derive(Debug)]
 pub struct Refused;
 
 pub type JsResult<T> = Result<T, Refused>;
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum JsType {
     Undefined,
@@ -61,7 +61,7 @@ impl<'a> Js<'a> {
 
     pub fn type_of(self, value: JsValue) -> JsResult<JsType> {
         let mut kind = 0;
-        // SAFETY: `self` witnesses the callback; the pointer is to a local.
+        // SAFETY: `self` proves that the callback runs; the pointer is to a local.
         check!(unsafe { sys::napi_typeof(self.env, value, &raw mut kind) })?;
         Ok(match kind {
             sys::ValueType::napi_undefined => JsType::Undefined,
@@ -164,7 +164,7 @@ impl<'a> Js<'a> {
     pub fn read_bigint(self, value: JsValue) -> JsResult<BigInt> {
         let mut count = 0;
         let mut sign = 0;
-        // SAFETY: without a buffer the host only tells the count.
+        // SAFETY: without a buffer the host only returns the count.
         check!(unsafe {
             sys::napi_get_value_bigint_words(self.env, value, ptr::null_mut(), &raw mut count, ptr::null_mut())
         })?;
@@ -193,9 +193,9 @@ impl<'a> Js<'a> {
                 Text::Utf16(units.into())
             });
         }
-        // SAFETY: without a buffer the host only tells the length.
+        // SAFETY: without a buffer the host only returns the length.
         check!(unsafe { sys::napi_get_value_string_utf16(self.env, value, ptr::null_mut(), 0, &raw mut length) })?;
-        // How it begins tells of most strings what they are.
+        // The beginning of a string usually shows whether all of it is ASCII.
         if short.iter().all(|unit| *unit < 128)
             && let Some(ascii) = self.read_ascii(value, length)?
         {
@@ -207,7 +207,7 @@ impl<'a> Js<'a> {
         check!(unsafe {
             sys::napi_get_value_string_utf16(self.env, value, units.as_mut_ptr(), room, &raw mut length)
         })?;
-        // SAFETY: the host tells that it has written so many units; there was room for no more.
+        // SAFETY: the host reports that it has written this many units; there was room for no more.
         unsafe { units.set_len(length.min(room - 1)) };
         Ok(Text::from_utf16(units))
     }
@@ -221,11 +221,11 @@ impl<'a> Js<'a> {
         check!(unsafe {
             sys::napi_get_value_string_utf8(self.env, value, bytes.as_mut_ptr().cast(), room, &raw mut written)
         })?;
-        // A string with other characters needs more room and was cut, or has bytes above 127.
+        // A string with other characters needs more room and was truncated, or has bytes above 127.
         if written != length {
             return Ok(None);
         }
-        // SAFETY: the host tells that it has written so many bytes, for which there was room.
+        // SAFETY: the host reports that it has written this many bytes, for which there was room.
         unsafe { bytes.set_len(length) };
         Ok(bytes.is_ascii().then(|| bytes.into_boxed_slice()))
     }
@@ -255,7 +255,7 @@ impl<'a> Js<'a> {
         Ok(length)
     }
 
-    /// A fresh `ArrayBuffer` of zeros, and where its memory is.
+    /// A new `ArrayBuffer` of zeros, and the address of its memory.
     pub fn empty_buffer(self, length: usize) -> JsResult<(JsValue, *mut u8)> {
         let mut data: *mut c_void = ptr::null_mut();
         let mut buffer = ptr::null_mut();
@@ -264,17 +264,17 @@ impl<'a> Js<'a> {
         Ok((buffer, data.cast()))
     }
 
-    /// A fresh `ArrayBuffer` with these contents.
+    /// A new `ArrayBuffer` with these contents.
     pub fn buffer(self, bytes: &[u8]) -> JsResult<JsValue> {
         let (buffer, data) = self.empty_buffer(bytes.len())?;
         if !bytes.is_empty() {
-            // SAFETY: the host has just made the buffer, `bytes.len()` long and seen by nobody else.
+            // SAFETY: the host has just created the buffer, which is `bytes.len()` long and which no other code has seen.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
         }
         Ok(buffer)
     }
 
-    /// A `Uint8Array` of a part of an `ArrayBuffer`, which must be as long.
+    /// A `Uint8Array` on a part of an `ArrayBuffer`, which must be long enough.
     pub fn view(self, buffer: JsValue, offset: usize, length: usize) -> JsResult<JsValue> {
         let mut view = ptr::null_mut();
         // SAFETY: as in `type_of`; the host refuses what goes beyond the buffer.
@@ -335,7 +335,7 @@ impl<'a> Js<'a> {
         check!(unsafe { sys::napi_detach_arraybuffer(self.env, buffer) })
     }
 
-    /// Calls a function with `undefined` as receiver. [`Refused`] when it throws; the exception stays pending.
+    /// Calls a function with `undefined` as receiver. [`Refused`] if it throws; the exception stays pending.
     pub fn call(self, function: JsValue, args: &[JsValue]) -> JsResult<JsValue> {
         let receiver = self.undefined()?;
         let mut result = ptr::null_mut();
@@ -346,7 +346,7 @@ impl<'a> Js<'a> {
         Ok(result)
     }
 
-    /// Runs `work` with a scope of its own: values made in it are let go at its end.
+    /// Runs `work` in a handle scope of its own: values created in it are released at its end.
     pub fn scoped<T>(self, work: impl FnOnce() -> T) -> JsResult<T> {
         let mut scope = ptr::null_mut();
         // SAFETY: as in `type_of`; closed below.
@@ -357,10 +357,10 @@ impl<'a> Js<'a> {
         Ok(result)
     }
 
-    /// A function of ours; `data` comes with every call.
+    /// A function of ours; `data` is passed to every call.
     pub fn function(self, name: &str, callback: sys::napi_callback, data: *mut c_void) -> JsResult<JsValue> {
         let mut function = ptr::null_mut();
-        // SAFETY: the name is a slice of the length given; the caller vouches for `callback` with `data`.
+        // SAFETY: the name is a slice of the length given; the caller guarantees that `callback` may be called with `data`.
         check!(unsafe {
             sys::napi_create_function(
                 self.env,
@@ -396,8 +396,8 @@ impl<'a> Js<'a> {
         let _ = unsafe { sys::napi_throw_type_error(self.env, ptr::null(), message.as_ptr()) };
     }
 
-    /// Forgets what was thrown. False when nothing was, or when it was the termination of the environment, which looks like
-    /// a thrown `null`.
+    /// Clears the pending exception. False if there was none, or if it was the termination of the environment, which looks like a thrown
+    /// `null`.
     pub fn clear_exception(self) -> bool {
         let mut exception = ptr::null_mut();
         // SAFETY: as in `type_of`.
@@ -422,14 +422,14 @@ impl<'a> Js<'a> {
         Ok(reference)
     }
 
-    /// Tells the host's collector that its objects keep so much more memory outside of its heap, or less.
+    /// Tells the host's garbage collector how much more memory its objects keep outside its heap, or how much less if negative.
     pub fn adjust_external_memory(self, change: i64) {
         let mut total = 0;
         // SAFETY: as in `type_of`. A failure leaves the collector uninformed.
         let _ = unsafe { sys::napi_adjust_external_memory(self.env, change, &raw mut total) };
     }
 
-    /// Tells whether `value` is still alive; see [`Js::dereference`].
+    /// A reference that shows whether `value` is still alive; see [`Js::dereference`].
     pub fn weak_reference(self, value: JsValue) -> JsResult<sys::napi_ref> {
         let mut reference = ptr::null_mut();
         // SAFETY: as in `type_of`.
@@ -437,7 +437,7 @@ impl<'a> Js<'a> {
         Ok(reference)
     }
 
-    /// Null when the reference is weak and its value gone.
+    /// Null if the reference is weak and its value is gone.
     pub fn dereference(self, reference: sys::napi_ref) -> JsResult<JsValue> {
         let mut value = ptr::null_mut();
         // SAFETY: the reference was not deleted.
@@ -465,7 +465,7 @@ impl CallInfo {
     pub fn read(js: Js<'_>, info: sys::napi_callback_info) -> JsResult<Self> {
         let mut read =
             Self { short: [ptr::null_mut(); Self::SHORT], long: Vec::new(), count: Self::SHORT, data: ptr::null_mut() };
-        // SAFETY: `info` is of the callback that `js` witnesses; the buffer has room for `count` values.
+        // SAFETY: `info` belongs to the callback that `js` proves to run; the buffer has room for `count` values.
         check!(unsafe {
             sys::napi_get_cb_info(
                 js.env,

@@ -1,4 +1,4 @@
-//! This library and the host's executable, as the system's loader knows them.
+//! This library and the host's executable, as the system's loader sees them.
 
 pub use system::{of_host, own_file};
 
@@ -14,12 +14,12 @@ mod system {
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     }
 
-    /// Where this library's file lies.
+    /// The path of this library's file.
     pub fn own_file() -> Option<PathBuf> {
         let here = own_file as fn() -> Option<PathBuf> as *const c_void;
         let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: the call looks up an address and writes the description, whose name is a C string of the loader's that stays, as
-        // this library does.
+        // SAFETY: the call looks up an address and writes the description. Its name is a C string that belongs to the loader and stays
+        // valid, since this library stays loaded.
         let name = unsafe {
             if libc::dladdr(here, found.as_mut_ptr()) == 0 {
                 return None;
@@ -49,29 +49,29 @@ mod system {
 
     /// The address of something that the host exports, or null.
     pub fn of_host(name: &CStr) -> *mut c_void {
-        // SAFETY: no name is the executable's; the other one is a C string.
+        // SAFETY: a null name means the executable; the other name is a C string.
         let found = unsafe { GetProcAddress(GetModuleHandleW(ptr::null()), name.as_ptr().cast()) };
         found.map_or(ptr::null_mut(), |function| function as *mut c_void)
     }
 
-    /// Where this library's file lies.
+    /// The path of this library's file.
     pub fn own_file() -> Option<PathBuf> {
-        /// The longest path that the system has.
+        /// The longest path that the system supports.
         const MAX_PATH_LENGTH: usize = 1 << 15;
         let here = own_file as fn() -> Option<PathBuf> as *const u16;
         let flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
         let mut module = ptr::null_mut();
-        // SAFETY: with these flags the name is an address in a library, which is this one and stays.
+        // SAFETY: with these flags the name is an address in a library. That is this library, which stays loaded.
         if unsafe { GetModuleHandleExW(flags, here, &raw mut module) } == 0 {
             return None;
         }
         let mut path = vec![0; MAX_PATH as usize];
         loop {
-            // SAFETY: there is room for as many characters as is said.
+            // SAFETY: there is room for the number of characters that is passed.
             let length = unsafe { GetModuleFileNameW(module, path.as_mut_ptr(), path.len() as u32) } as usize;
             match length {
                 0 => return None,
-                // Full: there may be more of it.
+                // The buffer is full: the path may be longer.
                 _ if length >= path.len() && path.len() < MAX_PATH_LENGTH => path.resize(path.len() * 2, 0),
                 _ => return Some(PathBuf::from(OsString::from_wide(path.get(..length)?))),
             }

@@ -1,8 +1,8 @@
-//! Shared memory that guests have made, as `SharedArrayBuffer`s of the host. Only some hosts make one of memory that is not
-//! their own; Node-API has that as an experiment.
+//! Shared memory that guests have created, as `SharedArrayBuffer`s of the host. Only some hosts can create one for memory that is not their
+//! own: Node-API has this as an experimental feature.
 //!
-//! The host's buffers keep the memory: each holds it until the host has let go of the last of those that share it, in whatever
-//! thread. Environments and isolates come and go without regard to that.
+//! The host's buffers keep the memory alive: each holds it until the host has released the last of those that share it, on any thread. The
+//! lifetimes of environments and isolates do not affect this.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -32,22 +32,22 @@ fn create_external() -> Option<CreateExternal> {
     static FOUND: OnceLock<Option<CreateExternal>> = OnceLock::new();
     *FOUND.get_or_init(|| {
         let symbol = library::of_host(c"node_api_create_external_sharedarraybuffer");
-        // SAFETY: what bears this name is Node-API's function, whose signature this is; null becomes `None`.
+        // SAFETY: the symbol with this name is Node-API's function, which has this signature; null becomes `None`.
         unsafe { std::mem::transmute::<*mut c_void, Option<CreateExternal>>(symbol) }
     })
 }
 
-/// Memory that some host environment has a buffer of, by its address. Buffers of one memory travel between environments
-/// without our knowledge.
+/// Memory for which a host environment has a buffer, by its address. Buffers of the same memory travel between environments without our
+/// knowledge.
 static ADOPTED: Mutex<BTreeMap<usize, Weak<SharedMemory>>> = Mutex::new(BTreeMap::new());
 
 fn adopted() -> MutexGuard<'static, BTreeMap<usize, Weak<SharedMemory>>> {
     ADOPTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The guest's memory that a live buffer of the host has at this address. `None` for memory of the host's own.
+/// The guest's memory for which the host has a live buffer at this address. `None` for the host's own memory.
 pub fn of_guest(address: *mut u8, length: usize) -> Option<Arc<SharedMemory>> {
-    // Nothing is at the address of an empty buffer.
+    // An empty buffer has no memory.
     if length == 0 {
         return None;
     }
@@ -55,19 +55,19 @@ pub fn of_guest(address: *mut u8, length: usize) -> Option<Arc<SharedMemory>> {
     (memory.len() == length).then_some(memory)
 }
 
-/// Buffers that an environment has of guests' memory, by its address: what arrives again is the same object.
+/// Buffers that an environment has of guests' memory, by its address: memory that arrives again is the same object.
 #[derive(Default)]
 pub struct Adopted {
     buffers: RefCell<HashMap<usize, Buffer>>,
     uncounted: Arc<Uncounted>,
 }
 
-/// Bytes of buffers made, less those gone, that the environment's collector has not been told of. It sees small objects only,
-/// while the guest's budget is charged for their memory until they are collected.
+/// Bytes of buffers created, minus those gone, that were not yet reported to the environment's garbage collector. The collector sees only
+/// small objects, while the guest's budget is charged for their memory until they are collected.
 #[derive(Default)]
 struct Uncounted(AtomicI64);
 
-/// What a buffer of the host has of a guest's memory.
+/// The hold of a host's buffer on a guest's memory.
 struct Lease {
     memory: Arc<SharedMemory>,
     uncounted: Arc<Uncounted>,
@@ -93,9 +93,9 @@ struct Buffer {
 }
 
 impl Adopted {
-    /// A buffer of `memory`. `None` where the host cannot make one.
+    /// A buffer of `memory`. `None` if the host cannot create one.
     pub fn buffer(&self, js: Js<'_>, memory: &Arc<SharedMemory>) -> JsResult<Option<JsValue>> {
-        // What another environment has pinned goes with that; an empty buffer shares nothing.
+        // Memory that another environment has pinned ends with that environment. An empty buffer shares nothing.
         if memory.origin.is_some() || memory.len() == 0 {
             return Ok(None);
         }
@@ -113,7 +113,7 @@ impl Adopted {
         Ok(Some(buffer))
     }
 
-    /// A buffer of `memory` goes out that may have come from another environment.
+    /// Remembers a buffer of `memory` that leaves the environment: it may have come from another one.
     pub fn meet(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue) -> JsResult<()> {
         if self.known(js, memory)?.is_none() {
             self.remember(js, memory, buffer)?;
@@ -125,7 +125,7 @@ impl Adopted {
         let buffers = self.buffers.borrow();
         let Some(buffer) = buffers.get(&memory.pointer().addr()) else { return Ok(None) };
         if !ptr::eq(buffer.memory.as_ptr(), Arc::as_ptr(memory)) {
-            // It had the address before.
+            // Other memory had this address before.
             return Ok(None);
         }
         let value = js.dereference(buffer.reference)?;
@@ -155,12 +155,12 @@ impl Adopted {
         let create = create_external()?;
         let owner = Box::into_raw(Box::new(Lease::new(memory, &self.uncounted))).cast::<c_void>();
         let mut buffer = ptr::null_mut();
-        // SAFETY: the memory is valid for its length while the lease lives, which `let_go` ends. `js` witnesses the callback of
-        // this environment.
+        // SAFETY: the memory is valid for its length while the lease lives, which `let_go` ends. `js` proves that a callback of this
+        // environment runs.
         let status =
             unsafe { create(js.env(), memory.pointer().cast(), memory.len(), Some(let_go), owner, &raw mut buffer) };
         if status != sys::Status::napi_ok {
-            // SAFETY: a host that refuses has taken nothing and calls nobody.
+            // SAFETY: a host that refuses has taken nothing and does not call `let_go`.
             drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
             return None;
         }
@@ -169,7 +169,7 @@ impl Adopted {
     }
 }
 
-/// The host calls this once, on any thread, when no buffer of it has the memory any more.
+/// The host calls this once, on any thread, when none of its buffers has the memory any more.
 unsafe extern "C" fn let_go(_data: *mut c_void, owner: *mut c_void) {
     // SAFETY: `owner` is the box that `make` gave away.
     drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });

@@ -1,4 +1,4 @@
-//! The Node-API binding: what the host's surface calls, and how the host's thread waits and is woken.
+//! The Node-API binding: the functions that the host's surface calls, and how the host's thread waits and is woken.
 
 mod abortable;
 mod call;
@@ -25,7 +25,7 @@ use napi::{Env, JsValue, Result, Status};
 
 use js::Js;
 
-/// The addon's exports, made for each environment that loads it.
+/// The addon's exports, created for each environment that loads it.
 #[napi_derive::napi(module_exports)]
 pub fn exports(exports: Object, env: Env) -> Result<()> {
     // SAFETY: the host calls this with the environment that loads the addon, on its thread.

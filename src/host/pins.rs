@@ -1,5 +1,5 @@
-//! Memory of an environment that isolates use: what they share with it, and what it has given away. A reference to a buffer pins
-//! its memory until the last of them has let go, on whatever thread.
+//! Memory of an environment that isolates use: memory that they share with it, and memory that it has given away. A reference to a buffer
+//! pins its memory until the last isolate has released it, on any thread.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
@@ -19,11 +19,11 @@ pub struct Pins(RefCell<Slab<Pin>>);
 
 struct Pin {
     reference: sys::napi_ref,
-    /// Of memory that was given away: nobody here has it any more.
+    /// Set for memory that was given away: nothing in the environment uses it any more.
     loan: Option<Arc<Loan>>,
 }
 
-/// Tells the environment's thread when it is dropped that a pin is not needed any more.
+/// When dropped, tells the environment's thread that a pin is no longer needed.
 struct Unpin(Weak<Shared>, usize);
 
 impl Drop for Unpin {
@@ -45,17 +45,17 @@ impl Local {
         length: usize,
     ) -> JsResult<Arc<SharedMemory>> {
         let (_, unpin) = self.pin(js, view)?;
-        // SAFETY: the host gave address and length of a shared buffer's memory, which does not move; the strong reference
-        // to a view keeps it until the pin is dropped. An environment that goes down stops its isolates first.
+        // SAFETY: the host gave address and length of a shared buffer's memory, which does not move; the strong reference to a view keeps
+        // it alive until the pin is dropped. An environment that shuts down stops its isolates first.
         Ok(Arc::new(unsafe { SharedMemory::new(data, length, Some((self.shared.id, key)), unpin) }))
     }
 
-    /// The memory of a buffer that nothing but its carrier refers to (`surface/host/moving.js`).
+    /// Lends the memory of a buffer that only its carrier refers to (`surface/host/moving.js`).
     pub fn lend(&self, js: Js<'_>, buffer: JsValue, data: *mut u8, length: usize) -> JsResult<Bytes> {
         let (number, unpin) = self.pin(js, buffer)?;
-        // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, as the reference
-        // has it do; the surface has made the buffer for this and kept none. `Local::close` revokes the loan before the
-        // environment goes down, and waits for the isolate that has taken the memory.
+        // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, and the reference keeps the
+        // buffer alive. The surface has created the buffer for this purpose and kept no reference to it. `Local::close` revokes the loan
+        // before the environment shuts down, and waits for the isolate that has taken the memory.
         let loan = Arc::new(unsafe { Loan::new(data, length, unpin) });
         if let Some(pin) = self.pins.0.borrow_mut().get_mut(number) {
             pin.loan = Some(Arc::clone(&loan));
@@ -64,13 +64,13 @@ impl Local {
     }
 
     fn pin(&self, js: Js<'_>, value: JsValue) -> JsResult<(usize, Box<Unpin>)> {
-        // Who makes one after the other in one turn of the event loop holds no more than isolates do.
+        // First, so that code that creates many pins in one turn of the event loop holds no more memory than isolates do.
         self.let_go_of_pins(js);
         let number = self.pins.0.borrow_mut().insert(Pin { reference: js.reference(value)?, loan: None });
         Ok((number, Box::new(Unpin(self.shared.me.clone(), number))))
     }
 
-    /// Lets go of what no isolate uses any more.
+    /// Releases the pins that no isolate uses any more.
     pub fn let_go_of_pins(&self, js: Js<'_>) {
         if !self.shared.unpinned.is_any() {
             return;
@@ -78,14 +78,15 @@ impl Local {
         for number in self.shared.unpinned.take() {
             let Some(Pin { reference, loan }) = self.pins.0.borrow_mut().try_remove(number) else { continue };
             if loan.is_some() {
-                // Its memory is free now, and not when the host collects it; a host that refuses does that.
+                // Frees its memory now instead of when the host collects it. If the host refuses, it is freed then.
                 let _ = js.scoped(|| js.dereference(reference).and_then(|buffer| js.detach(buffer)));
             }
             js.delete_reference(reference);
         }
     }
 
-    /// The environment goes down: what was lent, and no engine has yet, nobody gets any more. The isolates that have some.
+    /// Called when the environment shuts down: lent memory that no engine has taken yet can no longer be taken. Returns the isolates that
+    /// have taken some.
     pub(super) fn revoke_loans(&self) -> Vec<Arc<Remote>> {
         let loans: Vec<_> = self.pins.0.borrow().iter().filter_map(|(_, pin)| pin.loan.clone()).collect();
         loans.iter().filter_map(|loan| Remote::from_owner(&loan.revoke()?)).collect()

@@ -1,5 +1,5 @@
-//! What makes a host collect isolates that nobody refers to. Its collector sees a small object each; so it is told what
-//! they take, and reminded of them when it has not looked for a while.
+//! Makes a host collect unreachable isolates. Its garbage collector sees only a small object for each. So the host is told how much memory
+//! they take, and is reminded of them when it has not collected for a while.
 
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -11,40 +11,40 @@ use super::shared::{Event, Shared};
 use crate::isolate::{Ledger, Remote, clock};
 use crate::value::IsolateHandle;
 
-/// How long after the last isolate was made the host is reminded of those that are alive, and again after that. A program
-/// that makes more meanwhile is not: their memory has the host collect.
+/// How long after the last isolate was created the host is reminded of the live ones, and how long after that again. A program that creates
+/// more isolates meanwhile is not reminded: their memory makes the host collect.
 const REMINDERS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(15)];
 
-/// V8 begins to collect when it hears of 64 MB more than after its last collection; from 15 on of a share of all that it knows
-/// of. The reminder is as much as the isolates take and this, up to a limit: it must not look as if there were no time.
+/// V8 starts a collection when the reported memory is 64 MB more than after its last collection; from version 15 on, when it has grown by a
+/// share of all reported memory. A reminder is the memory that the isolates take plus this, up to a limit: it must not look urgent.
 const REMINDER: i64 = 96 << 20;
 const MAX_REMINDER: i64 = 512 << 20;
 
-/// The last reminder counts from the most that the isolates have taken: V8's limit may still be that of then.
+/// The last reminder is based on the most that the isolates have taken: V8's limit may still be from that time.
 const MAX_LAST_REMINDER: i64 = 4 << 30;
 
-/// How much more the isolates may take than at the least since the last reminder, and half of that on top. V8 from 15 on takes
-/// what it has just found to be garbage for alive, as the isolates end only after the collection, and waits longer each time.
+/// How much the isolates may grow beyond their least since the last reminder; half of that least is added. From version 15 on, V8 counts as
+/// alive what it has just found to be garbage, because the isolates end only after the collection, and waits longer each time.
 const ROOM: i64 = 96 << 20;
 
-/// A host may take larger changes for a mistake.
+/// A host may treat larger changes as mistakes.
 const MAX_CHANGE: i64 = 1 << 30;
 
 /// Memory of isolates as one environment sees it.
 #[derive(Default)]
 pub struct Pressure {
-    /// Bytes by which it has changed since the host was told.
+    /// Bytes by which it has changed since it was reported to the host.
     change: AtomicI64,
-    /// Bytes that it is now, and the least that it was when the host was told, since it was reminded.
+    /// The current bytes, and the least that was reported to the host since it was reminded.
     total: AtomicI64,
     least: AtomicI64,
-    /// The most that it was since the last of the reminders.
+    /// The most bytes since the last of the reminders.
     most: AtomicI64,
-    /// Isolates that the environment reckons with.
+    /// Isolates that count for the environment.
     isolates: AtomicU32,
-    /// Isolates that it has ever reckoned with.
+    /// Isolates that have ever counted for it.
     made: AtomicU32,
-    /// There will be a reminder.
+    /// A reminder is scheduled.
     reminds: AtomicBool,
 }
 
@@ -82,7 +82,7 @@ impl Shared {
         });
     }
 
-    /// Until another isolate is made than the first `made`.
+    /// Schedules no more reminders until there are more isolates than the first `made`.
     fn remind_no_more(&self, made: u32) {
         self.pressure.reminds.store(false, Ordering::SeqCst);
         if self.pressure.made.load(Ordering::SeqCst) != made {
@@ -98,7 +98,7 @@ impl Shared {
 }
 
 impl Local {
-    /// The surface gets a handle on an isolate, which from now on takes memory of the host as well.
+    /// The surface gets a handle on an isolate. From now on, its memory counts for the host as well.
     pub fn reckon_with(&self, js: Js<'_>, isolate: &IsolateHandle) {
         let ledger: Weak<dyn Ledger> = self.shared.me.clone();
         let Some(bytes) = Remote::from_owner(&isolate.0).and_then(|remote| remote.charge(ledger)) else { return };
@@ -112,7 +112,7 @@ impl Local {
         self.shared.expect_reminder();
     }
 
-    /// Tells the host how much more or less the isolates take.
+    /// Tells the host how much more or less memory the isolates take.
     pub fn weigh(&self, js: Js<'_>) {
         let pressure = &self.shared.pressure;
         let mut change = pressure.change.swap(0, Ordering::AcqRel);
@@ -131,7 +131,7 @@ impl Local {
         }
     }
 
-    /// Has the host begin a collection.
+    /// Makes the host start a collection.
     pub fn remind(&self, js: Js<'_>, last: bool) {
         let pressure = &self.shared.pressure;
         let total = pressure.total.load(Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! Executions in processes of their own, as the host's surface asks for them.
+//! Executions in processes of their own, as the host's surface requests them.
 
 use std::path::PathBuf;
 use std::sync::Weak;
@@ -17,9 +17,9 @@ use crate::ops::{self, Args};
 use crate::sandbox::{LogStyle, Logging, Modules};
 use crate::value::{Code, ErrorClass, Fault, Owner, Text, Value};
 
-/// `executeApart(request, ...sort, spent, code, line, column, maxOutput, maxLogs, maxLogLength, onLog,
-/// index, sources, main, mainLine, mainColumn, ...tools)`: an execution in a process of its own. Returns its number; the outcome settles `request`. A tool is its places inside, as namespaces and methods with NULs
-/// between, and its function.
+/// `executeApart(request, ...sort, spent, code, line, column, maxOutput, maxLogs, maxLogLength, onLog, index, sources, main, mainLine,
+/// mainColumn, ...tools)`: starts an execution in a process of its own. Returns its number; the outcome settles `request`. A tool is two
+/// arguments: where guest code finds it, as namespaces and methods with NULs between them, and its function.
 pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let (request, mut args) = read(js, local, args)?;
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn terminate(env: sys::napi_env, info: sys::napi_callback_
     })
 }
 
-/// `surveyApart(request, ...sort)`: what confines such processes settles `request`: name, whether it holds, and detail of each layer.
+/// `surveyApart(request, ...sort)`: settles `request` with what confines such processes: name, whether it holds, and detail of each layer.
 pub unsafe extern "C" fn survey(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let (request, mut args) = read(js, local, args)?;
@@ -79,8 +79,9 @@ fn read(js: Js<'_>, local: &Local, args: &[JsValue]) -> JsResult<(i64, Args)> {
     Ok((js.read_number(*request)? as i64, Args::new(values)))
 }
 
-/// `launcher, environment, off, required, timeout, memoryLimit, pool, web, snapshot`: the path of the executable where it is not the usual one, texts with
-/// NULs or commas between, milliseconds, megabytes, how many processes are to be ready, bits of names, and what they start from.
+/// Reads `launcher, environment, off, required, timeout, memoryLimit, pool, web, snapshot`. `launcher` is the path of the executable if it
+/// is not the usual one. `environment` is separated by NULs, `off` and `required` by commas. `timeout` is in milliseconds, `memoryLimit` in
+/// megabytes. `pool` is how many processes to keep ready, `web` is bits of names, and `snapshot` is what the processes start from.
 fn sort_of(args: &mut Args, settings: &Settings) -> Result<(Sort, usize, Duration), Fault> {
     let launcher = args.optional_text()?.map(|path| PathBuf::from(path.to_string()));
     let environment = child::environment(&args.text()?.to_string());
@@ -101,7 +102,7 @@ fn sort_of(args: &mut Args, settings: &Settings) -> Result<(Sort, usize, Duratio
 }
 
 struct Parts {
-    /// What has gone of the timeout before.
+    /// The part of the timeout that has already passed.
     spent: Duration,
     task: Task,
     tools: Vec<std::sync::Arc<crate::value::Callable>>,
@@ -148,8 +149,8 @@ fn unsupported(message: &str) -> Fault {
     Fault::coded(ErrorClass::Error, message, Code::Unsupported)
 }
 
-/// The executable that lies beside the addon's file: `isolated-v8.linux-x64-gnu.node` has `isolated-v8-launcher.linux-x64-gnu`, with
-/// `.exe` where executables are called so.
+/// The executable next to the addon's file: `isolated-v8-launcher.linux-x64-gnu` for `isolated-v8.linux-x64-gnu.node`, with `.exe` where
+/// executables have that suffix.
 fn beside(addon: &std::path::Path) -> Option<PathBuf> {
     let triple = addon.file_name()?.to_str()?.strip_prefix("isolated-v8.")?.strip_suffix(".node")?;
     Some(addon.with_file_name(format!("isolated-v8-launcher.{triple}{}", std::env::consts::EXE_SUFFIX)))

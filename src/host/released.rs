@@ -1,14 +1,14 @@
-//! What isolates have let go of and the environment's thread has yet to free. It does so on a turn of its event loop, or before when it
-//! comes by.
+//! Items that isolates have released and the environment's thread has yet to free. It does so on a turn of its event loop, or before, when
+//! it handles such items anyway.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 pub struct Released<T> {
     items: Mutex<Vec<T>>,
-    /// There are some.
+    /// There are items.
     is_any: AtomicBool,
-    /// An event for the event loop is under way. One is enough, however often the thread comes by before it.
+    /// An event for the event loop is pending. One is enough, however often the thread frees items before the event arrives.
     is_told: AtomicBool,
 }
 
@@ -19,7 +19,7 @@ impl<T> Default for Released<T> {
 }
 
 impl<T> Released<T> {
-    /// Adds an item. True if the event loop is to be told.
+    /// Adds an item. Returns true if the event loop must be sent an event.
     pub fn push(&self, item: T) -> bool {
         let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
         items.push(item);
@@ -27,7 +27,7 @@ impl<T> Released<T> {
         !self.is_told.swap(true, Ordering::AcqRel)
     }
 
-    /// The event has arrived: what is released from now on needs another.
+    /// The event has arrived: items that are released from now on need another.
     pub fn arrived(&self) {
         self.is_told.store(false, Ordering::Release);
     }

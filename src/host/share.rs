@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-/// How long events are handled before others get a turn of the event loop.
+/// How long events are handled before other work gets a turn of the event loop.
 const TURN: Duration = Duration::from_millis(8);
 
-/// What comes from one isolate is handled for so long before others get their turn.
+/// How long events of one isolate are handled before other isolates get their turn.
 const SHARE: Duration = Duration::from_millis(1);
 
 /// How a turn of the event loop is shared among isolates.
 pub struct Share {
     until: Instant,
     now: Instant,
-    /// Who has had the turn last, and since when.
+    /// The isolate that has had the turn last, and since when.
     origin: u64,
     since: Instant,
 }
@@ -23,7 +23,7 @@ impl Share {
         Self { until: now + TURN, now, origin: 0, since: now }
     }
 
-    /// Something from `origin` was handled. Whether that is enough for now.
+    /// An event from `origin` was handled. Returns whether its share is used up.
     pub fn is_used_up_by(&mut self, origin: u64) -> bool {
         if self.origin != origin {
             (self.origin, self.since) = (origin, self.now);

@@ -15,40 +15,40 @@ use crate::isolate::{Limits, Remote, Stop, clock, next_owner_id};
 use crate::sandbox::Pool;
 use crate::value::{Answer, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Value, Wake};
 
-/// What other threads have for the environment's thread.
+/// What other threads send to the environment's thread.
 pub enum Event {
-    /// The outcome of an async call (positive) or promise (negative).
+    /// The outcome of an async call (positive number) or of a promise (negative number).
     Settle {
         request: i64,
         outcome: Outcome,
         /// The event loop was kept alive for it.
         held: bool,
-        /// More may come from there.
+        /// The isolate that may send more.
         owing: Weak<Remote>,
         origin: Origin,
-        /// The async call that it is the outcome of, or of what came out of it.
+        /// The async call whose outcome this is, or that led to it.
         call: i64,
-        /// Those of the call, if it has any: reading its outcome counts as well.
+        /// The limits of the call, if it has any: they include reading its outcome.
         limits: Option<Box<Limits>>,
     },
-    /// A guest asks for something here.
+    /// A request of a guest.
     Ask { request: Request, origin: Origin },
-    /// There are slots that nobody holds any more.
+    /// There are slots that are no longer held.
     Disown,
-    /// An isolate has digested what was sent to it; until then the event loop was kept alive.
+    /// An isolate has processed what was sent to it; until then the event loop was kept alive.
     Digested(Weak<Remote>),
     /// There is memory that no isolate uses any more.
     Unpin,
     /// The memory of isolates has changed.
     Weigh,
-    /// Isolates may have been forgotten that the host has not looked for. `last`: there will be no other reminder soon.
+    /// There may be unreachable isolates that the host has not collected. `last`: no other reminder follows soon.
     Remind { last: bool },
-    /// Nothing is under way among guests any more.
+    /// Nothing is pending among guests any more.
     Quiet,
 }
 
 impl Event {
-    /// The isolate that it comes from, where it must not pass others from there.
+    /// The isolate that the event comes from, if it must not overtake other events of that isolate.
     pub fn origin(&self) -> Option<&Origin> {
         match self {
             Event::Settle { origin, .. } | Event::Ask { origin, .. } => Some(origin).filter(|origin| origin.id != 0),
@@ -60,14 +60,14 @@ impl Event {
 #[derive(Default)]
 struct Queue {
     events: VecDeque<Event>,
-    /// Events that have been looked at, and wait for others of their isolate.
+    /// Events that were looked at and wait for other events of their isolate.
     streams: Streams,
     /// Requests for a thread that waits in a sync call.
     calls: VecDeque<Request>,
     closed: bool,
     /// The thread sleeps in a sync call.
     parked: bool,
-    /// Guests that wait until the events are fewer.
+    /// Guests that wait until there are fewer events.
     crowd: Vec<Arc<dyn Answer>>,
 }
 
@@ -81,27 +81,27 @@ pub struct Shared {
     pub(super) me: Weak<Shared>,
     queue: Mutex<Queue>,
     parked: Condvar,
-    /// Requests for a waiting thread that are queued.
+    /// The number of queued requests for a waiting thread.
     waiting_calls: AtomicU32,
-    /// Some isolate has to wait. Written under the queue's lock.
+    /// Events of an isolate have to wait. Written under the queue's lock.
     holds_back: AtomicBool,
-    /// There are events, and the event loop has been told. Written under the queue's lock.
+    /// There are events, and the event loop was signalled. Written under the queue's lock.
     pub(super) signalled: AtomicBool,
-    /// Counts what a waiting thread must look at.
+    /// Counts the changes that a waiting thread must look at.
     pub(super) version: AtomicU32,
     pub(super) signal: Signal,
     /// An alarm is set that looks whether the signal has been missed.
     watched: AtomicBool,
     /// Counts how often the event loop has taken its events.
     taken: AtomicU32,
-    /// What is under way among guests.
+    /// The number of operations that are pending among guests.
     under_way: AtomicUsize,
-    /// The event loop stays alive for that alone, and is to hear of its end.
+    /// The event loop stays alive only for these, and must be notified when they end.
     listens: AtomicBool,
     isolates: Mutex<Vec<Weak<Remote>>>,
     /// Pins of memory that no isolate uses any more.
     pub(super) unpinned: Released<usize>,
-    /// Slots that nobody holds any more.
+    /// Slots that are no longer held.
     pub(super) disowned: Released<u32>,
     /// Isolates that wait for executions in sandboxes.
     pub(super) spares: Arc<Pool>,
@@ -137,7 +137,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands `event` to the environment's thread, or back when the environment is gone.
+    /// Sends `event` to the environment's thread. Returns it if the environment is gone.
     pub fn send(&self, event: Event) -> Result<(), Box<Event>> {
         let mut queue = self.lock();
         if queue.closed {
@@ -177,7 +177,7 @@ impl Shared {
         });
     }
 
-    /// Everything that has come since the last time.
+    /// Takes everything that has arrived since the last call.
     pub(super) fn take_events(&self) -> VecDeque<Event> {
         let mut queue = self.lock();
         let events = std::mem::take(&mut queue.events);
@@ -186,7 +186,7 @@ impl Shared {
         events
     }
 
-    /// Has the guests try again that wait for room.
+    /// Makes the guests that wait for room try again.
     fn let_in(&self, mut queue: MutexGuard<'_, Queue>) {
         let crowd = std::mem::take(&mut queue.crowd);
         drop(queue);
@@ -195,26 +195,26 @@ impl Shared {
         }
     }
 
-    /// A pin is not needed any more.
+    /// A pin is no longer needed.
     pub(super) fn unpin(&self, pin: usize) {
         if self.unpinned.push(pin) {
-            // An environment that is gone holds nothing.
+            // An environment that is gone holds no pins.
             let _ = self.send(Event::Unpin);
         }
     }
 
-    /// Whether something is under way among guests.
+    /// Whether something is pending among guests.
     pub(super) fn guests_are_busy(&self) -> bool {
         self.under_way.load(Ordering::SeqCst) > 0
     }
 
-    /// The same; if so, the event loop will hear when that is over.
+    /// The same. If so, the event loop will be notified when that ends.
     pub(super) fn listen(&self) -> bool {
         self.listens.store(true, Ordering::SeqCst);
         self.guests_are_busy()
     }
 
-    /// Puts back what was not handled. False when nothing is left; the next event then tells the event loop again.
+    /// Puts back the events that were not handled. False if nothing is left; the next event then signals the event loop again.
     pub(super) fn put_back(&self, mut events: VecDeque<Event>) -> bool {
         let mut queue = self.lock();
         events.append(&mut queue.events);
@@ -225,7 +225,7 @@ impl Shared {
         left
     }
 
-    /// Keeps an event that must not pass others of its isolate; gives back any other.
+    /// Keeps an event that must not overtake others of its isolate; returns any other.
     pub(super) fn hold_back(&self, event: Event) -> Option<Event> {
         if self.holds_back.load(Ordering::Acquire) { self.lock().streams.hold_back(event) } else { Some(event) }
     }
@@ -237,20 +237,20 @@ impl Shared {
         result
     }
 
-    /// What comes from this isolate waits until others have had a turn.
+    /// Makes events of this isolate wait until others have had a turn.
     pub(super) fn set_aside(&self, origin: u64) {
         self.change_streams(|streams| streams.set_aside(origin));
     }
 
-    /// What comes from this isolate waits until the surface has read something.
+    /// Makes events of this isolate wait until the surface has finished `reading`.
     pub(super) fn begin_reading(&self, origin: u64, reading: Reading) {
         self.change_streams(|streams| streams.begin(origin, reading));
     }
 
-    /// It has, or need not.
+    /// The surface has finished reading, or need not.
     pub(super) fn end_reading(&self, origin: u64) {
         let reading = self.change_streams(|streams| streams.end(origin));
-        // Not under the lock, and before a guest hears that it may go on.
+        // Without the lock, and before a guest learns that it may continue.
         drop(reading);
         self.change_streams(|streams| streams.release(origin));
     }
@@ -267,8 +267,7 @@ impl Shared {
         ask(&mut self.lock().streams)
     }
 
-    /// The sync call at the root of `chain` has returned. What is asked of it from now on, or was too late, is for the event
-    /// loop.
+    /// The sync call at the root of `chain` has returned. Requests for it that come from now on, or came too late, go to the event loop.
     pub(super) fn end_chain(&self, chain: &Chain) {
         let mut queue = self.lock();
         chain.end();
@@ -298,7 +297,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps until the version is another one, at most for `limit`. False when it is not.
+    /// Sleeps until the version differs from `version`, at most for `limit`. False if it does not.
     pub(super) fn park(&self, version: u32, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         let mut queue = self.lock();
@@ -319,7 +318,7 @@ impl Shared {
         changed
     }
 
-    /// The environment goes down: nobody here answers any more, and its isolates end.
+    /// Closes the environment: it answers no more requests, and its isolates end.
     pub(super) fn close(&self) {
         let mut queue = self.lock();
         queue.closed = true;
@@ -348,8 +347,8 @@ impl Shared {
         for remote in &isolates {
             remote.stop(Stop::Environment);
         }
-        // What they share of the host's memory goes with the environment. One that does not stop is given up after a while,
-        // so this does not last.
+        // Host memory that they share ends with the environment. An isolate that does not stop is abandoned after a while, so this wait
+        // ends.
         for remote in isolates.into_iter().filter(|remote| remote.shares_memory.load(Ordering::SeqCst)) {
             remote.await_gone();
         }
@@ -362,7 +361,7 @@ impl Shared {
         }
         isolates.push(Arc::downgrade(remote));
         drop(isolates);
-        // Guests make isolates on threads of their own. One that comes after the others were stopped has no memory of the host's.
+        // Guests create isolates on threads of their own. An isolate that arrives after the others were stopped has no memory of the host.
         if self.lock().closed {
             remote.stop(Stop::Environment);
         }
@@ -370,7 +369,7 @@ impl Shared {
 }
 
 impl Wake for Shared {
-    /// For a thread that waits in a sync call.
+    /// Wakes a thread that waits in a sync call.
     fn wake(&self) {
         self.bump(self.lock());
     }
@@ -383,7 +382,7 @@ impl Owner for Shared {
 
     fn release(&self, slot: u32) {
         if self.disowned.push(slot) {
-            // When the environment is gone its slots are, too.
+            // When the environment is gone, so are its slots.
             let _ = self.send(Event::Disown);
         }
     }
@@ -397,7 +396,7 @@ impl Owner for Shared {
     }
 }
 
-/// Events that may wait for the environment's thread before guests have to.
+/// Events that may wait for the environment's thread before guests have to wait.
 const MAX_EVENTS: usize = 1_000;
 
 impl Host for Shared {
@@ -409,7 +408,7 @@ impl Host for Shared {
 
     fn admit(&self, asker: u64, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
         let mut queue = self.lock();
-        // While the event loop has something to do it will come by here.
+        // While the event loop has something to do, it will let waiting guests in.
         let held = queue.streams.count(asker);
         let busy = held > 0 || self.signalled.load(Ordering::Acquire);
         let waits = queue.events.len().max(held) >= MAX_EVENTS || broke && busy;
@@ -417,7 +416,7 @@ impl Host for Shared {
             return Ok(true);
         }
         if chain.waits_in(self.id) {
-            // Its thread waits for the very guest that asks.
+            // The host's thread waits for the very guest that asks.
             return Err(Fault::coded(ErrorClass::RangeError, "Too many calls are waiting for the host", Code::Limit));
         }
         queue.crowd.push(Arc::clone(answer));
@@ -436,7 +435,7 @@ impl Host for Shared {
 
     fn ask(&self, request: Request) {
         let mut queue = self.lock();
-        // Under the lock, under which chains end as well.
+        // Under the lock, because chains also end under it.
         if request.chain.waits_in(self.id) && !queue.closed {
             queue.calls.push_back(request);
             self.waiting_calls.fetch_add(1, Ordering::Release);

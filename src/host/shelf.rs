@@ -1,5 +1,5 @@
-//! Where the bytes of small values lie until the surface has read them: parts of one buffer, one behind the other. A host takes longer to
-//! make a buffer than to read such a value.
+//! Holds the bytes of small values until the surface has read them, one after the other in one buffer. A host takes longer to create a
+//! buffer than to read such a value.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use napi::sys;
 
 use super::js::{Js, JsResult, JsValue};
 
-/// Bytes of the buffer, and of what counts as small.
+/// Bytes of the buffer, and of the largest value that counts as small.
 const SIZE: usize = 64 << 10;
 const SMALL: usize = 2 << 10;
 
@@ -28,13 +28,13 @@ impl Shelf {
             return js.view(js.buffer(bytes)?, 0, bytes.len());
         }
         let (buffer, data, used) = self.room_for(js, bytes.len())?;
-        // SAFETY: there is room behind what is used, where nobody has looked yet, in memory whose address the host has just told; no
+        // SAFETY: there is room behind the used part, which no code has read yet, in memory whose address the host has just returned; no
         // JavaScript has run since.
         unsafe { data.add(used).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         js.view(buffer, used, bytes.len())
     }
 
-    /// A buffer, its memory, and where in it is room for `length` bytes, which is taken.
+    /// Reserves room for `length` bytes. Returns a buffer, its memory, and the offset of the room in it.
     fn room_for(&self, js: Js<'_>, length: usize) -> JsResult<(JsValue, *mut u8, usize)> {
         let board = self.0.get();
         if let Some(Board { buffer: reference, used }) = board
@@ -42,7 +42,7 @@ impl Shelf {
         {
             let buffer = js.dereference(reference)?;
             let (data, size) = js.buffer_memory(buffer)?;
-            // A host whose built-ins were replaced can have moved it away.
+            // A host whose built-ins were replaced may have moved the memory away.
             if size == SIZE {
                 self.0.set(Some(Board { buffer: reference, used: used + length }));
                 return Ok((buffer, data, used));

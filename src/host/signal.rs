@@ -1,5 +1,5 @@
-//! How other threads reach the event loop: one thread-safe function per environment. It keeps the loop alive only while
-//! something is under way.
+//! How other threads reach the event loop: one thread-safe function per environment. It keeps the loop alive only while something is
+//! pending.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,7 +13,7 @@ use super::js::{Js, JsResult, Refused};
 
 #[derive(Default)]
 pub struct Signal {
-    /// The thread-safe function; `None` before it is made and after the environment is gone.
+    /// The thread-safe function; `None` before it is created and after the environment is gone.
     function: RwLock<Option<Function>>,
     /// See [`Signal::repeats`].
     repeats: AtomicBool,
@@ -21,18 +21,18 @@ pub struct Signal {
 
 struct Function(sys::napi_threadsafe_function);
 
-// SAFETY: Node-API allows calling a thread-safe function from any thread while it is open; the lock around it is held
-// during the call, and closing takes it out first.
+// SAFETY: Node-API allows calling a thread-safe function from any thread while it is open. The lock around it is held during the call, and
+// closing removes the function first.
 unsafe impl Send for Function {}
 // SAFETY: as above; several threads may call at once.
 unsafe impl Sync for Function {}
 
 impl Signal {
-    /// Has the event loop take its events soon. On any thread. False if the environment is gone.
+    /// Makes the event loop handle its events soon. May be called on any thread. Returns false if the environment is gone.
     pub fn raise(&self) -> bool {
         let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         let Some(Function(function)) = &*function else { return false };
-        // SAFETY: open, as it is still here.
+        // SAFETY: it is open, since it is still here.
         let status = unsafe {
             sys::napi_call_threadsafe_function(*function, ptr::null_mut(), sys::ThreadsafeFunctionCallMode::nonblocking)
         };
@@ -53,7 +53,7 @@ impl Signal {
     pub fn hold(&self, js: Js<'_>) {
         let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
-            // SAFETY: on the environment's thread, as `js` witnesses, and open.
+            // SAFETY: on the environment's thread, as `js` proves, and open.
             unsafe { sys::napi_ref_threadsafe_function(js.env(), *function) };
         }
     }
@@ -67,18 +67,18 @@ impl Signal {
         }
     }
 
-    /// The environment goes down; the host frees the function.
+    /// The environment is shutting down; the host frees the function.
     pub fn close(&self) {
         self.function.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
-/// Connects an environment with its event loop and hears of its end.
+/// Connects an environment with its event loop and registers a hook for its end.
 pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
     let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
     let name = js.string("isolated-v8")?;
     let mut function = ptr::null_mut();
-    // SAFETY: `local` lives for ever; all pointers are to locals or null where Node-API allows it.
+    // SAFETY: `local` lives forever; all pointers are to locals, or null where Node-API allows it.
     let status = unsafe {
         sys::napi_create_threadsafe_function(
             js.env(),
@@ -97,10 +97,10 @@ pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
     if status != sys::Status::napi_ok {
         return Err(Refused);
     }
-    // SAFETY: made above, on this thread.
+    // SAFETY: created above, on this thread.
     unsafe { sys::napi_unref_threadsafe_function(js.env(), function) };
     *local.signal().function.write().unwrap_or_else(PoisonError::into_inner) = Some(Function(function));
-    // SAFETY: `local` lives for ever. A host that never calls the hook ends with its process.
+    // SAFETY: `local` lives forever. A host that never calls the hook ends with its process.
     let status = unsafe { sys::napi_add_env_cleanup_hook(js.env(), Some(on_cleanup), data) };
     if status == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
 }

@@ -1,4 +1,4 @@
-//! Isolates that are made before executions in sandboxes need them, as the surface asks for them, and what they start from.
+//! Isolates that are created before executions in sandboxes need them, as the surface requests them, and what they start from.
 
 use napi::sys;
 
@@ -10,7 +10,7 @@ use crate::ops;
 use crate::sandbox::{Names, Outfit, RealmOutfit};
 use crate::value::{Fault, Handle, IsolateHandle, Value};
 
-/// What executions with these flags find in their isolates.
+/// What the isolates of executions with these flags contain.
 pub fn outfit(flags: u32, memory_limit: usize, snapshot: Value, settings: &Settings) -> Result<Outfit, Fault> {
     let realm = RealmOutfit::Sandbox {
         shadow_global: flags & SHADOW_GLOBAL != 0,
@@ -20,7 +20,7 @@ pub fn outfit(flags: u32, memory_limit: usize, snapshot: Value, settings: &Setti
     Ok(Outfit { memory_limit, snapshot: ops::snapshot::open(snapshot, settings, memory_limit)?, realm })
 }
 
-/// `rouse(flags, memoryLimit, snapshot)`: an execution like this comes right away.
+/// `rouse(flags, memoryLimit, snapshot)`: an execution like this follows at once.
 pub unsafe extern "C" fn rouse(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [flags, memory_limit, snapshot, ..] = args else {
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn rouse(env: sys::napi_env, info: sys::napi_callback_info
         let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
         let flags = js.read_number(*flags)? as u32;
         let snapshot = carrier::read(js, local, *snapshot)?;
-        // What is wrong with it is told where it is needed.
+        // An invalid snapshot is reported when it is used.
         if let Ok(outfit) = snapshot.and_then(|snapshot| outfit(flags, memory_limit, snapshot, &local.settings)) {
             local.shared.spares.rouse(&outfit);
         }
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn rouse(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `keepSnapshot(memoryLimit, snapshot)`: a copy for sandboxes with this memory limit, in megabytes.
+/// `keepSnapshot(memoryLimit, snapshot)`: a copy of the snapshot for sandboxes with this memory limit, in megabytes.
 pub unsafe extern "C" fn keep_snapshot(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [memory_limit, snapshot, ..] = args else {
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn keep_snapshot(env: sys::napi_env, info: sys::napi_callb
     })
 }
 
-/// `takeIsolate(memoryLimit, warm, snapshot)`: an isolate whose first context is there already where that could be, for a plugin.
+/// `takeIsolate(memoryLimit, warm, snapshot)`: an isolate for a plugin, whose first context already exists if that is possible.
 pub unsafe extern "C" fn take_isolate(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [memory_limit, wanted, snapshot, ..] = args else {
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn take_isolate(env: sys::napi_env, info: sys::napi_callba
     })
 }
 
-/// `makeSpare(memoryLimit)`: an isolate that counts as one which waits for somebody, whatever runs in it.
+/// `makeSpare(memoryLimit)`: an isolate that counts as a spare one, whatever runs in it.
 pub unsafe extern "C" fn make_spare(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [memory_limit, ..] = args else {
@@ -88,7 +88,8 @@ pub unsafe extern "C" fn make_spare(env: sys::napi_env, info: sys::napi_callback
     })
 }
 
-/// `meter(isolate, anew)`: nanoseconds of its clock, and the most bytes of heap that were in use since it was asked `anew`.
+/// `meter(isolate, anew)`: the nanoseconds for which the isolate has run, and the most bytes of heap in use since the last call with
+/// `anew`.
 pub unsafe extern "C" fn meter(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [isolate, anew, ..] = args else {

@@ -1,6 +1,6 @@
-//! Events that wait for others of their isolate. What comes from one isolate is handled in the order in which it was sent; while
-//! the surface reads something large of it, or takes its time with something, what comes after waits here, and what comes from
-//! other isolates passes.
+//! Events that wait for other events of their isolate. Events of one isolate are handled in the order in which they were sent. While the
+//! surface reads a large value of an isolate, or takes long with something, later events of that isolate wait here. Events of other
+//! isolates overtake them.
 
 use std::any::Any;
 use std::collections::hash_map::Entry;
@@ -11,10 +11,10 @@ use super::shared::Event;
 use crate::isolate::{Legacy, Remote};
 use crate::value::{Charge, Code, Fault, Outcome, Slot};
 
-/// Where an event comes from: an isolate, or nothing that order matters for.
+/// The origin of an event: an isolate, or none if the order does not matter.
 #[derive(Clone, Default)]
 pub struct Origin {
-    /// Of the isolate; 0 for none.
+    /// The isolate's id; 0 for none.
     pub id: u64,
     legacy: Option<Arc<Legacy>>,
 }
@@ -28,36 +28,36 @@ impl Origin {
         self.legacy.as_ref().is_some_and(|legacy| legacy.is_over())
     }
 
-    /// Whether a message of so many bytes is still wanted. Asked once for each.
+    /// Whether a message of so many bytes is still wanted. Must be called once for each message.
     pub fn spares(&self, bytes: impl FnOnce() -> usize) -> bool {
         self.legacy.as_ref().is_none_or(|legacy| legacy.spares(bytes))
     }
 }
 
-/// Something to be kept alive.
+/// An object that is kept alive.
 pub type Kept = Arc<dyn Any + Send + Sync>;
 
-/// What the surface reads in turns.
+/// A value that the surface reads in several turns.
 pub struct Reading {
     pub origin: Origin,
     pub subject: Subject,
-    /// The call that it was sent on behalf of, or the outcome is of; 0 for none.
+    /// The call on behalf of which it was sent, or whose outcome it is; 0 for none.
     pub call: i64,
     pub bytes: usize,
     /// It is read although its isolate has ended, or its call has been stopped.
     pub spared: bool,
-    /// Nobody waits for it any more.
+    /// Nothing waits for it any more.
     pub abandoned: bool,
     /// The host has disposed of the isolate meanwhile.
     pub disposed: bool,
-    /// What it names by numbers.
+    /// The objects that it refers to by number.
     pub _kept: Vec<Kept>,
 }
 
 pub enum Subject {
     /// The outcome that settles this request.
     Outcome(i64),
-    /// What a guest asks for, under this number. It pays until it is served.
+    /// The request of a guest, under this number. The guest is charged for it until it is served.
     Request { number: i64, _slot: Arc<Slot>, _charge: Charge },
 }
 
@@ -65,7 +65,7 @@ pub enum Subject {
 struct Stream {
     events: VecDeque<Event>,
     reading: Option<Reading>,
-    /// Calls that were stopped. That they were is among the events.
+    /// Calls that were stopped. Their outcomes, which say so, are among the events.
     stopped: Vec<(i64, Legacy)>,
 }
 
@@ -80,11 +80,11 @@ impl Stream {
 #[derive(Default)]
 pub struct Streams {
     all: HashMap<u64, Stream>,
-    /// Those of which nothing is being read, the next one first.
+    /// Isolates of which nothing is being read, the next one first.
     ready: VecDeque<u64>,
 }
 
-/// What a stream has next.
+/// The next event of a stream.
 pub enum Next {
     Event(Event),
     /// It was sent on behalf of a call that was stopped.
@@ -104,12 +104,12 @@ impl Streams {
         !self.ready.is_empty()
     }
 
-    /// Messages of an isolate that are here, the one that is being read included.
+    /// The number of messages of an isolate that are here, including the one that is being read.
     pub fn count(&self, origin: u64) -> usize {
         self.all.get(&origin).map_or(0, |stream| stream.events.len() + usize::from(stream.reading.is_some()))
     }
 
-    /// Keeps an event whose isolate has to wait; gives it back where that has not.
+    /// Keeps an event whose isolate has to wait; returns any other.
     pub fn hold_back(&mut self, event: Event) -> Option<Event> {
         let Some(stream) = event.origin().and_then(|origin| self.all.get_mut(&origin.id)) else { return Some(event) };
         if let Event::Settle { outcome, call, .. } = &event
@@ -122,7 +122,7 @@ impl Streams {
         None
     }
 
-    /// Has the isolate wait for its turn.
+    /// Makes the isolate wait for its turn.
     pub fn set_aside(&mut self, origin: u64) {
         if let Entry::Vacant(place) = self.all.entry(origin) {
             place.insert(Stream::default());
@@ -130,28 +130,28 @@ impl Streams {
         }
     }
 
-    /// Has the isolate wait until `reading` is done.
+    /// Makes the isolate wait until `reading` is done.
     pub fn begin(&mut self, origin: u64, reading: Reading) {
         self.ready.retain(|ready| *ready != origin);
         let stream = self.all.entry(origin).or_default();
-        // It would not have begun otherwise.
+        // If its isolate has ended or its call was stopped, it has begun only because it is spared.
         let spared = reading.origin.is_over() || stream.stopped.iter().any(|(stopped, _)| *stopped == reading.call);
         stream.reading = Some(Reading { spared, ..reading });
     }
 
-    /// It is done; [`Streams::release`] is to follow when what it kept is let go.
+    /// Ends the reading. Drop what this returns, then call [`Streams::release`].
     pub fn end(&mut self, origin: u64) -> Option<Reading> {
         self.all.get_mut(&origin)?.reading.take()
     }
 
-    /// The isolate may go on.
+    /// The isolate's events may continue.
     pub fn release(&mut self, origin: u64) {
         if self.all.contains_key(&origin) && !self.ready.contains(&origin) {
             self.ready.push_back(origin);
         }
     }
 
-    /// The next event, of each isolate in its turn.
+    /// The next event; isolates take turns.
     pub fn next(&mut self) -> Option<Next> {
         while let Some(origin) = self.ready.pop_front() {
             let Some(stream) = self.all.get_mut(&origin) else { continue };
@@ -173,7 +173,7 @@ impl Streams {
         None
     }
 
-    /// Whether what is being read is still wanted. The request behind it, if there is one, is for the caller to look at.
+    /// Whether the value that is being read is still wanted. The caller must check the request behind it, if there is one.
     pub fn is_wanted(&mut self, origin: u64) -> bool {
         let Some(stream) = self.all.get_mut(&origin) else { return false };
         let Some(reading) = &mut stream.reading else { return false };
@@ -188,7 +188,7 @@ impl Streams {
         if !over && stopped.is_none() {
             return true;
         }
-        // In the order in which it was sent: before what waits here.
+        // In the order of sending: this value is counted before the events that wait here.
         let bytes = || reading.bytes;
         reading.spared = reading.origin.spares(bytes) && stopped.is_none_or(|(_, legacy)| legacy.spares(bytes));
         reading.spared
@@ -202,7 +202,7 @@ impl Streams {
         }
     }
 
-    /// The host disposes of an isolate: an outcome from there that is being read is an error.
+    /// The host disposes of an isolate: an outcome of it that is being read becomes an error.
     pub fn dispose(&mut self, origin: u64) {
         if let Some(reading) = self.all.get_mut(&origin).and_then(|stream| stream.reading.as_mut()) {
             reading.disposed |= matches!(reading.subject, Subject::Outcome(_));
@@ -213,7 +213,7 @@ impl Streams {
         self.all.get(&origin).and_then(|stream| stream.reading.as_ref()).is_some_and(|reading| reading.disposed)
     }
 
-    /// Nobody waits for the outcome of `request` any more, which may be being read.
+    /// Nothing waits for the outcome of `request` any more. It may be in the middle of being read.
     pub fn abandon(&mut self, request: i64) {
         for reading in self.all.values_mut().filter_map(|stream| stream.reading.as_mut()) {
             reading.abandoned |= matches!(reading.subject, Subject::Outcome(of) if of == request);
@@ -221,7 +221,7 @@ impl Streams {
     }
 }
 
-/// A limit of the call has passed, or its caller has taken it back. The isolate goes on, unlike that of other faults.
+/// Whether a limit of the call has expired, or its caller has aborted it. Unlike after other faults, the isolate continues.
 fn was_stopped(outcome: &Outcome) -> bool {
     matches!(outcome, Err(Fault::Error(error)) if matches!(error.code, Some(Code::Timeout | Code::Deadline | Code::Aborted)))
 }

@@ -1,5 +1,5 @@
-//! Isolates that are yet to be made. Each is made on a thread of its own, so that only so many are at a time: the others wait for
-//! their turn, and whoever has asked for them does not.
+//! Limits how many isolates are created at a time, because each is created on a thread of its own. The others wait in a queue; their
+//! callers do not wait.
 
 use std::collections::VecDeque;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use super::clock;
 
-/// How many are made at a time. More would only take the processors from each other.
+/// Isolates created at a time. More would only compete for the processors.
 static MAX_CONCURRENT: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(8, |cores| (cores.get() * 4).clamp(8, 64)));
 
 type Make = Box<dyn FnOnce(Arrival) + Send>;
 
 struct Queue {
-    /// Being made.
+    /// Isolates that are being created.
     count: usize,
     waiting: VecDeque<Make>,
 }
@@ -26,7 +26,7 @@ fn lock() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An isolate that is being made, until this is dropped.
+/// An isolate that is being created. Dropping this lets the next one start.
 pub struct Arrival(());
 
 impl Drop for Arrival {
@@ -37,12 +37,12 @@ impl Drop for Arrival {
             return;
         };
         drop(queue);
-        // Not from here: where isolates cannot be made, one would drop the next.
+        // Not on this thread: where isolates cannot be created, each drop would lead to the next, recursively.
         clock::after(Duration::ZERO, || next(Arrival(())));
     }
 }
 
-/// Calls `make` as soon as it is its turn. It must not wait for anything.
+/// Calls `make` when its turn comes. `make` must not wait for anything.
 pub fn admit(make: impl FnOnce(Arrival) + Send + 'static) {
     let mut queue = lock();
     if queue.count >= *MAX_CONCURRENT {

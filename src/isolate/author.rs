@@ -1,6 +1,6 @@
-//! Isolates that end as snapshots: one job on one thread from beginning to end, then V8 writes down what it left behind.
-//! V8 takes what it cannot write for an error of its embedder and would end the process; such an error costs the thread
-//! instead.
+//! Snapshot creators: isolates that run one job on one thread, from beginning to end. Then V8 writes what the job has left in the isolate
+//! into a snapshot. If V8 cannot write something, it treats that as an error of its embedder and would end the process. Here such an error
+//! costs the thread instead.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,11 +14,11 @@ use crate::native;
 use crate::value::{Answer, Budget, Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
 
 thread_local! {
-    /// Who waits for the snapshot that V8 writes on this thread.
+    /// The answer that waits for the snapshot that V8 writes on this thread.
     static WAITING: RefCell<Option<Arc<dyn Answer>>> = const { RefCell::new(None) };
 }
 
-/// V8 has found something that it cannot write.
+/// V8 has found a value that it cannot write.
 pub fn refuse() {
     if let Some(answer) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
         answer.answer(Err(unwritable()));
@@ -30,7 +30,7 @@ fn unwritable() -> Fault {
     Fault::coded(ErrorClass::Error, message, Code::Unsupported)
 }
 
-/// What the job has come to, for this thread. Whoever has asked gets something else.
+/// The outcome of the job, for this thread. The caller gets the snapshot instead.
 #[derive(Default)]
 struct Kept(Mutex<Option<Outcome>>);
 
@@ -40,7 +40,7 @@ impl Answer for Kept {
     }
 }
 
-/// Does the one job of `remote` and answers it with the snapshot, as an `ExternalCopy`.
+/// Runs the one job of `remote` and answers it with the snapshot, as an `ExternalCopy`.
 pub fn write(remote: &Arc<Remote>) {
     if let Some(job) = remote.take_job() {
         let answer = Arc::clone(&job.answer);
@@ -66,7 +66,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     memory::install(&mut isolate);
     remote.seat.learn_place(&isolate);
     engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
-    // Fails only if it was set before: each isolate is made once.
+    // Fails only if it was set before: each isolate is created once.
     let _ = remote.v8.set(isolate.thread_safe_handle());
 
     let waiting = Arc::clone(&job.answer);
@@ -75,10 +75,10 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
     WAITING.with(|place| *place.borrow_mut() = Some(waiting));
-    // What V8 takes for its writing is not the guest's.
+    // Memory that V8 takes to write the snapshot does not count for the guest.
     let _portion = native::draw_on(None);
     let written = engine::contain_fatal_errors(|| {
-        // V8 has to write a snapshot in any case.
+        // V8 requires that a snapshot is written in any case.
         let blob = isolate.create_blob(code);
         let sealed = engine.seal_snapshot(&blob.ok_or_else(failed)?, left?.size);
         try_out(remote, engine, &sealed)?;
@@ -100,8 +100,7 @@ struct Left {
     keeps_code: bool,
 }
 
-/// Does the job and makes the isolate ready to be written: with the realm that the job has kept, or with a fresh one where
-/// there is nothing to show.
+/// Runs the job and prepares the isolate for the snapshot: with the realm that the job has kept, or with a new one if the job failed.
 fn leave_behind(isolate: &mut v8::OwnedIsolate, remote: &Arc<Remote>, job: Job) -> Result<Left, Fault> {
     let plain = Plain::measure(isolate);
     let guest = Guest::new(remote);
@@ -121,7 +120,7 @@ fn leave_behind(isolate: &mut v8::OwnedIsolate, remote: &Arc<Remote>, job: Job) 
         guest.clear();
         scope.clear_kept_objects();
         scope.low_memory_notification();
-        // Objects with a native part, such as those of `Intl`, have handles.
+        // Objects with a native part, such as those of `Intl`, have global handles.
         let foreign = scope.get_heap_statistics().used_global_handles_size() > plain.handles;
         let found = found.and_then(|found| if foreign { Err(unwritable()) } else { Ok(found) });
         let (context, value) = match found {
@@ -137,7 +136,7 @@ fn leave_behind(isolate: &mut v8::OwnedIsolate, remote: &Arc<Remote>, job: Job) 
     left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) })
 }
 
-/// Starts an isolate and a context from the snapshot: where V8 cannot, nobody shall have the snapshot.
+/// Starts an isolate and a context from the snapshot. A snapshot from which V8 cannot start must not be handed out.
 fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
     let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
     let budget = Budget::new(0);
@@ -156,7 +155,7 @@ fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Resu
     Ok(())
 }
 
-/// What an isolate has before anything is done in it.
+/// What an isolate has before any code runs in it.
 struct Plain {
     handles: usize,
     heap: usize,
@@ -169,11 +168,11 @@ impl Plain {
     }
 }
 
-/// Names what the snapshot is to hold. False if the code that realms are made with is not there.
+/// Sets what the snapshot holds. False if the code that creates realms is missing.
 fn set_content(scope: &mut v8::PinScope<'_, '_, ()>, context: v8::Local<'_, v8::Context>) -> bool {
     scope.set_default_context(context);
     let scope = &mut v8::ContextScope::new(scope, context);
-    // Taking it takes it out; every snapshot has to have it.
+    // Reading it removes it, but every snapshot must hold it.
     let bootstrap = scope.get_context_data_from_snapshot_once::<v8::Value>(BOOTSTRAP);
     bootstrap.is_ok_and(|value| scope.add_context_data(context, value) == BOOTSTRAP)
 }

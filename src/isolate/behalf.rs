@@ -1,10 +1,10 @@
-//! On behalf of whom a guest acts: of which asynchronous call of its host, and, where several do things in one realm, for which of
-//! them. V8 keeps that with every continuation: what runs after an `await` acts on behalf of the same as what ran before. Guests cannot
-//! see it.
+//! The async context of guest code: on behalf of which asynchronous call of its host it runs and, if several actors share a realm, for
+//! which actor. V8 keeps it with every continuation: what runs after an `await` has the same context as what ran before. Guests cannot see
+//! it.
 
 use super::Guest;
 
-/// Runs `work` on behalf of the call that the job which runs now belongs to.
+/// Runs `work` on behalf of the call that the running job belongs to.
 pub fn within<'s, 'i, T>(
     scope: &mut v8::PinScope<'s, 'i>,
     guest: &Guest,
@@ -17,7 +17,7 @@ pub fn within<'s, 'i, T>(
     result
 }
 
-/// Acts from now on, until told otherwise, on behalf of the call that the job which runs now belongs to.
+/// From now on, until this is changed, the guest acts on behalf of the call that the running job belongs to.
 pub fn begin(scope: &v8::PinScope<'_, '_>, guest: &Guest) {
     let request = guest.chain().request();
     let now: v8::Local<v8::Value> =
@@ -37,17 +37,17 @@ pub fn current(scope: &v8::PinScope<'_, '_>) -> i64 {
         .map_or(0, |request| request.value() as i64)
 }
 
-/// Where an actor is known, both are kept in a list.
+/// With an actor, the context is an array of both.
 const REQUEST: u32 = 0;
 const ACTOR: u32 = 1;
 
-/// For whom the guest acts, where somebody has said so.
+/// The current actor, if one was set.
 pub fn actor<'s>(scope: &v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Value>> {
     let both = v8::Local::<v8::Array>::try_from(scope.get_continuation_preserved_embedder_data()).ok()?;
     both.get_index(scope, ACTOR)
 }
 
-/// Acts from now on, until told otherwise, for `actor`, on behalf of the same call.
+/// From now on, until this is changed, the guest acts for `actor`, on behalf of the same call.
 pub fn act_for(scope: &v8::PinScope<'_, '_>, actor: v8::Local<'_, v8::Value>) {
     let request = v8::Number::new(scope, current(scope) as f64).into();
     let both = v8::Array::new_with_elements(scope, &[request, actor]);
@@ -67,12 +67,12 @@ pub fn within_actor<'s, 'i, T>(
     result
 }
 
-/// What [`within_kept`] takes up again.
+/// The current context, for [`within_kept`].
 pub fn keep(scope: &v8::PinScope<'_, '_>) -> v8::Global<v8::Value> {
     v8::Global::new(scope, scope.get_continuation_preserved_embedder_data())
 }
 
-/// Runs `work` on behalf of whom something was kept for.
+/// Runs `work` in a context that [`keep`] has returned.
 pub fn within_kept<'s, 'i, T>(
     scope: &mut v8::PinScope<'s, 'i>,
     kept: v8::Local<'_, v8::Value>,

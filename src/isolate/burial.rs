@@ -1,5 +1,5 @@
-//! Where isolates are disposed that no thread works for. Few threads do that however many end at once: a collector of the
-//! host lets go of hundreds in one go.
+//! Deferred disposal of isolates that no thread works for. Few threads do this, however many isolates end at once: a garbage collector of
+//! the host releases hundreds at a time.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +14,9 @@ use super::remote::Remote;
 use super::run::{self, Body};
 use crate::{engine, native};
 
-/// An isolate at its end.
+/// An isolate to dispose of.
 pub enum Burial {
-    /// Nothing refers to it any more. It has had `native` bytes beside its heap.
+    /// It is unreachable. It has had `native` bytes outside its heap.
     Forgotten { body: Box<Body>, account: Arc<Account>, membership: Membership, native: usize },
     /// It was stopped while it was idle.
     Stopped(Box<Body>, Arc<Remote>),
@@ -25,13 +25,13 @@ pub enum Burial {
 #[derive(Default)]
 struct Queue {
     burials: VecDeque<Burial>,
-    /// Threads that work on it.
+    /// Threads that work on the queue.
     threads: usize,
 }
 
 static QUEUE: LazyLock<Mutex<Queue>> = LazyLock::new(Mutex::default);
 
-/// Others want the processors as well.
+/// Other work needs the processors as well.
 static MAX_THREADS: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4)));
 
@@ -39,27 +39,27 @@ fn lock() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An isolate that has had so much beside V8's heap leaves as much free in the C library, which would keep most of it.
+/// An isolate that has had this much memory outside V8's heap leaves the same amount free in the C library, which would keep most of it.
 const MUCH: usize = 16 << 20;
 
-/// Giving it back takes a lock that hosts need, too, for some milliseconds. So it is done for many isolates at once.
+/// Returning that memory to the system takes a lock that hosts also need, for some milliseconds. So it is done for many isolates at once.
 const TIDY_AFTER: Duration = Duration::from_millis(500);
 
 static TIDYING: AtomicBool = AtomicBool::new(false);
 
-/// An isolate is gone that has had `native` bytes beside its heap at its most.
+/// An isolate is gone whose memory outside its heap had a peak of `native` bytes.
 pub fn tidy_after(native: usize) {
     if native < MUCH || TIDYING.swap(true, Ordering::AcqRel) {
         return;
     }
     clock::after(TIDY_AFTER, || {
         TIDYING.store(false, Ordering::Release);
-        // Where there is no thread for it, the next one's end does it.
+        // If there is no thread for it, the end of the next isolate does it.
         engine::run_on_pool(native::trim);
     });
 }
 
-/// Disposes an isolate soon, on a pool thread.
+/// Disposes of an isolate soon, on a pool thread.
 pub fn bury(burial: Burial) {
     let mut queue = lock();
     queue.burials.push_back(burial);
@@ -68,14 +68,14 @@ pub fn bury(burial: Burial) {
     }
     queue.threads += 1;
     drop(queue);
-    // Without a thread it waits for the next burial to find one.
+    // Without a thread, the isolate waits until a later burial gets one.
     if !engine::run_on_pool(work) {
         lock().threads -= 1;
     }
 }
 
 fn work() {
-    /// Also where disposing panics.
+    /// Corrects the count if the disposal panics.
     struct Leaving;
     impl Drop for Leaving {
         fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! Counts of all isolates of the process, and what each takes: its maker's collector sees only a handle.
+//! Counts of all isolates of the process, and the memory that each takes: its creator's garbage collector sees only a handle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,12 +10,12 @@ use super::remote::Remote;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Disposed,
-    /// Nothing referred to it any more.
+    /// It became unreachable.
     Collected,
     OutOfMemory,
-    /// Its host's environment is gone.
+    /// Its host's environment has ended.
     Environment,
-    /// It did not stop when it was told to.
+    /// It did not stop within its grace period.
     GivenUp,
 }
 
@@ -28,37 +28,37 @@ static IDLE: AtomicU64 = AtomicU64::new(0);
 static LOST_THREADS: AtomicU64 = AtomicU64::new(0);
 static LOST_RUNNING: AtomicU64 = AtomicU64::new(0);
 
-/// Isolates whose threads are lost. Nobody drops one under the lock.
+/// Isolates whose threads are lost. An isolate must not be dropped under this lock.
 static LOST: Mutex<Vec<Weak<Remote>>> = Mutex::new(Vec::new());
 
 fn lost() -> MutexGuard<'static, Vec<Weak<Remote>>> {
     LOST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The counts at one moment. Those of `ended` are in the order of [`End`].
+/// The counts at one moment. `ended` is in the order of [`End`].
 #[derive(Clone, Copy, Debug)]
 pub struct Census {
     pub made: u64,
     pub ended: [u64; ENDS],
-    /// Isolates that hold no thread.
+    /// Isolates without a thread.
     pub idle: u64,
-    /// Isolates that wait for somebody who needs one. No other count has them.
+    /// Spare isolates, which wait to be taken into use. No other count includes them.
     pub spare: u64,
-    /// Threads whose guests do not come back.
+    /// Threads whose guests do not return.
     pub lost_threads: u64,
     /// Those of them that still take processor time.
     pub lost_running: u64,
-    /// What the isolates of those threads take at this moment.
+    /// Bytes that the isolates of those threads take at this moment.
     pub lost_bytes: usize,
 }
 
-/// What the isolates of lost threads take at this moment. Never waits for a guest.
+/// Bytes that the isolates of lost threads take at this moment. Never waits for a guest.
 fn lost_bytes() -> usize {
     let lost: Vec<_> = lost().clone();
     lost.iter().filter_map(Weak::upgrade).map(|remote| remote.taken().saturating_add(OVERHEAD)).sum()
 }
 
-/// Whether isolates of lost threads take so much that no other is to be made.
+/// Whether isolates of lost threads take so much memory that no more isolates may be created.
 pub(super) fn has_lost_too_much() -> bool {
     LOST_THREADS.load(Ordering::SeqCst) > 0 && lost_bytes() > policy::lost_memory_limit()
 }
@@ -66,7 +66,7 @@ pub(super) fn has_lost_too_much() -> bool {
 /// Never waits for a guest.
 pub fn census() -> Census {
     let lost_bytes = lost_bytes();
-    // In this order: what has ended was made before.
+    // `ended` first: an isolate that has ended was created before.
     let ended = std::array::from_fn(|end| ENDED[end].load(Ordering::SeqCst));
     Census {
         ended,
@@ -79,54 +79,54 @@ pub fn census() -> Census {
     }
 }
 
-/// Isolates that take memory: spare ones, too, and those whose threads are lost.
+/// Isolates that take memory, including spare ones and those whose threads are lost.
 pub(super) fn alive() -> u64 {
     let load = |count: &AtomicU64| count.load(Ordering::SeqCst);
     let ended: u64 = ENDED.iter().map(load).sum();
     (load(&MADE) + load(&SPARE) + load(&LOST_THREADS)).saturating_sub(ended)
 }
 
-/// An isolate gives its thread back.
+/// An isolate returns its thread.
 pub(super) fn rest() {
     IDLE.fetch_add(1, Ordering::SeqCst);
 }
 
-/// An idle isolate gets a thread, or its end.
+/// An idle isolate gets a thread, or ends.
 pub(super) fn stir() {
     IDLE.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// Who reckons with the memory of isolates.
+/// Tracks the memory of isolates.
 pub trait Ledger: Send + Sync {
-    /// An isolate takes `bytes` more than before. Called on any thread, as all of this; must not block.
+    /// An isolate takes `bytes` more than before. Like all of this trait, called on any thread; must not block.
     fn book(&self, bytes: i64);
-    /// An isolate is at its end, of which `bytes` were booked.
+    /// An isolate has ended, for which `bytes` were booked.
     fn close(&self, bytes: i64);
 }
 
-/// What a fresh isolate takes outside its heap, measured.
+/// Bytes that a fresh isolate takes outside its heap, measured.
 const OVERHEAD: usize = 700 << 10;
 
-/// What a fresh isolate with one context takes in all, measured.
+/// Bytes that a fresh isolate with one context takes in total, measured.
 pub const FRESH: usize = 1_100 << 10;
 
-/// One isolate's entry. Dropped without an end it counts as collected.
+/// One isolate's account. If it is dropped without `end`, the isolate counts as collected.
 pub(super) struct Account(Mutex<Book>);
 
 struct Book {
     spare: bool,
     ended: bool,
-    /// What was lost with the isolate's thread; `None` while that is there.
+    /// Set while the isolate's thread is lost.
     lost: Option<Loss>,
-    /// The most that the isolate is known to have taken. It does not shrink before the end, so that a guest cannot have its
-    /// host collect over and over.
+    /// The most memory that the isolate is known to have taken. It does not shrink before the end, so that a guest cannot make its host
+    /// collect over and over.
     booked: usize,
     ledger: Option<Weak<dyn Ledger>>,
 }
 
 struct Loss {
     isolate: Weak<Remote>,
-    /// The thread runs on.
+    /// The thread still runs.
     running: bool,
 }
 
@@ -147,12 +147,12 @@ impl Account {
         Self(Mutex::new(Book { spare, ended: false, lost: None, booked: FRESH, ledger: None }))
     }
 
-    /// A spare isolate is somebody's from now on.
+    /// A spare isolate is taken into use.
     pub(super) fn enlist(&self) {
         let mut book = self.lock();
         if book.spare && !book.ended {
             book.spare = false;
-            // In this order: whoever counts in between sees one too many, and never one too few.
+            // In this order: a count taken in between is one too high, never one too low.
             MADE.fetch_add(1, Ordering::SeqCst);
             SPARE.fetch_sub(1, Ordering::SeqCst);
         }
@@ -162,7 +162,8 @@ impl Account {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on `ledger` hears of the isolate's memory, unless another one does. Returns what it takes already.
+    /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes already; `None` if it has ended or another ledger
+    /// tracks it.
     pub(super) fn charge(&self, ledger: Weak<dyn Ledger>) -> Option<usize> {
         let mut book = self.lock();
         if book.ended || book.ledger.is_some() {
@@ -172,7 +173,7 @@ impl Account {
         Some(book.booked)
     }
 
-    /// The heap and the buffers were measured.
+    /// Books the measured bytes of the heap and the buffers.
     pub(super) fn measured(&self, bytes: usize) {
         let mut book = self.lock();
         let bytes = bytes.saturating_add(OVERHEAD);
@@ -180,14 +181,14 @@ impl Account {
         if more == 0 || book.ended {
             return;
         }
-        // Under the lock: a ledger must never hear of an end before it has heard of all that ends.
+        // Under the lock: a ledger must never get `close` before all bytes that it closes were booked.
         if let Some(ledger) = book.ledger() {
             ledger.book(signed(more));
         }
         book.booked = bytes;
     }
 
-    /// The isolate's memory is free again, or will never be. The first end counts.
+    /// The isolate's memory is free again, or never will be. Only the first end counts.
     pub(super) fn end(&self, end: End) {
         let mut book = self.lock();
         if book.ended {
@@ -204,7 +205,7 @@ impl Account {
         }
     }
 
-    /// The thread of this account's `isolate` does not come back, and its memory with it. Whether it is `running`.
+    /// The thread of this account's `isolate` does not return, so its memory is lost too. `running`: the thread still runs.
     pub(super) fn lose(&self, isolate: Weak<Remote>, running: bool) {
         let mut book = self.lock();
         if book.lost.is_none() {
@@ -215,7 +216,7 @@ impl Account {
         }
     }
 
-    /// The lost thread was stopped for good.
+    /// The lost thread was stopped permanently.
     pub(super) fn freeze(&self) {
         if let Some(loss) = &mut self.lock().lost
             && std::mem::take(&mut loss.running)
@@ -224,7 +225,7 @@ impl Account {
         }
     }
 
-    /// The thread has come back after all.
+    /// The thread has returned after all.
     pub(super) fn recover(&self) {
         if let Some(loss) = self.lock().lost.take() {
             LOST_THREADS.fetch_sub(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! The one timer source: a thread that runs short actions when their time has come. It starts with the first alarm.
+//! The only timer source: a thread that runs short actions when they are due. It starts with the first alarm.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 type Action = Box<dyn FnOnce() + Send>;
 
-/// When an alarm is due, and which of those that are due at the same time it is.
+/// When an alarm is due, and its number, which orders alarms that are due at the same time.
 type Key = (Instant, u64);
 
-/// An alarm that is forgotten when this is dropped. It may be running at that moment.
+/// An alarm. Dropping it cancels it, unless it is running at that moment.
 #[derive(Debug)]
 #[must_use]
 pub struct Alarm(Key);
@@ -40,7 +40,7 @@ struct Clock {
 
 static CLOCK: LazyLock<Arc<Clock>> = LazyLock::new(Arc::default);
 
-/// Longer waits are cut; the thread then looks again.
+/// The longest wait: after it, the thread looks again.
 const HORIZON: Duration = Duration::from_secs(3_600);
 
 /// Runs `action` on the clock's thread at `time`, unless the alarm is dropped before. Actions must be short and must not
@@ -49,7 +49,7 @@ pub fn at(time: Instant, action: impl FnOnce() + Send + 'static) -> Alarm {
     Alarm(set(time, Box::new(action)))
 }
 
-/// Runs `action` on the clock's thread after `delay`, whatever happens.
+/// Runs `action` on the clock's thread after `delay`. This cannot be cancelled.
 pub fn after(delay: Duration, action: impl FnOnce() + Send + 'static) {
     set(Instant::now() + delay, Box::new(action));
 }

@@ -1,8 +1,8 @@
-//! `eval` and `Function` inside a guest. V8 does not listen while it parses, so what a guest can have parsed is bounded.
+//! `eval` and `Function` inside a guest. V8 cannot be interrupted while it parses, so the length of such sources is limited.
 
 use super::Guest;
 
-/// A source may have as many characters as this share of the isolate's memory limit has bytes, as in isolated-vm.
+/// Bytes of the isolate's memory limit for each character that a source may have, as in isolated-vm.
 const SHARE: usize = 8;
 
 /// Refuses sources that are too long; the guest gets V8's `EvalError`.

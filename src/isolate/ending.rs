@@ -1,4 +1,4 @@
-//! How an isolate ends: by its owner, by its host, out of memory, or because its thread does not come back.
+//! How an isolate ends: by its owner, by its host, out of memory, or because its thread does not return.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,26 +13,26 @@ use crate::engine::{self, Occupant};
 use crate::native;
 use crate::value::{Answer, Fault, Outcome, Stay, Value};
 
-/// When a thread that has not come back is to be suspended. What takes long but ends gives its memory back before that. Each
-/// further attempt waits twice as long as the one before.
+/// When a thread that has not returned is suspended. Work that is slow but ends gives its memory back before that. Each further attempt
+/// waits twice as long as the one before, up to `LAST_ATTEMPTS`.
 const FIRST_ATTEMPT: Duration = Duration::from_secs(2);
 const LAST_ATTEMPTS: Duration = Duration::from_secs(4);
 
-/// The same where a host's memory is at stake.
+/// The same if a host's memory is at risk.
 const FIRST_SHARING_ATTEMPT: Duration = Duration::from_millis(1);
 const LAST_SHARING_ATTEMPTS: Duration = Duration::from_millis(250);
 
-/// How often it is looked whether V8's own threads are done with an isolate.
+/// How often to check whether V8's own threads are done with an isolate.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 const LAST_LOOKS: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether a grace is over.
+/// How often to check whether a grace period is over.
 const GRACE_CHECK: Duration = Duration::from_millis(50);
 
-/// After this time a thread that may be at a host's memory is suspended wherever it is.
+/// After this time, a thread that may use a host's memory is suspended wherever it is.
 const SHARING_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Why an isolate is at its end. The first reason stays.
+/// Why an isolate ends. The first reason is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stop {
@@ -40,9 +40,9 @@ pub enum Stop {
     Disposed = 1,
     Memory = 2,
     Environment = 3,
-    /// Its thread did not come back.
+    /// Its thread did not return.
     Lost = 4,
-    /// It was not made: those that are lost take too much.
+    /// It was not created: lost isolates take too much memory.
     Refused = 5,
 }
 
@@ -58,7 +58,7 @@ impl Stop {
         }
     }
 
-    /// What a call that was running gets; `None` for an isolate that goes on.
+    /// The fault for a call that was running; `None` for an isolate that was not stopped.
     pub fn fault(self) -> Option<Fault> {
         match self {
             Stop::None => None,
@@ -88,17 +88,17 @@ pub(super) struct Departures {
 }
 
 impl Remote {
-    /// Ends the isolate: whatever runs is terminated, every call gets the reason. False when it had ended before.
+    /// Ends the isolate: terminates execution and answers every call with the reason. False if the isolate was stopped before.
     pub fn stop(&self, reason: Stop) -> bool {
         if self.stop.compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return false;
         }
         self.legacy.end();
         if reason != Stop::Environment {
-            // Whoever stops it: the promises that it abandons are still to be heard of.
+            // No matter what stops it, the promises that it abandons must still be reported.
             self.keep_host();
             if self.is_gone() {
-                // Its thread was faster.
+                // Its thread was faster: the isolate is gone already.
                 drop(self.staying());
             }
         }
@@ -115,7 +115,7 @@ impl Remote {
         true
     }
 
-    /// `answer` hears of the isolate's end, at once if that has come.
+    /// Answers `answer` when the isolate ends, at once if it has ended.
     pub fn when_ended(&self, answer: Arc<dyn Answer>) {
         *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         if let Some(fault) = self.stop_reason().fault() {
@@ -123,7 +123,7 @@ impl Remote {
         }
     }
 
-    /// `answer` hears when the isolate's V8 side is gone or given up, at once if that has come.
+    /// Answers `answer` when the isolate's V8 side is gone or abandoned, at once if it already is.
     pub fn when_gone(&self, answer: Arc<dyn Answer>) {
         let mut departures = self.departures.lock().unwrap_or_else(PoisonError::into_inner);
         if departures.gone {
@@ -133,12 +133,12 @@ impl Remote {
         departures.waiting.push(answer);
     }
 
-    /// The V8 side is gone or given up.
+    /// Whether the V8 side is gone or abandoned.
     pub(super) fn is_gone(&self) -> bool {
         self.departures.lock().unwrap_or_else(PoisonError::into_inner).gone
     }
 
-    /// Waits until the isolate's V8 side is gone or given up. Not on a thread of an isolate.
+    /// Waits until the isolate's V8 side is gone or abandoned. Must not be called on a thread of an isolate.
     pub fn await_gone(&self) {
         struct Gone(Mutex<bool>, Condvar);
         impl Answer for Gone {
@@ -169,7 +169,7 @@ impl Remote {
         drop(stays);
     }
 
-    /// The host's event loop stays alive for something that the guest waits for, until [`Remote::end_stay`] or the isolate's end.
+    /// Keeps the host's event loop alive while the guest waits for something, until [`Remote::end_stay`] or the isolate's end.
     pub fn begin_stay(&self) -> Option<usize> {
         let stay = self.settings.host.as_ref().and_then(Stay::with)?;
         let id = self.stays.lock().unwrap_or_else(PoisonError::into_inner).insert(stay);
@@ -184,14 +184,14 @@ impl Remote {
         drop(stay);
     }
 
-    /// The host's event loop stays alive from now on.
+    /// Keeps the host's event loop alive from now on.
     pub(super) fn keep_host(&self) {
         let stay = self.settings.host.as_ref().and_then(Stay::with);
         let before = std::mem::replace(&mut *self.staying.lock().unwrap_or_else(PoisonError::into_inner), stay);
         drop(before);
     }
 
-    /// It need not any more, unless the isolate is being stopped.
+    /// Ends [`Remote::keep_host`], unless the isolate is being stopped.
     pub(super) fn let_host_go(&self) {
         let mut staying = self.staying.lock().unwrap_or_else(PoisonError::into_inner);
         let stay = if self.is_disposed() { None } else { staying.take() };
@@ -211,7 +211,7 @@ impl Remote {
         }
     }
 
-    /// Unless the thread comes back in time, the isolate counts as lost.
+    /// Abandons the isolate, unless its thread returns in time.
     fn give_up_after(&self, grace: Grace) {
         let remote = self.me.clone();
         clock::after(GRACE_CHECK, move || {
@@ -224,11 +224,11 @@ impl Remote {
         });
     }
 
-    /// The thread is not expected back: answers every call, queued ones too, and leaves the thread alone. Also called by
-    /// V8's out-of-memory handler, on the thread itself.
+    /// Abandons the isolate, whose thread is not expected to return: answers every call, including queued ones, and retires the thread.
+    /// V8's out-of-memory handler also calls this, on the thread itself.
     pub fn give_up(&self, problem: &str) {
         let first = !self.lost.swap(true, Ordering::AcqRel);
-        // An earlier reason stays.
+        // An earlier reason is kept.
         let _ = self.stop.compare_exchange(0, Stop::Lost as u8, Ordering::AcqRel, Ordering::Acquire);
         self.legacy.end();
         self.has_arrived();
@@ -240,7 +240,7 @@ impl Remote {
         }
         self.account.end(self.stop_reason().end());
         let fault = self.stop_reason().fault().unwrap_or(Fault::Stopped);
-        // Before the calls: a host stays alive for those, not for promises.
+        // Before the calls: those keep a host alive, promises do not.
         self.abandon_promises();
         self.answer_end(&fault);
         self.fail_queued(&fault);
@@ -253,7 +253,7 @@ impl Remote {
         }
     }
 
-    /// Has the thread stopped for good as soon as that harms nobody.
+    /// Stops the thread permanently as soon as that is safe.
     fn retire_thread(&self) {
         if matches!(self.seat.occupant(), Occupant::Working(_)) {
             let sharing = self.may_touch_host();
@@ -265,14 +265,14 @@ impl Remote {
         }
     }
 
-    /// Its thread may be at memory that belongs to a host.
+    /// Whether its thread may be using memory that belongs to a host.
     fn may_touch_host(&self) -> bool {
         let has_memory = self.shares_memory.load(Ordering::SeqCst) || self.borrowed.load(Ordering::SeqCst) > 0;
         has_memory && matches!(self.seat.occupant(), Occupant::Working(_))
     }
 
-    /// The thread has stopped for good, while it was in so many tasks of V8's: the system gets the heap's memory back when V8's own threads
-    /// are done with it.
+    /// The thread has stopped permanently, inside `entered` tasks of V8. Returns the heap's memory to the system when V8's own threads are
+    /// done with it.
     pub(super) fn give_back_heap(&self, entered: usize) {
         // An inspector or a profile may sample the thread's stack, which refers to the heap.
         if let Some(ration) = self.ration.as_ref().filter(|_| !self.profiles.are_taken()) {
@@ -284,8 +284,8 @@ impl Remote {
     fn give_back_heap_after(&self, entered: usize, delay: Duration) {
         let Some(ration) = &self.ration else { return };
         if ration.tasks().are_over(entered) {
-            // SAFETY: V8's own threads do nothing for the isolate, and never will. Others do not look into its heap: not those that ask
-            // for its size or have it terminated, and not other isolates, as heaps share no pages but read-only ones.
+            // SAFETY: V8's own threads do nothing for the isolate, and never will. No other thread reads its heap: neither threads that ask
+            // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
             unsafe { self.seat.give_back_heap() };
             native::give_back_blocks(ration);
             burial::tidy_after(self.most_native());
@@ -304,30 +304,30 @@ impl Remote {
     fn suspend_after(&self, delay: Duration, before: Duration) {
         let remote = self.me.clone();
         clock::after(delay, move || {
-            // Not on the clock's thread: it waits for the other to answer.
+            // Not on the clock's thread: this waits for the other thread to answer.
             engine::run_on_pool(move || {
                 let Some(remote) = remote.upgrade() else { return };
                 let waited = before + delay;
-                // The host waits until its memory is safe. A thread that goes on there would end the process, or worse.
+                // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
                 let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
                 let occupant = remote.seat.suspend(anywhere);
                 if occupant == Occupant::Suspended {
-                    // Elsewhere it may hold the lock that this takes.
+                    // With `anywhere`, the suspended thread may hold the lock that this takes.
                     if !anywhere {
                         remote.give_back_heap(0);
                     }
                     remote.account.freeze();
                 }
-                // What grows while the thread runs leaves its former self behind.
+                // Memory that grows while the thread runs leaves its previous blocks free.
                 burial::tidy_after(remote.most_native());
                 if !matches!(occupant, Occupant::Working(_)) {
                     return remote.announce_gone();
                 }
                 if cfg!(not(target_os = "linux")) && waited >= SHARING_PATIENCE {
-                    // It will never be suspended there.
+                    // On this system it is never suspended.
                     return remote.announce_gone();
                 }
-                // It runs when nobody else wants to. Not before the first attempt, which it has to answer.
+                // From now on it runs only when no other thread wants to. Not before the first attempt, which the thread has to answer.
                 remote.seat.lower_priority();
                 let most = if remote.may_touch_host() { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
                 remote.suspend_after((delay * 2).min(most), waited);
@@ -335,7 +335,7 @@ impl Remote {
         });
     }
 
-    /// Answers everything that has not started.
+    /// Answers every job that has not started.
     pub(super) fn fail_queued(&self, fault: &Fault) {
         let mut inbox = self.lock();
         let jobs: Vec<Job> = {

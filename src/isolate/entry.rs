@@ -1,7 +1,7 @@
-//! The stack of jobs running in one isolate, each with its own limits, and how a limit ends the right one.
+//! The stack of jobs that run in one isolate, each with its own limits, and how an expired limit ends the right job.
 //!
-//! A limit that passes goes through three stages: an interrupt that notes the frames that were running and terminates;
-//! a termination from outside, for guests that take no interrupts; after a grace period, giving the isolate up.
+//! An expired limit is enforced in three stages. First, an interrupt records the running stack frames and terminates execution. Second,
+//! execution is terminated from outside, for guests that handle no interrupts. Third, after the grace period, the isolate is abandoned.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,11 +18,11 @@ use super::{Deadline, Guest, Job, Limits};
 use crate::convert;
 use crate::value::{Answer, Chain, Charge, Fault, Nobody, Outcome, Text, Value};
 
-/// How long an interrupt may stay unanswered before execution is terminated from outside, and again: what is terminated
-/// once may run on elsewhere.
+/// How long an interrupt may stay unanswered before execution is terminated from outside, and the interval between repeats: after one
+/// termination, the guest may still run elsewhere.
 const INTERRUPT_PATIENCE: Duration = Duration::from_millis(10);
 
-/// From this time on a job may have filled the heap.
+/// A job that runs at least this long may have filled the heap.
 const LONG: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ impl Expired {
 
 struct Timer {
     remaining: Duration,
-    /// Running since then, with this alarm; `None` while the guest waits for a host.
+    /// When it last started, and its alarm; `None` while the guest waits for a host.
     running: Option<(Instant, Alarm)>,
 }
 
@@ -55,13 +55,13 @@ struct Entry {
     /// Held for as long as the entry runs.
     _deadline: Option<Alarm>,
     expired: Option<Expired>,
-    /// Frames that were running when the limit passed.
+    /// The stack frames that were running when the limit expired.
     stack: Option<Text>,
-    /// Held until the entry is over, or its isolate given up.
+    /// Held until the entry ends or its isolate is abandoned.
     charge: Charge,
 }
 
-/// Entries whose timeouts stand still, by serial.
+/// Serials of the entries whose timeouts were paused.
 pub struct Paused(Vec<u64>);
 
 #[derive(Default)]
@@ -73,9 +73,9 @@ struct Stack {
 #[derive(Default)]
 pub struct Entries {
     stack: Mutex<Stack>,
-    /// Some entry is past its limit.
+    /// A limit of at least one entry has expired.
     expired: AtomicBool,
-    /// Some entry has a timeout, which stands still while the guest waits.
+    /// At least one entry has a timeout, which is paused while the guest waits.
     timed: AtomicBool,
 }
 
@@ -88,7 +88,7 @@ impl Entries {
         !self.lock().entries.is_empty()
     }
 
-    /// Some entry is past its limit; whoever waits must return.
+    /// Whether a limit of any entry has expired. If so, code that waits must return.
     pub fn any_expired(&self) -> bool {
         self.expired.load(Ordering::Acquire)
     }
@@ -106,7 +106,7 @@ impl Entries {
         }
     }
 
-    /// Stops the timeouts that run.
+    /// Pauses the running timeouts. Returns the serials of their entries.
     fn pause(&self) -> Vec<u64> {
         let mut paused = Vec::new();
         if self.timed.load(Ordering::Acquire) {
@@ -119,7 +119,7 @@ impl Entries {
         paused
     }
 
-    /// Lets the timeouts run that [`Entries::pause`] has stopped, and no others: what began meanwhile has its own.
+    /// Resumes the timeouts that [`Entries::pause`] has paused, and no others: entries that began since then have timeouts of their own.
     fn resume(&self, remote: &Weak<Remote>, paused: &[u64]) {
         if paused.is_empty() {
             return;
@@ -133,13 +133,13 @@ impl Entries {
         }
     }
 
-    /// Notes the frames that run now for every entry that has just expired. True if there was one.
+    /// Records the current stack frames for every expired entry that has none yet. True if there was one.
     pub fn note_stack(&self, capture: impl FnOnce() -> Text) -> bool {
         let unnoted = |entry: &Entry| entry.expired.is_some() && entry.stack.is_none();
         if !self.lock().entries.iter().any(unnoted) {
             return false;
         }
-        // Not under the lock: V8 may collect garbage meanwhile, find the heap full and stop the isolate.
+        // Without the lock: V8 may collect garbage here, find the heap full and stop the isolate.
         let text = capture();
         for entry in self.lock().entries.iter_mut().filter(|entry| unnoted(entry)) {
             entry.stack = Some(text.clone());
@@ -149,7 +149,7 @@ impl Entries {
 }
 
 impl Timer {
-    /// False when it stands still already.
+    /// False if it is already paused.
     fn pause(&mut self) -> bool {
         let Some((since, _alarm)) = self.running.take() else { return false };
         self.remaining = self.remaining.saturating_sub(since.elapsed());
@@ -178,7 +178,7 @@ impl Remote {
         Arc::downgrade(self)
     }
 
-    /// The guest waits from now on, with `timeouts` that stand still. The result is for [`Remote::resume`].
+    /// The guest starts to wait. Pauses its timeouts if `timeouts` is true. Pass the result to [`Remote::resume`].
     pub(super) fn pause(&self, timeouts: bool) -> Paused {
         Paused(if timeouts { self.entries.pause() } else { Vec::new() })
     }
@@ -214,7 +214,7 @@ impl Remote {
         serial
     }
 
-    /// Whoever waits for `answer` does not any more: it is given, and what is being done for it stops.
+    /// The caller no longer waits for `answer`: answers it with [`Fault::aborted`] and stops the work for it.
     pub fn abort(self: &Arc<Self>, answer: &Arc<dyn Answer>) {
         answer.answer(Err(Fault::aborted()));
         let stack = self.entries.lock();
@@ -225,7 +225,7 @@ impl Remote {
         }
     }
 
-    /// First stage: a limit of entry `serial` has passed.
+    /// First stage: a limit of entry `serial` has expired.
     fn expire(self: &Arc<Self>, serial: u64, expired: Expired) {
         let mut stack = self.entries.lock();
         let Some(entry) = stack.entries.iter_mut().find(|entry| entry.serial == serial && entry.expired.is_none())
@@ -238,7 +238,7 @@ impl Remote {
             v8.request_interrupt(on_interrupt, std::ptr::null_mut());
         }
         drop(stack);
-        // A guest that waits in Rust is not woken by V8.
+        // V8 does not wake a guest that waits in Rust.
         self.signal(self.lock());
         self.insist_later(serial, Grace::begin(self));
     }
@@ -252,7 +252,7 @@ impl Remote {
         });
     }
 
-    /// Second stage: terminated from outside. Third stage, after its grace: it takes no notice and is given up.
+    /// Second stage: terminates execution from outside. Third stage: abandons the isolate if the entry still runs after the grace period.
     fn insist(self: &Arc<Self>, serial: u64, grace: Grace) {
         let stack = self.entries.lock();
         if !stack.entries.iter().any(|entry| entry.serial == serial) {
@@ -262,7 +262,7 @@ impl Remote {
         if grace.is_over(self) {
             return self.give_up("Script failed to terminate");
         }
-        // Under the lock, as where the termination is taken back.
+        // Under the lock, because `leave` cancels terminations under it.
         let stack = self.entries.lock();
         if grace.interrupt_was_missed(self)
             && stack.entries.iter().any(|entry| entry.serial == serial)
@@ -274,7 +274,7 @@ impl Remote {
         self.insist_later(serial, grace);
     }
 
-    /// Takes entry `serial` off the stack and says what its outcome is, given what its job returned.
+    /// Removes entry `serial` from the stack. Returns its outcome, given the outcome of its job.
     fn leave(&self, serial: u64, outcome: Outcome) -> Outcome {
         let mut stack = self.entries.lock();
         let Some(position) = stack.entries.iter().rposition(|entry| entry.serial == serial) else {
@@ -291,7 +291,7 @@ impl Remote {
         }
         let outer = stack.entries.iter().find_map(|entry| entry.expired);
         self.entries.expired.store(outer.is_some(), Ordering::Release);
-        // Under the lock: no stage can terminate between the removal of the entry and this.
+        // Under the lock: no stage can terminate execution between the removal of the entry and this call.
         if entry.expired.is_some()
             && outer.is_none()
             && let Some(v8) = self.v8.get()
@@ -309,7 +309,7 @@ impl Remote {
     }
 }
 
-/// Runs one job from beginning to end: limits, work, and after the outermost one microtasks and unhandled rejections.
+/// Runs one job under its limits. After the outermost job, also runs microtasks and takes unhandled rejections.
 pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
     let Job { kind, limits, chain, answer, work, charge, overdue } = job;
     let limits = match kind {
@@ -318,14 +318,14 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         Kind::Background => guest.last_limits().renewed(),
     };
     let serial = remote.enter(limits, &answer, charge);
-    // The entry has an alarm of its own now.
+    // The entry now has an alarm of its own.
     drop(overdue);
-    // After it is known to run: who answers from here on has it stopped, too.
+    // After `enter`: from here on, an abort also stops the entry.
     if answer.is_answered() {
         let _ = remote.leave(serial, Err(Fault::Stopped));
         return;
     }
-    // After it is known to run: who stops the isolate from here on answers, and waits for it.
+    // After `enter`: from here on, stopping the isolate also answers the entry and waits for it.
     if remote.is_disposed() {
         return answer.answer(remote.leave(serial, Err(Fault::Stopped)));
     }
@@ -339,14 +339,14 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     };
     if outermost && !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
-        // An error of the call itself comes first, as in isolated-vm.
+        // An error of the call itself takes precedence, as in isolated-vm.
         if let Some(rejection) = take_rejection(scope, guest)
             && outcome.is_ok()
         {
             outcome = Err(rejection);
         }
     }
-    // What allocates much takes its time.
+    // A job that allocates much takes at least this long.
     if time.is_some_and(|since| since.elapsed() >= LONG) {
         remote.check_memory(scope);
     }
@@ -365,7 +365,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         remote.meter.worked(since);
     }
     if outermost {
-        // Before the answer: its receiver checks whether more is to come.
+        // Before the answer: its receiver checks whether the guest has more work.
         remote.note_compiling(scope, kind);
     }
     let stopped = outermost && remote.is_stopping();
@@ -373,13 +373,13 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     answer.answer(remote.leave(serial, outcome));
     if stopped && !remote.is_disposed() {
         let renewed = limits.renewed();
-        // Whoever has aborted it wants no more of it than others need.
+        // The caller of an aborted job does not need the rest of it; other calls may.
         let brief = Limits::new(Some(policy::termination_grace()), None);
         finish_microtasks(scope, guest, remote, if aborted { renewed.within(brief) } else { renewed });
     }
 }
 
-/// The first rejection that nobody handles. Reading it may run guest code, which ends with it.
+/// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped.
 fn take_rejection(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Option<Fault> {
     v8::scope!(let scope, scope);
     let rejection = guest.take_rejection(scope)?;
@@ -388,8 +388,8 @@ fn take_rejection(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Opt
     Some(rejection)
 }
 
-/// Runs what a stopped job has left in the queue, under the same limits once more: promises that others wait for may depend
-/// on it, and the next call shall not pay for it. What does not end then is dropped.
+/// Runs the microtasks that a stopped job has left in the queue, under `limits`: promises that other calls await may depend on them, and
+/// the next call must not pay for them. Drops the microtasks that remain when a limit expires.
 fn finish_microtasks(
     scope: &mut super::IsolateScope<'_, '_>,
     guest: &Arc<Guest>,
@@ -403,13 +403,13 @@ fn finish_microtasks(
         scope.perform_microtask_checkpoint();
     }
     if remote.is_stopping() {
-        // V8 forgets a termination that has unwound the stack. With this one it drops the microtasks.
+        // V8 clears a termination once it has unwound the stack. With a new one, V8 drops the microtasks.
         scope.terminate_execution();
         scope.perform_microtask_checkpoint();
     }
     guest.forget_rejections();
     guest.pop_chain();
-    // Nobody waits for how it ends.
+    // Nothing waits for the outcome.
     let _ = remote.leave(serial, Err(Fault::Stopped));
 }
 
@@ -424,7 +424,7 @@ unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut 
         return;
     };
     let noted = remote.entries.note_stack(|| {
-        // SAFETY: the interrupt runs inside V8 on this isolate's thread, which is what a callback scope asks for.
+        // SAFETY: the interrupt runs inside V8 on this isolate's thread, as a callback scope requires.
         v8::callback_scope!(unsafe let scope, &mut isolate);
         let context = v8::Local::new(scope, &realm.context);
         convert::current_frames(&v8::ContextScope::new(scope, context))

@@ -1,5 +1,5 @@
-//! Isolates that guests make. They belong to the isolate of a host at the root of them all: together they get so much and no
-//! more, whoever of them makes another, and they end with their maker.
+//! Isolates that guests create. They belong to the isolate at their root, which a host has created. Together they share one budget, no
+//! matter which of them creates another, and they end with their creator.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -7,20 +7,20 @@ use super::ending::Stop;
 use super::remote::{Remote, Settings};
 use crate::value::{Budget, Charge, Code, ErrorClass, Fault};
 
-/// Isolates made by guests that may be there at once, for each isolate made by a host.
+/// Isolates created by guests that may exist at once, for each isolate created by a host.
 pub const MAX_OFFSPRING: usize = 16;
 
-/// Their memory limits together, as a multiple of the limit of the isolate that the host has made.
+/// The sum of their memory limits, as a multiple of the limit of the isolate that the host has created.
 const MEMORY_SHARE: usize = 4;
 
-/// What the offspring of one isolate of a host may take, at all depths.
+/// The budget of the offspring of one isolate of a host, at all depths.
 pub struct Family {
     places: Arc<Budget>,
     memory: Arc<Budget>,
     members: Mutex<Vec<Weak<Remote>>>,
 }
 
-/// A place in a family, until the V8 side of the isolate is gone. One that was given up keeps its place: it has its thread.
+/// A place in a family, until the V8 side of the isolate is gone. An abandoned isolate keeps its place, because it keeps its thread.
 #[derive(Default)]
 pub struct Membership {
     _place: Charge,
@@ -48,7 +48,7 @@ fn remember(list: &Mutex<Vec<Weak<Remote>>>, made: &Arc<Remote>) {
 }
 
 impl Remote {
-    /// An isolate that the guest of this one makes. `None` where its family has no room.
+    /// Creates an isolate for the guest of this one. `None` if its family has no room.
     pub fn create_offspring(&self, settings: Settings) -> Result<Option<Arc<Remote>>, Fault> {
         if settings.memory_limit > self.settings.memory_limit {
             let message = "`memoryLimit` must not be more than that of the isolate it is made in";
@@ -59,12 +59,12 @@ impl Remote {
         let types = self.ration.as_ref().map(|ration| Arc::clone(ration.types()));
         let references = Some(Arc::clone(&self.references));
         let made = Remote::create(Settings { types, references, ..settings });
-        // Fails only if it was set before: nobody else knows the isolate yet.
+        // Fails only if it was set before, but no other code has the isolate yet.
         let _ = made.family.set(Arc::clone(family));
         remember(&family.members, &made);
         *made.membership.lock().unwrap_or_else(PoisonError::into_inner) = membership;
         remember(&self.offspring, &made);
-        // Whoever stops this isolate from here on stops the new one as well.
+        // From here on, stopping this isolate also stops the new one.
         if self.is_disposed() {
             made.stop(Stop::Disposed);
             return Err(Fault::Stopped);
@@ -72,7 +72,7 @@ impl Remote {
         Ok(Some(made))
     }
 
-    /// An isolate of the family that was stopped, perhaps with its maker, and will be gone soon.
+    /// An isolate of the family that was stopped, perhaps with its creator, and will be gone soon.
     pub fn ending_relative(&self) -> Option<Arc<Remote>> {
         let members: Vec<_> = {
             let members = self.family.get()?.members.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,10 +81,10 @@ impl Remote {
         members.into_iter().find(|member| member.is_disposed() && !member.is_gone())
     }
 
-    /// Ends the isolates that the guest has made.
+    /// Ends the isolates that the guest has created.
     pub(super) fn stop_offspring(&self) {
         let reason = if self.stop_reason() == Stop::Environment { Stop::Environment } else { Stop::Disposed };
-        // Held before they are let go: whoever else comes by may dispose of what refers to them.
+        // Upgraded before the list is released: another thread may then drop what refers to them.
         let offspring: Vec<_> = {
             let mut offspring = self.offspring.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *offspring).iter().filter_map(Weak::upgrade).collect()
@@ -94,7 +94,7 @@ impl Remote {
         }
     }
 
-    /// The V8 side is gone.
+    /// Called when the V8 side is gone.
     pub(super) fn leave_family(&self) -> Membership {
         std::mem::take(&mut *self.membership.lock().unwrap_or_else(PoisonError::into_inner))
     }

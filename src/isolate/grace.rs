@@ -1,25 +1,25 @@
-//! How long a guest may take to stop when it was told to. The wall clock alone would condemn guests whose threads got no
-//! processor, on a machine with more to do than it can.
+//! The grace period: how long a guest that must stop may keep running. By wall-clock time alone, guests would be abandoned whose threads
+//! got no processor on an overloaded machine.
 
 use std::time::{Duration, Instant};
 
 use super::policy;
 use super::remote::Remote;
 
-/// Time of the wall clock, as a multiple of the grace, after which nothing else counts.
+/// Wall-clock time, as a multiple of the grace period, after which CPU time no longer matters.
 const MAX_GRACES: u32 = 4;
 
-/// Of its grace a guest must have had this part of a processor before it is given up.
+/// Before it is abandoned, a guest must have had at least the grace period divided by this in CPU time.
 const MIN_SHARE: u32 = 4;
 
-/// A guest that has run for so long would have taken an interrupt.
+/// A guest that has run for this long should have handled an interrupt.
 const INTERRUPT: Duration = Duration::from_millis(5);
 const MAX_INTERRUPT: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Grace {
     since: Instant,
-    /// Processor time that the guest's thread had had by then.
+    /// CPU time of the guest's thread at that moment.
     before: Option<Duration>,
 }
 
@@ -28,7 +28,7 @@ impl Grace {
         Self { since: Instant::now(), before: remote.seat.processor_time() }
     }
 
-    /// Processor time that the thread has had since then. A thread whose time is not known counts as one that ran all along.
+    /// CPU time of the thread since then. If it is unknown, the thread counts as having run all the time.
     fn ran(&self, remote: &Remote) -> Duration {
         match (self.before, remote.seat.processor_time()) {
             (Some(before), Some(now)) => now.saturating_sub(before),
@@ -41,7 +41,7 @@ impl Grace {
         waited >= grace * MAX_GRACES || (waited >= grace && self.ran(remote) >= grace / MIN_SHARE)
     }
 
-    /// The guest takes no interrupt: it is to be terminated from outside.
+    /// Whether the guest does not handle the interrupt and must be terminated from outside.
     pub fn interrupt_was_missed(&self, remote: &Remote) -> bool {
         self.since.elapsed() >= MAX_INTERRUPT || self.ran(remote) >= INTERRUPT
     }

@@ -1,5 +1,5 @@
-//! The V8 side of an isolate: its table of slots, its realms, what its guest code holds. Touched only by the thread
-//! that has borrowed the isolate and holds its lock.
+//! The V8 side of an isolate: its table of slots, its realms, and what its guest code holds. Only the thread that has borrowed the isolate
+//! and holds its lock may use it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -29,53 +29,53 @@ pub enum Held {
 /// A script that any context of the isolate can run.
 pub struct CompiledScript {
     pub script: v8::Global<v8::UnboundScript>,
-    /// Whether the compilation cache that came with it was refused.
+    /// Whether the compilation cache that was provided was rejected.
     pub cache_rejected: Option<bool>,
-    /// A compilation cache that was asked for.
+    /// The compilation cache, if one was requested.
     pub cache: Option<Arc<Vec<u8>>>,
 }
 
-/// A guest that runs for long gives slots back all the while.
+/// New slots between two cleanups of released ones: a guest that runs for long releases slots while it runs.
 const HOLDS_PER_TIDY: u32 = 1_000;
 
-/// Room that an empty table keeps.
+/// Capacity that an empty table keeps.
 const MAX_SPARE_SLOTS: usize = 4_096;
 
 pub struct Guest {
     remote: Weak<Remote>,
     pub(super) slots: RefCell<Slab<Held>>,
-    /// Counts what was ever given a slot.
+    /// Counts all slots ever given.
     holds: Cell<u32>,
-    /// By an index that is never used again: a function may outlive its realm's last handle.
+    /// By an index that is never reused: a function may outlive its realm's last handle.
     realms: RefCell<BTreeMap<u32, Weak<Realm>>>,
     next_realm: Cell<u32>,
     pub modules: Modules,
     /// Handles and functions that guest code holds.
     pub(super) handles: Handles,
-    /// Shared memory that is known here, by its address: the same buffer travels as the same memory.
+    /// Shared memory that is known in this isolate, by its address, so that the same buffer is always passed as the same memory.
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
-    /// For what needs a context before there is one.
+    /// For work that needs a context before there is one.
     spare_realm: RefCell<Option<Arc<Realm>>>,
-    /// Made beforehand, for whoever makes the first one.
+    /// Created in advance, for the first context that is created.
     pub(super) prepared: RefCell<Option<Arc<Realm>>>,
-    /// Some realm has met a handle.
+    /// At least one realm has received a handle.
     pub has_surface: Cell<bool>,
     /// One per entry on the stack.
     chains: RefCell<Vec<(Chain, Limits)>>,
-    /// Realms that what runs now has come back to, until it is over: their continuations run at its end.
+    /// Realms that the running job has returned to, until it ends: their continuations run at its end.
     staying: RefCell<Vec<Arc<Realm>>>,
-    /// The host stays until what runs now is over.
+    /// The host's event loop stays alive until the running job ends.
     lingers: Cell<bool>,
-    /// Those of the last call that had any; what V8 runs by itself gets them.
+    /// Limits of the last call that had any; tasks that V8 runs by itself get them.
     last_limits: Cell<Limits>,
-    /// Rejected promises nobody handles, in order.
+    /// Rejected promises without a handler, in order.
     rejections: RefCell<Vec<(v8::Global<v8::Promise>, v8::Global<v8::Value>)>>,
-    /// Where the isolate can be inspected.
+    /// Set if the isolate can be inspected.
     agent: RefCell<Option<Rc<Agent>>>,
 }
 
-// SAFETY: a `Guest` belongs to one isolate and is reached only through it, on the thread that holds the isolate's
-// `v8::Locker`; moving the isolate to another thread happens under that lock, which orders all accesses.
+// SAFETY: a `Guest` belongs to one isolate and is reached only through it, on the thread that holds the isolate's `v8::Locker`. The isolate
+// moves to another thread only under that lock, which orders all accesses.
 unsafe impl Send for Guest {}
 // SAFETY: as above: never two threads at once.
 unsafe impl Sync for Guest {}
@@ -108,7 +108,7 @@ impl Guest {
         scope.get_slot::<Arc<Guest>>().cloned().ok_or_else(Fault::disposed_during_execution)
     }
 
-    /// The same isolate as others see it.
+    /// The isolate as other threads see it.
     pub fn remote(&self) -> Result<Arc<Remote>, Fault> {
         self.remote.upgrade().ok_or_else(Fault::disposed_during_execution)
     }
@@ -132,9 +132,9 @@ impl Guest {
         self.realms.borrow().get(&index).and_then(Weak::upgrade)
     }
 
-    /// Lets go of everything, before the isolate is disposed.
+    /// Drops everything, before the isolate is disposed of.
     pub(super) fn clear(&self) {
-        // First of all: it knows contexts, and its sessions end a pause.
+        // First: it refers to contexts, and its sessions end a pause.
         drop(self.agent.take());
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
         self.handles.clear();
@@ -145,7 +145,7 @@ impl Guest {
         drop(std::mem::take(&mut *self.prepared.borrow_mut()));
     }
 
-    /// Makes the isolate one that can be inspected.
+    /// Makes the isolate inspectable.
     pub(super) fn open_inspector(&self, scope: &mut IsolateScope<'_, '_>, remote: &Arc<Remote>) {
         let agent = Agent::new(scope, remote);
         *self.agent.borrow_mut() = Some(Rc::clone(&agent));
@@ -158,7 +158,7 @@ impl Guest {
         self.agent.borrow().clone()
     }
 
-    /// Gives `held` a slot and a counted handle on it.
+    /// Gives `held` a slot. Returns a counted handle on it.
     pub fn hold(&self, held: Held) -> Result<Arc<Slot>, Fault> {
         let remote = self.remote()?;
         let count = self.holds.get().wrapping_add(1);
@@ -167,7 +167,7 @@ impl Guest {
             self.free_slots(&remote);
         }
         let index = self.slots.borrow_mut().insert(held);
-        // A table of four billion slots does not fit any heap limit.
+        // A table of four billion slots exceeds every heap limit.
         let index = u32::try_from(index).map_err(|_| Fault::beyond("Too many handles"))?;
         remote.handles.fetch_add(1, Ordering::Relaxed);
         Ok(Slot::new(remote, index))
@@ -178,19 +178,19 @@ impl Guest {
         self.slots.borrow().get(slot.index() as usize).and_then(read)
     }
 
-    /// Reads whatever is at an index of the table of slots.
+    /// Reads the slot at an index of the table, if it is in use.
     pub fn peek<T>(&self, index: u32, read: impl FnOnce(&Held) -> Option<T>) -> Option<T> {
         self.slots.borrow().get(index as usize).and_then(read)
     }
 
-    /// Runs `job` on top of what runs now.
+    /// Runs `job` nested in the running job.
     pub fn run_nested(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, job: Job) -> Result<(), Fault> {
         let remote = self.remote()?;
         entry::run(scope, self, &remote, job);
         Ok(())
     }
 
-    /// `slot` belongs to this isolate.
+    /// Whether `slot` belongs to this isolate.
     pub fn owns(&self, slot: &Slot) -> bool {
         self.owner_id() == Some(slot.owner().id())
     }
@@ -205,7 +205,7 @@ impl Guest {
         self.remote.upgrade().map(|remote| Owner::id(&*remote))
     }
 
-    /// Lets go of what guest code does not hold any more, and of the slots whose last handle is gone.
+    /// Releases what guest code no longer holds, and frees the slots whose last handle is gone.
     pub(super) fn tidy(&self, remote: &Remote) {
         self.put_down_collected();
         self.free_slots(remote);
@@ -226,7 +226,7 @@ impl Guest {
         }
     }
 
-    /// True for the outermost entry.
+    /// Returns true for the outermost entry.
     pub(super) fn push_chain(&self, chain: Chain, limits: Limits) -> bool {
         if limits.is_some() {
             self.last_limits.set(limits);
@@ -244,41 +244,41 @@ impl Guest {
         }
     }
 
-    /// A promise that others wait for may settle only when what runs now is over: their host stays until then.
+    /// A promise that others await may settle only after the running job has ended. Keeps their host alive until then.
     pub(super) fn linger(&self, remote: &Remote) {
         if !self.lingers.replace(true) {
             remote.keep_host();
         }
     }
 
-    /// What ran is over.
+    /// The outermost job has ended.
     pub(super) fn stop_lingering(&self, remote: &Remote) {
         if self.lingers.take() {
             remote.let_host_go();
         }
     }
 
-    /// Keeps a realm until what runs now is over, microtasks included.
+    /// Keeps a realm until the running job ends, including its microtasks.
     pub fn stay(&self, realm: &Arc<Realm>) {
         self.staying.borrow_mut().push(Arc::clone(realm));
     }
 
-    /// The chain that runs now.
+    /// The chain of the running job.
     pub fn chain(&self) -> Chain {
         self.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
     }
 
-    /// A host's thread waits for something that runs here.
+    /// Whether a host's thread waits for a job that runs here.
     pub(super) fn serves_waiting_host(&self) -> bool {
         self.chains.borrow().iter().any(|(chain, ..)| chain.is_rooted())
     }
 
-    /// The limits of what runs now, for what it brings about.
+    /// The limits of the running job, for what it causes.
     pub fn limits(&self) -> Limits {
         self.chains.borrow().last().map(|(_, limits)| *limits).unwrap_or_default()
     }
 
-    /// The deadline of what runs now.
+    /// The deadline of the running job.
     pub fn deadline(&self) -> Option<Deadline> {
         self.limits().deadline
     }
@@ -287,7 +287,7 @@ impl Guest {
         self.last_limits.get()
     }
 
-    /// The first rejection that stayed unhandled; the rest is forgotten, as in isolated-vm.
+    /// Takes the first rejection that stayed unhandled. The others are dropped, as in isolated-vm.
     pub(super) fn take_rejection(&self, scope: &mut IsolateScope<'_, '_>) -> Option<Fault> {
         let rejections = std::mem::take(&mut *self.rejections.borrow_mut());
         let (_, reason) = rejections.into_iter().next()?;
@@ -307,12 +307,12 @@ impl Guest {
         self.realms.borrow().values().find_map(Weak::upgrade)
     }
 
-    /// Keeps a realm that no handle keeps.
+    /// Keeps alive a realm that has no handle.
     pub fn keep_realm(&self, realm: Arc<Realm>) {
         *self.spare_realm.borrow_mut() = Some(realm);
     }
 
-    /// Some realm, to do in what depends on none.
+    /// Any realm, for work that does not depend on a particular one.
     pub fn spare_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
         if let Some(realm) = self.any_realm() {
             return realm;
@@ -334,34 +334,34 @@ impl Guest {
         self.shared.borrow().get(&address).and_then(Weak::upgrade)
     }
 
-    /// [`Fault::Stopped`] where the guest is being stopped: V8 lets it run on to its next check, but nothing of it shall
-    /// reach anybody.
+    /// [`Fault::Stopped`] if the guest is being stopped. V8 lets it run to its next check, but nothing that it does until then may leave
+    /// the isolate.
     pub fn check_stopping(&self) -> Result<(), Fault> {
         if self.remote()?.is_stopping() { Err(Fault::Stopped) } else { Ok(()) }
     }
 
-    /// Terminates what runs, now: V8 itself would only notice at the next loop or call, and run on until then.
+    /// Terminates execution now. V8 by itself would notice only at the next loop or call, and run on until then.
     pub fn terminate(&self, scope: &mut IsolateScope<'_, '_>) {
         scope.terminate_execution();
         let Some(realm) = self.any_realm() else { return };
         v8::scope!(let scope, scope);
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
-        // Entering any script is such a moment.
+        // V8 also checks when it enters a script.
         let script = v8::String::new(scope, "0").and_then(|source| v8::Script::compile(scope, source, None));
         let _ = script.and_then(|script| script.run(scope));
     }
 
-    /// Waits on this thread until `reply` is there. Serves sync calls to this isolate meanwhile. Timeouts stand still where the
-    /// guest waits for a `host`; other guests it may wait for no longer than it may run.
+    /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
+    /// for a `host`. If it waits for another guest, they are not.
     pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply<Remote>, host: bool) -> Outcome {
         let remote = self.remote()?;
         let paused = remote.pause(host);
         let outcome = loop {
             let version = remote.version.load(Ordering::Acquire);
-            // First of all: an answer may have come, and the guest must not go on with it.
+            // First: an answer may have come, and a stopped guest must not continue with it.
             if remote.is_stopping() {
-                // What has not begun for it need not.
+                // Work for this reply that has not begun need not begin.
                 reply.answer(Err(Fault::Stopped));
                 self.terminate(scope);
                 break Err(Fault::Stopped);
@@ -374,7 +374,7 @@ impl Guest {
                 Some(job) => entry::run(scope, self, &remote, job),
                 None if remote.spin(version) => {}
                 None => {
-                    // The thread is about to sleep: there is time.
+                    // The thread is about to sleep, so there is time for this.
                     remote.check_memory(scope);
                     remote.sleep(version);
                 }
@@ -385,10 +385,10 @@ impl Guest {
     }
 }
 
-/// Rejections that are remembered; only the first that stays unhandled is ever told.
+/// Rejections that are kept; only the first that stays unhandled is ever reported.
 const MAX_REJECTIONS: usize = 10_000;
 
-/// V8 calls this when a promise is rejected without a handler, and when a handler comes after all.
+/// V8 calls this when a promise is rejected without a handler, and when a handler is added later.
 pub(super) unsafe extern "C" fn on_promise_reject(message: v8::PromiseRejectMessage) {
     // SAFETY: V8 calls this on the isolate's thread with a message that lives for the call.
     v8::callback_scope!(unsafe let scope, &message);

@@ -1,5 +1,5 @@
-//! Handles and functions that guest code holds, by the ids it knows them by, until it releases them or V8 collects the objects that stand
-//! for them.
+//! Handles and functions that guest code holds, by their ids in guest code, until guest code releases them or V8 collects the objects that
+//! represent them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -12,22 +12,24 @@ use super::remote::Remote;
 use crate::engine;
 use crate::value::{Budget, ContextHandle, Handle, IsolateHandle, Reference, Slot, TypeOf, Value};
 
-/// Ids before are those of the module: 0 is the module itself, 1 its `lib`.
+/// Smaller ids are those of the module: 0 is the module itself, 1 its `lib`.
 const FIRST_ID: usize = 2;
 
-/// References to values of hosts, and functions of hosts, that a guest may have been given at its own request,
+/// References to values of hosts, and functions of hosts, that a guest may hold at its own request. With a large memory limit,
+/// [`BYTES_PER_REFERENCE`] allows more.
 const MAX_REFERENCES: usize = 10_000;
-/// or one for so many bytes of its memory limit, if that is more.
+/// Bytes of the memory limit for each such reference, if that allows more than [`MAX_REFERENCES`].
 const BYTES_PER_REFERENCE: usize = 16 << 10;
 
-/// Handles on values of a guest that others may hold before it may hand out no more,
+/// Handles on values of a guest that others may hold before it may hand out no more. With a large memory limit, [`BYTES_PER_HANDLE`] allows
+/// more.
 const MAX_HANDED_OUT: u32 = 100_000;
-/// or one for so many bytes of its memory limit, if that is more.
+/// Bytes of the memory limit for each such handle, if that allows more than [`MAX_HANDED_OUT`].
 const BYTES_PER_HANDLE: usize = 1 << 10;
 
-/// So many references may be garbage before V8 is asked to collect it.
+/// References that may be garbage before V8 is asked to collect them.
 const MIN_COLLECTED: usize = 1_000;
-/// Time between two such collections, as a multiple of what the last one took.
+/// Time between two such collections, as a multiple of the duration of the last one.
 const COLLECTION_SHARE: u32 = 4;
 
 /// The budget for references of an isolate with this memory limit.
@@ -35,16 +37,16 @@ pub fn references(memory_limit: usize) -> Arc<Budget> {
     Budget::new(MAX_REFERENCES.max(memory_limit / BYTES_PER_REFERENCE))
 }
 
-/// Something that guest code knows by an id.
+/// Something that guest code refers to by an id.
 struct Entry {
     carried: Carried,
-    /// The object that stands for it, once that is known.
+    /// The object that represents it, once known.
     object: Option<engine::Weak>,
 }
 
 enum Carried {
     Foreign(Value),
-    /// A handle on what is in this very isolate. Without the handle's own slot, which would never let the isolate end.
+    /// A handle on something in this isolate. Kept without the handle's own slot, which would keep the isolate alive forever.
     Own(Own),
 }
 
@@ -57,19 +59,19 @@ enum Own {
 
 pub struct Handles {
     entries: RefCell<HashMap<usize, Entry>>,
-    /// Never used again, so that what is put down twice is nothing else's.
+    /// The next id. Ids are never reused, so putting an id down twice cannot affect another entry.
     next: Cell<usize>,
-    /// Objects that were collected since their entries were removed last.
+    /// Objects that were collected since entries were last removed.
     collected: Rc<Cell<usize>>,
     collection: Cell<Collection>,
 }
 
-/// The last collection that was asked for to find references that the guest does not hold any more.
+/// The last collection requested to find references that the guest no longer holds.
 #[derive(Clone, Copy)]
 struct Collection {
-    /// References that were left.
+    /// References that remained.
     left: usize,
-    /// References with which the next one is due.
+    /// References at which the next collection is due.
     due: usize,
     end: Option<Instant>,
     took: Duration,
@@ -81,7 +83,7 @@ impl Collection {
         if used < self.due {
             return false;
         }
-        // A collection takes long where the heap is large: there is time for one unless the next call may be refused.
+        // Collecting a large heap takes long. So the next collection waits, unless the next call may be refused.
         let is_rested = self.end.is_none_or(|end| end.elapsed() >= self.took * COLLECTION_SHARE);
         let is_crowded = used > self.left && used >= budget.limit() / 4 * 3;
         is_rested || is_crowded || budget.take_refusal()
@@ -102,8 +104,8 @@ impl Default for Handles {
 }
 
 impl Remote {
-    /// Handles on values of the guest that others may hold before it may hand out no more. A host releases those that it drops on a turn of
-    /// its event loop.
+    /// Handles on values of the guest that others may hold before it may hand out no more. A host releases the handles that it drops on a
+    /// turn of its event loop.
     pub fn max_handles(&self) -> u32 {
         let share = u32::try_from(self.settings.memory_limit / BYTES_PER_HANDLE).unwrap_or(u32::MAX);
         share.max(MAX_HANDED_OUT)
@@ -111,7 +113,7 @@ impl Remote {
 }
 
 impl Handles {
-    /// Lets go of everything.
+    /// Drops all entries.
     pub fn clear(&self) {
         let entries = std::mem::take(&mut *self.entries.borrow_mut());
         drop(entries);
@@ -128,7 +130,7 @@ impl Handles {
 }
 
 impl Guest {
-    /// Keeps a handle or function for guest code; the id is what guest code knows.
+    /// Keeps a handle or function for guest code. Returns its id in guest code.
     pub fn carry(&self, value: Value) -> usize {
         self.put_down_collected();
         let carried = match self.own(&value) {
@@ -141,14 +143,14 @@ impl Guest {
         id
     }
 
-    /// Has what is carried as `id` put down when `object`, which stands for it, is collected.
+    /// Puts down what is carried as `id` when `object`, which represents it, is collected.
     pub fn track(&self, isolate: &mut v8::Isolate, id: usize, object: v8::Local<'_, v8::Object>) {
         let weak = engine::Weak::new(isolate, object, &self.handles.collected);
         let before = self.handles.entries.borrow_mut().get_mut(&id).and_then(|entry| entry.object.replace(weak));
         drop(before);
     }
 
-    /// What carries a handle on something in this isolate; `None` for every other value.
+    /// How to carry a handle on something in this isolate; `None` for any other value.
     fn own(&self, value: &Value) -> Option<Own> {
         let Value::Handle(handle) = value else { return None };
         let held = |slot: &Slot| {
@@ -214,14 +216,15 @@ impl Guest {
         }
     }
 
-    /// Puts down what guest code does not hold any more, as far as V8 has found out.
+    /// Puts down the entries whose objects V8 has collected.
     pub fn put_down_collected(&self) {
         let entries = self.handles.take_collected();
         // Not while the table is borrowed: this may drop the last handle of an isolate.
         drop(entries);
     }
 
-    /// The guest is about to call a host, which may give it references. Those that it does not hold any more are found in time.
+    /// Called before the guest calls a host, which may give it references. If one is due, runs a collection to release references that the
+    /// guest no longer holds.
     pub fn collect_references(&self, isolate: &mut v8::Isolate, remote: &Remote) {
         let budget = &remote.references;
         let collection = self.handles.collection.get();
@@ -242,7 +245,7 @@ impl Guest {
         self.handles.collection.set(Collection { left, due, end: Some(end), took: end - start });
     }
 
-    /// Finds everything that the guest does not hold any more, and puts it down.
+    /// Runs a collection and puts down everything that the guest no longer holds.
     pub fn collect_handles(&self, isolate: &mut v8::Isolate) {
         isolate.low_memory_notification();
         self.put_down_collected();

@@ -1,4 +1,4 @@
-//! A unit of work for one isolate: what to do, under which limits, on whose behalf, and who gets the outcome.
+//! A unit of work for one isolate: what to do, under which limits, on behalf of which call, and where the outcome goes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,19 +7,19 @@ use super::clock::Alarm;
 use super::{Guest, Policy};
 use crate::value::{Answer, Chain, Charge, Outcome};
 
-/// A scope without a context: what every job starts in.
+/// A scope without a context, in which every job starts.
 pub type IsolateScope<'s, 'i> = v8::PinScope<'s, 'i, ()>;
 
 /// The work itself. Runs on the thread that has borrowed the isolate.
 pub type Work = Box<dyn FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) -> Outcome + Send>;
 
-/// Far enough to be no limit, near enough for `Instant` arithmetic.
+/// Long enough to be no limit, short enough for `Instant` arithmetic.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// How long a job may take.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// Time the guest itself runs; stands still while it waits for a host.
+    /// Time that the guest itself runs; paused while it waits for a host.
     pub timeout: Option<Duration>,
     pub deadline: Option<Deadline>,
 }
@@ -29,7 +29,7 @@ impl Limits {
         Self { timeout: timeout.map(|timeout| timeout.min(MAX_DURATION)), deadline: deadline.map(Deadline::after) }
     }
 
-    /// Those of a call that says nothing of any.
+    /// The limits of a call that sets none.
     pub fn standard() -> Self {
         let Policy { timeout, deadline, .. } = Policy::current();
         Self::new(timeout, deadline)
@@ -39,7 +39,7 @@ impl Limits {
         self.timeout.is_some() || self.deadline.is_some()
     }
 
-    /// Limits that are no wider than `outer`, on behalf of which something is done.
+    /// These limits, but no wider than `outer`, the limits of the call on whose behalf the work is done.
     pub fn within(self, outer: Self) -> Self {
         let timeout = self.timeout.into_iter().chain(outer.timeout).min();
         let deadline = self.deadline.into_iter().chain(outer.deadline).min_by_key(|deadline| deadline.time);
@@ -55,7 +55,7 @@ impl Limits {
 /// Wall-clock time that a call may take, waiting included.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
-    /// As it was given.
+    /// As the caller has set it.
     pub limit: Duration,
     pub time: Instant,
 }
@@ -67,17 +67,17 @@ impl Deadline {
     }
 }
 
-/// Who a job is for, which decides when it may start and what waits for it.
+/// What a job is for, which decides when it may start and what waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The caller waits: starts before queued tasks, and nested while the isolate waits.
+    /// The caller waits. The job starts before queued tasks, and nested while the isolate waits.
     Call,
-    /// Starts when all that came before it has ended.
+    /// Starts when all earlier jobs have ended.
     Task,
-    /// A task that the guest has posted to itself: no call of a host waits for it, although one may wait for what it brings
-    /// about. Its limits count from its start.
+    /// A task that the guest has posted to itself: no call of a host waits for it, although one may wait for its effects. Its limits count
+    /// from its start.
     Loose,
-    /// A task that V8 has asked for: runs under the limits of the last call that had any.
+    /// A task of V8's platform. Runs under the limits of the last call that had any.
     Background,
 }
 
@@ -87,9 +87,9 @@ pub struct Job {
     pub chain: Chain,
     pub answer: Arc<dyn Answer>,
     pub work: Work,
-    /// What it costs whoever has sent it, until it is over or given up.
+    /// The charge to the sender, until the job is over or abandoned.
     pub charge: Charge,
-    /// Answers at the deadline, should the job not have begun by then.
+    /// Answers at the deadline if the job has not begun by then.
     pub(super) overdue: Option<Alarm>,
 }
 

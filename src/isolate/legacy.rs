@@ -1,29 +1,29 @@
-//! What an isolate has sent and nobody has read yet, once it has ended, or the call that sent it has been stopped.
+//! Which unread messages of an isolate are still read after it has ended, or after the call that sent them was stopped.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Bytes of larger messages that are read all the same: the last words of a guest, which take nobody's time. All that it has sent
-/// may be as much as its memory limit.
+/// Bytes of messages larger than [`SMALL`] that are still read: a guest's last messages, which take little time to read. All of its unread
+/// messages together may take as much as its memory limit.
 const SPARED: usize = 256 << 10;
 
-/// Bytes of a message that always is.
+/// Messages of up to this many bytes are always read.
 const SMALL: usize = 4_096;
 
 #[derive(Debug, Default)]
 pub struct Legacy {
     ended: AtomicBool,
-    /// It ended of itself: all that it has sent is still to arrive.
+    /// It ended by itself: all of its messages will still be read.
     complete: AtomicBool,
     spared: AtomicUsize,
 }
 
 impl Legacy {
-    /// That of what has been stopped.
+    /// For a call that was stopped.
     pub fn of_stopped() -> Self {
         Self { ended: AtomicBool::new(true), ..Self::default() }
     }
 
-    /// What comes to its end now does so of itself.
+    /// The end that follows is not a stop: the isolate ends by itself.
     pub fn complete(&self) {
         self.complete.store(true, Ordering::Release);
     }
@@ -32,12 +32,12 @@ impl Legacy {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// What is large is not wanted any more.
+    /// Whether large messages are no longer read.
     pub fn is_over(&self) -> bool {
         self.ended.load(Ordering::Acquire) && !self.complete.load(Ordering::Acquire)
     }
 
-    /// Whether a message of so many bytes is still to be read. Asked once for each.
+    /// Whether a message of so many bytes is still read. Must be called once for each message.
     pub fn spares(&self, bytes: impl FnOnce() -> usize) -> bool {
         if !self.is_over() {
             return true;

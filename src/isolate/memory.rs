@@ -1,5 +1,5 @@
-//! What happens when a guest reaches its heap limit: it is terminated with a loan of memory to unwind on; where V8
-//! gives up nevertheless, the thread answers for its calls and parks for ever, since it cannot return.
+//! What happens when a guest reaches its heap limit. It is terminated and lent memory for unwinding its stack. If V8 runs out of memory
+//! nevertheless, the thread answers its calls and parks forever, since it cannot return.
 
 use std::ffi::{c_char, c_void};
 
@@ -11,21 +11,21 @@ use super::{author, run};
 use crate::engine;
 use crate::native::{self, Ration, TypeBudget, Watch};
 
-/// The largest single allocation V8 makes for one object (128 Mi slots), and room to unwind.
+/// The largest single allocation that V8 makes for one object (128 Mi slots), plus room to unwind.
 const LOAN: usize = 1_150 << 20;
 
-/// What V8 may take beside its heap and buffers: as much as the limit says, and room for what a small guest needs all the same.
+/// Outside its heap and buffers, V8 may take as much memory as the limit, plus this room for what even a small guest needs.
 const NATIVE_ROOM: usize = 32 << 20;
 
-/// What the isolate `remote` may take of that.
+/// The ration of that memory for the isolate `remote`.
 pub fn ration(remote: &Weak<Remote>, settings: &Settings) -> Option<Arc<Ration>> {
     let limit = settings.memory_limit.saturating_add(NATIVE_ROOM);
     let types = || settings.types.clone().unwrap_or_else(|| types(settings.memory_limit));
     (!settings.inspector).then(|| Ration::new(limit, types(), Arc::new(Native(remote.clone()))))
 }
 
-/// What types of WebAssembly may take for the life of the process that an isolate and those that its guest makes are the first to have:
-/// 4,096 without parameters for each 16 MB of the limit.
+/// Budget for WebAssembly types, which V8 keeps for the life of the process. It counts the types that an isolate and those that its guest
+/// creates are the first to have: 4,096 types without parameters for each 16 MB of the limit.
 const TYPE_SHARE: usize = 16;
 const MAX_TYPES: usize = 8 << 20;
 
@@ -33,7 +33,7 @@ fn types(memory_limit: usize) -> Arc<TypeBudget> {
     TypeBudget::new((memory_limit / TYPE_SHARE).min(MAX_TYPES))
 }
 
-/// Hears of it, in the middle of V8's work.
+/// Watches the ration; called in the middle of V8's work.
 struct Native(Weak<Remote>);
 
 impl Watch for Native {
@@ -73,10 +73,10 @@ pub fn install(isolate: &mut v8::OwnedIsolate) {
 pub type HeapFigures = [usize; 14];
 
 impl Remote {
-    /// Measures the heap and remembers the figures.
+    /// Measures the heap and stores the figures.
     pub fn measure(&self, isolate: &mut v8::Isolate) -> HeapFigures {
         let heap = isolate.get_heap_statistics();
-        // The limit that was asked for, whatever is lent beyond it at the moment.
+        // The requested limit, whatever is lent beyond it at the moment.
         let limit = self.settings.memory_limit.min(heap.heap_size_limit());
         let figures = [
             heap.total_heap_size(),
@@ -100,38 +100,37 @@ impl Remote {
         figures
     }
 
-    /// Has the limit checked where V8 does not by itself: what is large is allocated without a collection, and an idle
-    /// isolate has none at all.
+    /// Checks the limit where V8 does not: it allocates large objects without a collection, and does not collect in idle isolates.
     pub(super) fn check_memory(&self, isolate: &mut v8::Isolate) {
         if isolate.get_heap_statistics().used_heap_size() > self.settings.memory_limit && !self.is_disposed() {
             isolate.low_memory_notification();
         }
     }
 
-    /// What the isolate takes at this moment, or where its heap cannot be asked from outside, what that was when it was measured last.
+    /// Bytes that the isolate takes at this moment. If its heap cannot be queried from outside, the last measured size of the heap counts.
     pub(super) fn taken(&self) -> usize {
         let measured = || self.measured().map_or(0, |figures| figures[0]);
         let heap = self.seat.heap_size().unwrap_or_else(measured);
         heap.saturating_add(self.beside_heap()).saturating_add(self.copies.used())
     }
 
-    /// Bytes of buffers, and what V8 takes beside its heap.
+    /// Bytes of buffers, and of V8's other memory outside its heap.
     fn beside_heap(&self) -> usize {
         self.budget.used().saturating_add(self.ration.as_ref().map_or(0, |ration| ration.used()))
     }
 
-    /// The most that V8 has had beside its heap and buffers.
+    /// The peak of V8's memory outside its heap and buffers.
     pub(super) fn most_native(&self) -> usize {
         self.ration.as_ref().map_or(0, |ration| ration.peak())
     }
 
-    /// What was measured last.
+    /// The last measured figures.
     pub fn measured(&self) -> Option<HeapFigures> {
         *self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// V8 calls this before every collection: this is when most is in use.
+/// V8 calls this before every collection, when the most memory is in use.
 unsafe extern "C" fn before_collection(
     isolate: v8::UnsafeRawIsolatePtr,
     _kind: v8::GCType,
@@ -145,8 +144,8 @@ unsafe extern "C" fn before_collection(
     }
 }
 
-/// V8 calls this after every collection, on the isolate's thread. The guest's own limit is enforced here: V8's lies above
-/// it (see `engine`), because a heap that is full in the middle of a collection ends the process.
+/// V8 calls this after every collection, on the isolate's thread. This enforces the guest's own limit. V8's limit is higher (see `engine`),
+/// because a heap that is full in the middle of a collection ends the process.
 unsafe extern "C" fn on_collected(
     isolate: v8::UnsafeRawIsolatePtr,
     kind: v8::GCType,
@@ -163,7 +162,7 @@ unsafe extern "C" fn on_collected(
     if kind == v8::GCType::kGCTypeMarkSweepCompact {
         remote.stop(Stop::Memory);
     } else if let Some(v8) = remote.v8.get() {
-        // Some of it may be garbage. No collection can be asked for from inside one.
+        // Some of it may be garbage. A collection cannot be requested from inside another one.
         v8.request_interrupt(on_full, std::ptr::null_mut());
     }
 }
@@ -182,24 +181,23 @@ unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, current: usize, in
     // SAFETY: `install` passes the isolate's own address, and V8 calls this on its thread.
     let mut isolate = unsafe { v8::Isolate::from_raw_ptr(isolate.cast()) };
     let heap = isolate.get_heap_statistics();
-    // V8 also calls after its last attempt to make room for a buffer. The heap is not full then; the guest gets a
-    // RangeError.
+    // V8 also calls this after its last attempt to make room for a buffer. The heap is not full then; the guest gets a RangeError.
     if remote.budget.take_refusal() && heap.used_heap_size() < remote.settings.memory_limit / 10 * 9 {
         return current;
     }
     remote.stop(Stop::Memory);
-    // Lent once; a guest that uses that up as well ends in the handler below.
+    // Lent once. A guest that uses this up as well ends in `on_out_of_memory`.
     initial.saturating_add(LOAN).max(current)
 }
 
 unsafe extern "C" fn on_out_of_memory(_location: *const c_char, _details: &v8::OomDetails) {
     park(false);
-    // There is no isolate that could be given up.
+    // There is no isolate to abandon.
     std::process::abort();
 }
 
-/// Gives up the isolate that this thread works for and stays here; returns if there is none. `refused`: V8 has not run out of memory, but
-/// found something that it cannot write into a snapshot.
+/// Abandons the isolate that this thread works for and parks the thread; returns only if there is no isolate. `refused`: V8 has not run out
+/// of memory, but found a value that it cannot write into a snapshot.
 pub fn park(refused: bool) {
     let Some(remote) = run::current() else { return park_helper() };
     if refused {
@@ -209,19 +207,19 @@ pub fn park(refused: bool) {
     remote.give_back_heap(native::entered_tasks());
     engine::abandon_texts();
     if std::thread::panicking() {
-        // Rust does not let a panic through V8. It is a bug of ours, and the guest's memory is not at its end.
+        // Rust does not let a panic unwind through V8. A panic is a bug of ours; the guest has not run out of memory.
         remote.give_up("Internal error");
     } else {
         remote.stop(Stop::Memory);
         remote.give_up("Catastrophic out-of-memory error");
     }
-    // Where the isolate was given up before, its thread counts as running.
+    // If the isolate was abandoned before, its thread counts as running.
     remote.account.freeze();
-    // V8's heap is in the middle of an operation; returning would let it abort the process.
+    // V8's heap is in the middle of an operation; if this returned, V8 could abort the process.
     stay()
 }
 
-/// The same on a thread of V8's own. The isolate's thread may wait for it, and is given up then.
+/// The same on a thread of V8's own. The isolate's thread may wait for it; the isolate is then abandoned.
 fn park_helper() {
     if let Some(ration) = native::current() {
         ration.exceed();

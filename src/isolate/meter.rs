@@ -1,6 +1,6 @@
-//! What an isolate's guest has taken. Time goes by a clock that everybody can read: the time for which it ran, as in
-//! isolated-vm. A thread's processor time is less where threads compete, and asking the kernel for it costs as much as a
-//! short call.
+//! Resource usage of an isolate's guest. Running time is measured with a clock that every thread can read: it is the time for which the
+//! guest ran, as in isolated-vm. A thread's CPU time is less when threads compete, and asking the kernel for it costs as much as a short
+//! call.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 #[derive(Default)]
 pub struct Meter {
-    /// Nanoseconds for which the guest has run, up to the last time it stopped.
+    /// Nanoseconds for which the guest has run, up to the last time that it stopped.
     cpu: AtomicU64,
     wall: AtomicU64,
-    /// When it began to run, by [`now`]; 0 while it does not.
+    /// When it started to run, as of [`now`]; 0 while it does not run.
     since: AtomicU64,
-    /// The most bytes of heap that were seen in use.
+    /// The most heap bytes that were seen in use.
     heap_peak: AtomicUsize,
     host_calls: AtomicU32,
 }
@@ -22,14 +22,14 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Nanoseconds since some moment before; never 0.
+/// Nanoseconds since an arbitrary moment; never 0.
 fn now() -> u64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     nanoseconds(START.elapsed()).max(1)
 }
 
 impl Meter {
-    /// The guest runs from now on, or waits. Whether it ran before. On the isolate's thread.
+    /// The guest runs from now on, or waits. Returns whether it ran before. Must be called on the isolate's thread.
     pub fn set_running(&self, running: bool) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         let ran = since != 0;
@@ -42,7 +42,7 @@ impl Meter {
         ran
     }
 
-    /// Counts from here.
+    /// Restarts all counts from zero.
     pub fn reset(&self) {
         self.cpu.store(0, Ordering::Relaxed);
         self.wall.store(0, Ordering::Relaxed);
@@ -65,12 +65,12 @@ impl Meter {
         self.heap_peak.fetch_max(used, Ordering::Relaxed);
     }
 
-    /// The peak is that of what comes.
+    /// Restarts the measurement of the peak.
     pub fn forget_heap(&self) {
         self.heap_peak.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes; what was in use between two measurements may have been more.
+    /// In bytes. Between two measurements, more may have been in use.
     pub fn heap_peak(&self) -> usize {
         self.heap_peak.load(Ordering::Relaxed)
     }
@@ -79,7 +79,7 @@ impl Meter {
         self.host_calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often the guest has asked something of a host.
+    /// How often the guest has called a host.
     pub fn host_calls(&self) -> u32 {
         self.host_calls.load(Ordering::Relaxed)
     }

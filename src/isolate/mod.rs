@@ -1,4 +1,4 @@
-//! One isolate: its inbox, the thread it borrows, its limits, its realms. What calls do is not known here; they come as
+//! One isolate: its inbox, the thread it borrows, its limits and its realms. This module does not know what calls do: they arrive as
 //! [`Job`]s.
 
 mod arrivals;

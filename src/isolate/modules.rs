@@ -1,5 +1,5 @@
-//! Modules on the V8 side: what an isolate knows of each, how they find each other while V8 links them, and who loads what
-//! they import later.
+//! Modules on the V8 side: what an isolate stores about each, how V8 resolves their imports when it links them, and what loads their
+//! dynamic imports.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -10,22 +10,22 @@ use super::guest::Held;
 use super::realm::Realm;
 use crate::value::{Callable, ModuleRequest};
 
-/// A compiled module. V8 keeps what it imports; this keeps what V8 does not know.
+/// A compiled module. V8 stores what it imports; this stores what V8 does not.
 pub struct CompiledModule {
     pub module: v8::Global<v8::Module>,
-    /// Its number among the isolate's modules; what `import()` in its code is known by.
+    /// Its number among the isolate's modules, which identifies it when its code calls `import()`.
     pub number: u32,
-    /// Where it was instantiated.
+    /// The realm in which it was instantiated.
     pub realm: RefCell<Option<Arc<Realm>>>,
     /// Fills `import.meta`.
     pub meta: Option<v8::Global<v8::Function>>,
-    /// Whether the compilation cache that came with it was refused.
+    /// Whether the compilation cache that was provided was rejected.
     pub cache_rejected: Option<bool>,
-    /// A compilation cache that was asked for.
+    /// The compilation cache, if one was requested.
     pub cache: Option<Arc<Vec<u8>>>,
 }
 
-/// What the modules that are being instantiated ask for, and what they get.
+/// The imports of the modules that are being instantiated, and what they resolve to.
 #[derive(Default)]
 pub struct Resolutions {
     referrers: HashMap<NonZeroI32, Vec<Referrer>>,
@@ -56,9 +56,9 @@ impl Resolutions {
 #[derive(Default)]
 pub struct Modules {
     last_number: Cell<u32>,
-    /// While V8 instantiates.
+    /// Set while V8 instantiates.
     resolutions: RefCell<Resolutions>,
-    /// Slots of modules that fill `import.meta`, by V8's hash of them.
+    /// Slots of modules that fill `import.meta`, by V8's hash of the module.
     metas: RefCell<BTreeMap<NonZeroI32, Vec<u32>>>,
 }
 
@@ -69,7 +69,7 @@ impl Modules {
         number
     }
 
-    /// Lets V8 find `resolutions` while `instantiate` runs.
+    /// Makes `resolutions` available to V8 while `instantiate` runs.
     pub fn resolving<T>(&self, resolutions: Resolutions, instantiate: impl FnOnce() -> T) -> T {
         *self.resolutions.borrow_mut() = resolutions;
         let result = instantiate();
@@ -86,7 +86,7 @@ impl Modules {
         self.resolutions.borrow().get(referrer, request).map(|found| v8::Local::new(scope, found))
     }
 
-    /// The module at `slot` fills `import.meta`. `is_module` tells which of the slots known so far still hold one.
+    /// Registers the module at `slot`, which fills `import.meta`. `is_module` says whether a known slot still holds a module.
     pub fn add_meta(&self, hash: NonZeroI32, slot: u32, is_module: impl Fn(u32) -> bool) {
         let mut metas = self.metas.borrow_mut();
         if metas.len().is_power_of_two() {
@@ -108,7 +108,7 @@ impl Modules {
     }
 }
 
-/// The function in `held` that fills the `import.meta` of `module`, if that is the one.
+/// The function that fills the `import.meta` of `module`, if `held` is that module.
 pub fn meta_of<'s>(
     scope: &v8::PinScope<'s, '_>,
     held: &Held,
@@ -122,15 +122,15 @@ pub fn meta_of<'s>(
     }
 }
 
-/// Who loads what a module imports while it runs: a function that gets the module's index among those it was given with.
+/// Loads what a module imports while it runs: a function, and the module's index among the modules that were linked with it.
 #[derive(Clone)]
 pub struct Loader {
     pub load: Arc<Callable>,
     pub index: u32,
 }
 
-/// The loaders of a realm's modules, by the modules' numbers. They live as long as the realm, which lives as long as anything
-/// may make it run: a handle on it or in it, a promise of it that is waited for, an answer that it waits for.
+/// The loaders of a realm's modules, by the modules' numbers. They live as long as the realm, which lives as long as something may make it
+/// run: a handle on it or in it, an awaited promise of it, or an answer that it waits for.
 #[derive(Default)]
 pub struct Loaders(RefCell<BTreeMap<u32, Loader>>);
 

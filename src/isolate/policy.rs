@@ -1,5 +1,4 @@
-//! What holds for all isolates of the process where nothing else is said. Any environment may change it, at any time: calls
-//! that begin afterwards see it.
+//! Defaults for all isolates of the process. Any environment may change them, at any time; calls that begin afterwards use them.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,23 +6,23 @@ use std::time::Duration;
 
 use crate::engine;
 
-/// Microseconds; 0 is no limit.
+/// In microseconds; 0 is no limit.
 static TIMEOUT: AtomicU64 = AtomicU64::new(0);
 static DEADLINE: AtomicU64 = AtomicU64::new(0);
 static TERMINATION_GRACE: AtomicU64 = AtomicU64::new(1_000_000);
 
-/// Bytes; 0 is what the machine's memory says.
+/// In bytes; 0 is a default that depends on the machine's memory.
 static LOST_MEMORY_LIMIT: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How long a guest that was told to stop may take before it is given up.
+    /// How long a guest may take to stop before it is abandoned.
     pub termination_grace: Duration,
-    /// Of calls that say nothing of a timeout.
+    /// For calls that set no timeout.
     pub timeout: Option<Duration>,
-    /// Of calls that say nothing of a deadline.
+    /// For calls that set no deadline.
     pub deadline: Option<Duration>,
-    /// Bytes that lost isolates may take before no others are made.
+    /// Bytes that lost isolates may take before no more isolates are created.
     pub lost_memory_limit: usize,
 }
 
@@ -37,7 +36,7 @@ impl Policy {
         }
     }
 
-    /// From now on.
+    /// Applies from now on.
     pub fn set(self) {
         TERMINATION_GRACE.store(microseconds(self.termination_grace), Ordering::Relaxed);
         TIMEOUT.store(self.timeout.map_or(0, microseconds), Ordering::Relaxed);
@@ -65,7 +64,7 @@ fn read(setting: &AtomicU64) -> Option<Duration> {
     (microseconds > 0).then(|| Duration::from_micros(microseconds))
 }
 
-/// A limit that is less than one is not none.
+/// A limit below one microsecond must not become 0, which is no limit.
 fn microseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).max(1)
 }

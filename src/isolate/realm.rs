@@ -23,7 +23,7 @@ unsafe impl Send for Realm {}
 unsafe impl Sync for Realm {}
 
 impl Realm {
-    /// A fresh context from the snapshot that the isolate has started from.
+    /// A new context from the snapshot that the isolate started from.
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
         let create = || v8::Context::new(scope, v8::ContextOptions::default());
         let context = match guest.remote() {
@@ -32,12 +32,12 @@ impl Realm {
             }
             _ => create(),
         };
-        // Has V8 ask `codegen::on_code_generation`.
+        // Makes V8 call `codegen::on_code_generation`.
         context.set_allow_generation_from_strings(false);
         let realm = Arc::new(Realm { context: v8::Global::new(scope, context), loaders: Loaders::default() });
         let index = guest.add_realm(&realm);
-        // A realm's number is its security token: as unlike any other's as V8's default, and the one thing a context can
-        // be known by that asks for no weak handle (the crate's embedder data does, which shared isolates refuse).
+        // A realm's number is its security token. It is as unique as V8's default token, and the only way to identify a context without a
+        // weak handle: the crate's embedder data uses weak handles, which shared isolates refuse.
         let scope = &mut v8::ContextScope::new(scope, context);
         context.set_security_token(v8::Integer::new_from_unsigned(scope, index).into());
         if guest.agent().is_some() {
@@ -46,8 +46,8 @@ impl Realm {
         realm
     }
 
-    /// The realm of the current context. A context may outlive all handles on it: its functions and promises may be
-    /// known elsewhere.
+    /// The realm of the current context. A context may outlive all handles on it, because its functions and promises may be referenced
+    /// elsewhere.
     pub fn current(scope: &v8::PinScope<'_, '_>, guest: &Guest) -> Result<Arc<Realm>, Fault> {
         let context = scope.get_current_context();
         let token = context.get_security_token(scope);
@@ -60,9 +60,9 @@ impl Realm {
     }
 }
 
-/// What the layer above makes of handles inside a realm.
+/// How the layer above represents handles inside a realm.
 pub trait Binding: Send + Sync {
-    /// Makes a new isolate call what it needs of the layers above.
+    /// Installs the callbacks of the layers above in a new isolate.
     fn install(&self, isolate: &mut v8::Isolate);
 
     /// `value`, a handle, function or promise, as the realm's guest code sees it.
@@ -73,10 +73,10 @@ pub trait Binding: Send + Sync {
         value: Value,
     ) -> Result<v8::Local<'s, v8::Value>, Fault>;
 
-    /// Whether an object is one of the realm's surface, without running JavaScript.
+    /// Whether an object belongs to the realm's surface. Runs no JavaScript.
     fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool;
 
-    /// The function of an object of the realm's surface that is a `Callback`, without running JavaScript.
+    /// The function of an object of the realm's surface that is a `Callback`. Runs no JavaScript.
     fn function_of<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -107,7 +107,7 @@ impl Place {
         Ok(Self { guest, realm })
     }
 
-    /// The function of a `Callback`; any other value is itself.
+    /// The function of a `Callback`; any other value unchanged.
     pub fn behind<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -158,7 +158,7 @@ impl Exchange for Place {
         }
         let (pointer, length) = (store.data(), store.byte_length());
         let pointer = pointer.map_or(std::ptr::null_mut(), |pointer| pointer.as_ptr().cast::<u8>());
-        // Nothing is at the address of an empty one, and others may be there as well.
+        // An empty buffer has no memory, so other buffers may have the same address.
         if length > 0
             && let Some(memory) = self.guest.shared_at(pointer as usize)
         {
@@ -166,7 +166,7 @@ impl Exchange for Place {
         }
         /// Keeps the backing store alive; its reference count is atomic.
         struct Pin(#[allow(dead_code, reason = "held for its destructor")] v8::SharedRef<v8::BackingStore>);
-        // SAFETY: only the count is ever touched from other threads, and that is atomic.
+        // SAFETY: other threads only touch the reference count, which is atomic.
         unsafe impl Send for Pin {}
         // SAFETY: as above.
         unsafe impl Sync for Pin {}
@@ -183,7 +183,7 @@ impl Exchange for Place {
         if memory.origin.is_some() {
             remote.shares_memory.store(true, Ordering::SeqCst);
         }
-        // An environment that ends stops its isolates first and looks then which of them share its memory.
+        // An environment that ends first stops its isolates, then checks which of them share its memory.
         !remote.is_disposed()
     }
 
@@ -194,14 +194,14 @@ impl Exchange for Place {
     }
 }
 
-/// A value may take more bytes outside a heap than inside: what is there once is written wherever it is referred to.
+/// A value may take more bytes outside a heap than inside: what the heap holds once is written at each reference to it.
 const CLONE_PER_HEAP: usize = 4;
 
-/// What one value may take out of an isolate, and what a host may hold for its guest.
+/// The most bytes that one value may carry out of an isolate, and that a host may hold for its guest.
 pub fn most_outside(memory_limit: usize) -> usize {
     memory_limit.saturating_mul(CLONE_PER_HEAP).clamp(MIN_LIMIT, MAX_LIMIT)
 }
 
-/// Bounds of that.
+/// Bounds of [`most_outside`].
 const MIN_LIMIT: usize = 64 << 20;
 const MAX_LIMIT: usize = 512 << 20;

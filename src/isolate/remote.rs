@@ -25,43 +25,43 @@ use crate::engine::{self, Engine, Seat, Snapshot, TaskSink};
 use crate::native::{Ration, TypeBudget};
 use crate::value::{Answer, Budget, Fault, Host, Owner, Stay, Value, Wake};
 
-/// Gets a description of what went wrong.
+/// Receives a description of what went wrong.
 pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What an isolate is made from.
+/// What an isolate is created from.
 #[derive(Clone)]
 pub struct Settings {
-    /// Starts the engine, the first time.
+    /// Starts the engine on the first call.
     pub engine: fn() -> &'static Engine,
-    /// How realms of this isolate show handles.
+    /// How realms of this isolate represent handles.
     pub binding: &'static dyn Binding,
-    /// Bytes of V8's heap, and again as many of buffers.
+    /// Bytes of V8's heap, and the same number again of buffers.
     pub memory_limit: usize,
     /// What the isolate starts from instead of our own snapshot.
     pub snapshot: Option<Snapshot>,
     /// Sessions of V8's inspector can be opened.
     pub inspector: bool,
-    /// Its guests see where a host's code lies, in the stacks of what the host's functions throw.
+    /// Guests see the locations of the host's code, in the stacks of what the host's functions throw.
     pub host_stacks: bool,
-    /// Where types of WebAssembly count, if not in the isolate itself.
+    /// The budget for WebAssembly types, if it is not the isolate's own.
     pub types: Option<Arc<TypeBudget>>,
-    /// Where references that hosts give its guests count, if not in the isolate itself.
+    /// The budget for references that hosts give its guests, if it is not the isolate's own.
     pub references: Option<Arc<Budget>>,
-    /// With which the isolate ends at the latest.
+    /// The host whose end also ends the isolate.
     pub host: Option<Weak<dyn Host>>,
-    /// Makes the host's isolates.
+    /// Creates the host's isolates.
     pub maker: Option<Weak<dyn Maker>>,
 }
 
-/// Who makes isolates for a host, and may have had one made before.
+/// Creates isolates for a host, possibly in advance.
 pub trait Maker: Send + Sync {
-    /// `warm`: how many are to be ready for those who come next, when this one has ended.
+    /// `warm`: how many isolates to keep ready for later callers when this one has ended.
     fn make(&self, settings: Settings, warm: usize) -> Arc<Remote>;
 }
 
-/// Who has the V8 side of the isolate.
+/// Where the V8 side of the isolate is.
 pub(super) enum Whereabouts {
-    /// Made by the first thread that borrows it.
+    /// Not created yet: the first thread that borrows the isolate creates it.
     Unborn,
     Idle(Box<Body>),
     /// On a pool thread, or on the way there.
@@ -73,7 +73,7 @@ pub(super) struct Inbox {
     pub(super) calls: VecDeque<Job>,
     pub(super) tasks: VecDeque<Job>,
     pub(super) place: Whereabouts,
-    /// The borrowing thread sleeps on `ready`, and nobody has woken it yet.
+    /// The borrowing thread sleeps on `ready` and has not been woken yet.
     pub(super) parked: bool,
 }
 
@@ -91,81 +91,82 @@ pub struct Remote {
     pub settings: Settings,
     pub(super) inbox: Mutex<Inbox>,
     pub(super) ready: Condvar,
-    /// While the V8 side is being made.
+    /// Set while the V8 side is being created.
     arrival: Mutex<Option<Arrival>>,
-    /// Counts changes that a waiting thread must look at.
+    /// Counts the changes that a waiting thread must look at.
     pub(super) version: AtomicU32,
     pub(super) stop: AtomicU8,
-    /// Its thread does not come back.
+    /// Its thread is not expected to return.
     pub(super) lost: AtomicBool,
     pub(super) entries: Entries,
     pub(super) v8: OnceLock<v8::IsolateHandle>,
-    /// Slots whose last handle is gone; emptied by the thread that borrows the isolate.
+    /// Slots whose last handle is gone; freed by the thread that borrows the isolate.
     pub(super) released: Mutex<Vec<u32>>,
     pub(super) has_released: AtomicBool,
     pub budget: Arc<Budget>,
-    /// Memory of V8's that is neither its heap nor buffers; without a limit where the isolate can be inspected.
+    /// V8's memory other than its heap and buffers; no limit if the isolate can be inspected.
     pub(super) ration: Option<Arc<Ration>>,
     /// Address space that buffers reserve.
     pub(super) space: Arc<Budget>,
-    /// Called when the isolate is given up.
+    /// Called when the isolate is abandoned.
     pub(super) on_catastrophe: OnceLock<Notify>,
-    /// Hears of the isolate's end, for whoever waits for more than a call.
+    /// Answered when the isolate ends, for callers that wait for more than a call.
     pub(super) ending: Mutex<Option<Arc<dyn Answer>>>,
-    /// Hear when nothing of the isolate can run any more.
+    /// Answered when nothing of the isolate can run any more.
     pub(super) departures: Mutex<Departures>,
-    /// Keeps the host for what a running job will still bring about, and from when the isolate is stopped until it is gone.
+    /// Keep-alive of the host's event loop for what a running job will still cause, and from the isolate's stop until it is gone.
     pub(super) staying: Mutex<Option<Stay>>,
-    /// Keep the host for what the guest waits for, or still does with what has come.
+    /// Keep-alives of the host's event loop while the guest waits for something, or still processes what has arrived.
     pub(super) stays: Mutex<Slab<Stay>>,
     pub(super) figures: Mutex<Option<HeapFigures>>,
     pub meter: Meter,
     /// The thread that works for the isolate.
     pub seat: Seat,
-    /// What inspector sessions have sent.
+    /// Requests of inspector sessions.
     pub port: Port,
     pub profiles: Profiles,
-    /// Sync calls that are queued.
+    /// The number of queued sync calls.
     pub(super) waiting_calls: AtomicU32,
-    /// Who hears of the outcome of a guest's promise, and how the value is to be transferred.
+    /// The receivers of the outcomes of guests' promises, and how each value is transferred.
     pub(super) awaited: Mutex<Slab<(Arc<dyn Answer>, u32)>>,
-    /// What the guest's calls that it does not wait for take outside its heap, from question to answer.
+    /// Bytes outside the guest's heap of calls that the guest does not wait for, from question to answer.
     pub outstanding: Arc<Budget>,
-    /// What a host may hold of the guest's until it answers, as that is there: the host's function has it until it is done.
+    /// Bytes of the guest's values that a host may hold until it answers, measured as they are in the host: the host's function keeps them
+    /// until it is done.
     pub held: Arc<Budget>,
-    /// The same for calls whose answer it ignores.
+    /// The same for calls whose answer the guest ignores.
     pub posted: Arc<Budget>,
-    /// What copies take that the guest has made and holds outside of its heap.
+    /// Bytes of the copies that the guest has made and holds outside its heap.
     pub copies: Arc<Budget>,
     /// References to values of hosts, and functions of hosts, that the guest was given at its own request and may still use.
     pub references: Arc<Budget>,
-    /// Isolates that the guest has made.
+    /// Isolates that the guest has created.
     pub(super) offspring: Mutex<Vec<Weak<Remote>>>,
-    /// Those and what they make, as far as it is known what they are to get.
+    /// The family of this isolate, set when its guest creates the first one or if a guest has created it.
     pub(super) family: OnceLock<Arc<Family>>,
     pub(super) membership: Mutex<Membership>,
-    /// Loose jobs that are queued or running, and one more while the host waits for a module that V8 compiles.
+    /// Loose jobs that are queued or running, plus one while the host waits for a module that V8 compiles.
     loose: AtomicU32,
     compiles: AtomicBool,
     compiling_counts: AtomicBool,
-    /// Compilations in a row that nobody but the guest's own compilations have caused.
+    /// Consecutive compilations that only the guest's own compilations have caused.
     compiled_in_a_row: AtomicU32,
-    /// Hear when there are none.
+    /// Answered when there are no loose jobs.
     digested: Mutex<Vec<Arc<dyn Answer>>>,
-    /// Memory of a host has come in.
+    /// The isolate has received memory of a host.
     pub shares_memory: AtomicBool,
-    /// Buffers here whose memory a host has given away.
+    /// Buffers in the isolate whose memory a host has given away.
     pub(super) borrowed: Arc<AtomicUsize>,
-    /// Handles on values of this isolate that are alive.
+    /// Live handles on values of this isolate.
     pub handles: AtomicU32,
-    /// What it has sent, which others may outlive.
+    /// Unread messages of the isolate, which may outlive it.
     pub legacy: Arc<Legacy>,
     pub(super) is_author: bool,
     pub(super) spare: Spare,
     pub(super) account: Arc<Account>,
 }
 
-/// A deadline counts from the call: one that has not even started by then is answered all the same.
+/// A deadline counts from the call: a call that has not even started by then is answered too.
 fn answer_at(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> clock::Alarm {
     let answer = Arc::downgrade(answer);
     clock::at(time, move || {
@@ -175,7 +176,7 @@ fn answer_at(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> cl
     })
 }
 
-/// Tasks that may wait until a thread that sleeps is told of them. With more it begins, while others are still being sent.
+/// Tasks that may be queued before a sleeping thread is woken for them. With more, the thread starts while others are still being sent.
 const MAX_UNWOKEN_TASKS: usize = 16;
 
 /// See [`Remote::note_compiling`].
@@ -189,20 +190,20 @@ pub fn next_owner_id() -> u64 {
 }
 
 impl Remote {
-    /// A new isolate. Its V8 side is made on a pool thread, at once.
+    /// Creates an isolate. Its V8 side is created on a pool thread, at once.
     pub fn create(settings: Settings) -> Arc<Self> {
         let remote = Self::new(settings, false, Spare::default());
         remote.borrow_thread(remote.lock());
         remote
     }
 
-    /// Has `notify` called when the isolate is given up; whoever has it made says so, once.
+    /// Calls `notify` when the isolate is abandoned. The creator of the isolate sets this, once.
     pub fn when_given_up(&self, notify: Notify) {
-        // Fails only if it was said before.
+        // Fails only if it was set before.
         let _ = self.on_catastrophe.set(notify);
     }
 
-    /// An isolate that does one job, and whose answer then is the snapshot of what the job leaves behind (see
+    /// Creates a snapshot creator: an isolate that does one job, whose answer is the snapshot of the isolate after the job (see
     /// [`super::author`]).
     pub fn create_author(settings: Settings) -> Arc<Self> {
         Self::new(settings, true, Spare::default())
@@ -277,18 +278,19 @@ impl Remote {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has `ledger` reckon with the isolate's memory from now on, unless another one does. Returns what that is so far.
+    /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes so far; `None` if it has ended or another ledger
+    /// tracks it.
     pub fn charge(&self, ledger: Weak<dyn Ledger>) -> Option<usize> {
         self.account.charge(ledger)
     }
 
-    /// The guest has work of its own that nobody waits for yet.
+    /// Whether the guest has work of its own that no call waits for yet.
     pub fn has_loose_work(&self) -> bool {
         !self.is_disposed() && self.loose.load(Ordering::Acquire) > 0
     }
 
-    /// `answer` hears when the guest has no work of its own any more, at once if that is so. Where the isolate is stopped, when it
-    /// is gone: what it abandons is told before.
+    /// Answers `answer` when the guest has no more work of its own, at once if it has none. If the isolate is stopped, answers when it is
+    /// gone, after the promises that it abandons were reported.
     pub fn when_digested(&self, answer: Arc<dyn Answer>) {
         self.digested.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
         let done = if self.is_disposed() { self.is_gone() } else { self.loose.load(Ordering::Acquire) == 0 };
@@ -310,9 +312,9 @@ impl Remote {
         }
     }
 
-    /// Notes, after a job of some kind, whether V8 compiles a module asynchronously. That is work of the guest's own, for which the host
-    /// stays: it may end in a call of the host. A guest that compiles on and on does not keep a host alive unless somebody waits for a
-    /// promise of the guest's.
+    /// Records, after a job of kind `kind`, whether V8 compiles a module asynchronously. This is work of the guest's own that keeps the
+    /// host alive, because it may end in a call of the host. A guest that compiles again and again does not keep a host alive unless a
+    /// caller awaits one of the guest's promises.
     pub(super) fn note_compiling(&self, isolate: &v8::Isolate, kind: Kind) {
         let began = engine::began_compiling();
         if !began && !self.compiles.load(Ordering::Relaxed) {
@@ -344,24 +346,24 @@ impl Remote {
         self.stop_reason() != Stop::None
     }
 
-    /// What runs is to stop: the isolate is at its end, or a limit of some entry has passed.
+    /// Whether running code must stop: the isolate was stopped, or a limit of an entry has expired.
     pub fn is_stopping(&self) -> bool {
         self.is_disposed() || self.entries.any_expired()
     }
 
-    /// Queues `job`; its answer tells when the isolate is gone.
+    /// Queues `job`. If the isolate is gone, the job's answer says so.
     pub fn post(&self, job: Job) {
         if let Some(inbox) = self.queue(job) {
             self.signal(inbox);
         }
     }
 
-    /// The same for a task that others may follow at once. True when the isolate's thread sleeps and does not know of it:
-    /// [`Remote::tell`] is to follow, for waking it takes longer than a short task. Without that it would look by itself, when its
-    /// patience with an idle isolate is over.
+    /// As [`Remote::post`], for a task that others may follow at once. Returns true if the isolate's thread sleeps and was not woken,
+    /// because waking it takes longer than a short task. Call [`Remote::tell`] then; without it, the thread finds the task when its idle
+    /// time is over.
     pub fn post_untold(&self, job: Job) -> bool {
         let Some(inbox) = self.queue(job) else { return false };
-        // With sessions the thread's patience has no end.
+        // With sessions, the thread's idle time is unlimited.
         let sleeps = matches!(inbox.place, Whereabouts::Borrowed) && inbox.parked && !self.port.has_sessions();
         if !sleeps || inbox.tasks.len() >= MAX_UNWOKEN_TASKS {
             self.signal(inbox);
@@ -371,14 +373,14 @@ impl Remote {
         true
     }
 
-    /// Has the isolate's thread look at what [`Remote::post_untold`] has queued.
+    /// Wakes the isolate's thread for the tasks that [`Remote::post_untold`] has queued.
     pub fn tell(&self) {
         self.awaken(self.lock());
     }
 
     /// Wakes the thread if it sleeps.
     fn awaken(&self, mut inbox: MutexGuard<'_, Inbox>) {
-        // Who wakes it next would do it in vain: it takes a while to run.
+        // Taken, so that no other caller wakes the thread again before it runs.
         let parked = std::mem::take(&mut inbox.parked);
         drop(inbox);
         if parked {
@@ -386,7 +388,7 @@ impl Remote {
         }
     }
 
-    /// Puts `job` into the inbox, or answers it.
+    /// Puts `job` into the inbox, or answers it if the isolate has ended.
     fn queue(&self, mut job: Job) -> Option<MutexGuard<'_, Inbox>> {
         let mut inbox = self.lock();
         if self.is_disposed() || matches!(inbox.place, Whereabouts::Gone) {
@@ -417,7 +419,7 @@ impl Remote {
         Some(inbox)
     }
 
-    /// Keeps `answer` until the promise it waits for has settled; without that it is abandoned with the isolate.
+    /// Keeps `answer` until the promise that it waits for has settled. If that never happens, it is abandoned with the isolate.
     pub fn await_outcome(&self, answer: Arc<dyn Answer>, transfer: u32) -> usize {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert((answer, transfer))
     }
@@ -433,7 +435,7 @@ impl Remote {
         inbox.take_call(&self.waiting_calls).or_else(|| inbox.tasks.pop_front())
     }
 
-    /// Some sync call is queued.
+    /// Whether a sync call is queued.
     pub(super) fn has_waiting_call(&self) -> bool {
         self.waiting_calls.load(Ordering::Acquire) > 0
     }
@@ -456,7 +458,7 @@ impl Remote {
         }
     }
 
-    /// Has the thread that works for the isolate, if one does, look at its state again.
+    /// Makes the thread that works for the isolate, if there is one, look at its state again.
     pub(super) fn wake(&self) {
         let inbox = self.lock();
         if matches!(inbox.place, Whereabouts::Borrowed) {
@@ -476,12 +478,12 @@ impl Remote {
         if self.is_disposed() { burial::bury(Burial::Stopped(body, me)) } else { run::start(me, Some(body)) }
     }
 
-    /// Its V8 side is being made from now on.
+    /// Its V8 side is being created from now on.
     pub(super) fn arrive(&self, arrival: Arrival) {
         *self.arrival.lock().unwrap_or_else(PoisonError::into_inner) = Some(arrival);
     }
 
-    /// It is made, or never will be.
+    /// Its V8 side was created, or never will be.
     pub(super) fn has_arrived(&self) {
         let arrival = self.arrival.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(arrival);
@@ -532,7 +534,7 @@ impl TaskSink for Remote {
 }
 
 impl Drop for Remote {
-    /// Nobody can reach the isolate any more: its V8 side is disposed on a pool thread.
+    /// The isolate is unreachable: its V8 side is disposed of on a pool thread.
     fn drop(&mut self) {
         self.abandon_promises();
         self.announce_digested();

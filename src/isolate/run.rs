@@ -1,5 +1,4 @@
-//! How an isolate occupies a thread: it borrows one while it has work, keeps it for a moment in case more comes, and
-//! gives it back.
+//! How an isolate uses threads: it borrows one while it has work, keeps it for a moment in case more work comes, and returns it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -27,10 +26,10 @@ pub struct Body {
 /// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
 const SPIN: Duration = Duration::from_micros(30);
 
-/// A thread without work is kept this long; then it goes back to the pool.
+/// How long a thread without work is kept before it returns to the pool.
 const LINGER: Duration = Duration::from_millis(2);
 
-/// Threads that spin at this moment. At most one: on few cores more would take time from those that work.
+/// Threads that spin at this moment. At most one may: with few cores, more would take time from threads that work.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -45,17 +44,17 @@ pub fn current() -> Option<Arc<Remote>> {
 
 const NO_THREAD: &str = "No thread could be started";
 
-/// How long the pool may go without starting anything.
+/// How long the pool may go without starting any work.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Counts what the pool has started.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
-/// An isolate that waits for its thread. Given up when that does not come, unless the pool starts others meanwhile.
+/// An isolate that waits for its thread. It is abandoned if none comes, unless the pool starts other work meanwhile.
 struct Waiting(Arc<Remote>);
 
 impl Waiting {
-    /// What is to be done after some patience.
+    /// The check to run after [`PATIENCE`].
     fn watch(self: &Arc<Self>) -> impl FnOnce() + Send + use<> {
         let (waiting, before) = (Arc::downgrade(self), STARTED.load(Ordering::Relaxed));
         move || {
@@ -69,7 +68,7 @@ impl Waiting {
     }
 }
 
-/// Puts the isolate on a pool thread. `body` is `None` when it has yet to be made, which may have to wait.
+/// Runs the isolate on a pool thread. `body` is `None` if its V8 side must still be created, which may have to wait.
 pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
     if body.is_some() {
         return go(remote, body);
@@ -96,7 +95,7 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
 }
 
 fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
-    /// A panic is a bug of ours; without this whoever waits for the isolate would wait for ever.
+    /// A panic is a bug of ours; without this, the callers of the isolate would wait forever.
     struct Watch(Arc<Remote>);
     impl Drop for Watch {
         fn drop(&mut self) {
@@ -136,7 +135,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
 }
 
 fn serve(remote: &Arc<Remote>, body: Box<Body>) {
-    // Before the body goes, also where this panics.
+    // Dropped before the body, also on a panic.
     let sitting = remote.seat.take();
     loop {
         let ended = {
@@ -181,18 +180,19 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
     }
 }
 
-/// Brings a stopped isolate to its end.
+/// Ends a stopped isolate.
 pub fn end(remote: &Remote, body: Body) {
     end_without(remote, || dispose(body));
     burial::tidy_after(remote.most_native());
 }
 
-/// The same; `dispose` is what becomes of its V8 side.
+/// The same; `dispose` disposes of its V8 side.
 fn end_without(remote: &Remote, dispose: impl FnOnce()) {
     remote.lock().place = Whereabouts::Gone;
     let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
     remote.fail_queued(&fault);
-    // This thread may be faster than the one that stops the isolate. What only its guest refers to would just be forgotten then.
+    // This thread may be faster than the one that stops the isolate. Isolates that only this guest refers to would then be dropped instead
+    // of stopped.
     remote.stop_offspring();
     dispose();
     drop(remote.leave_family());
@@ -213,14 +213,15 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
     remote.seat.learn_place(&isolate);
-    // SAFETY: `serve` sits there as long as it has the body that the isolate becomes part of, and who sits there else has none.
+    // SAFETY: `serve` occupies the seat for as long as it has the body that the isolate becomes part of. No other occupant of the seat has
+    // a body.
     unsafe { remote.seat.learn_heap() };
     settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
-    // Fails only if it was set before: each isolate is made once.
+    // Fails only if it was set before: each isolate is created once.
     let _ = remote.v8.set(isolate.thread_safe_handle());
     if remote.settings.inspector {
         v8::scope!(let scope, &mut isolate);
@@ -230,8 +231,8 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
         v8::scope!(let scope, &mut isolate);
         prepare(scope, &guest);
     }
-    // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the
-    // snapshot (shared bytes); callbacks capture nothing. It is on the thread that made it.
+    // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the snapshot (shared
+    // bytes). Callbacks capture nothing. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
         Ok(shared) => Some(Body { shared, guest, snapshot }),
         Err(_) => {
@@ -265,9 +266,9 @@ pub fn dispose(body: Body) {
 
 enum Next {
     Job(Job),
-    /// Nothing came: the thread can go.
+    /// No work has come: the thread can be returned.
     Idle,
-    /// The isolate is at its end.
+    /// The isolate was stopped.
     Ended,
 }
 
@@ -289,14 +290,14 @@ impl Remote {
         }
     }
 
-    /// A guest waits until something has changed since `version`. That is no time of its own.
+    /// The guest waits until something has changed since `version`. This does not count as running time.
     pub(super) fn sleep(&self, version: u32) {
         let ran = self.meter.set_running(false);
         self.park(version, None);
         self.meter.set_running(ran);
     }
 
-    /// Waits until something has changed since `version`, at most for `limit`. False when nothing has.
+    /// Sleeps until something has changed since `version`, at most for `limit`. False if nothing has.
     fn park(&self, version: u32, limit: Option<Duration>) -> bool {
         let until = limit.map(|limit| Instant::now() + limit);
         let mut inbox = self.lock();
@@ -323,7 +324,7 @@ impl Remote {
         changed
     }
 
-    /// Waits actively for a short time. True when something has changed since `version`.
+    /// Spins for a short time. True if something has changed since `version`.
     pub(super) fn spin(&self, version: u32) -> bool {
         let changed = || self.version.load(Ordering::Acquire) != version;
         let others = SPINNING.fetch_add(1, Ordering::Relaxed);
@@ -333,7 +334,7 @@ impl Remote {
     }
 }
 
-/// A job that runs a task V8 gave its platform.
+/// A job that runs a task of V8's platform.
 pub fn platform_job(task: v8::Task) -> Job {
     let work = Box::new(|_scope: &mut super::IsolateScope<'_, '_>, _guest: &Arc<Guest>| {
         task.run();

@@ -1,4 +1,4 @@
-//! Isolates that are made before anybody needs one. Until somebody takes it a spare counts as nobody's.
+//! Isolates that are created before they are needed. A spare isolate is counted separately until it is taken into use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,24 +10,24 @@ use super::remote::{Remote, Settings, Whereabouts};
 use super::{Guest, IsolateScope, Realm};
 use crate::value::spin;
 
-/// The system makes a multiple of it.
+/// The actual sleep is several times as long.
 const COURTESY: Duration = Duration::from_micros(20);
 
-/// How long a thread waits actively for work that is about to come.
+/// How long a thread spins for work that is about to arrive.
 const EXPECTANT: Duration = Duration::from_micros(150);
 
-/// Done in an isolate as soon as it is made. Must not run any code that might not end: nothing ends it.
+/// Work done in an isolate as soon as it is created. Must not run code that might not end: nothing stops it.
 pub type Prepare = Box<dyn FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) + Send>;
 
-/// Whether an isolate is one.
+/// Whether an isolate is a spare one, and how it is prepared.
 #[derive(Default)]
 pub(super) struct Spare {
-    /// Changes under the inbox's lock.
+    /// The isolate is not taken yet. Changes under the inbox's lock.
     waits: AtomicBool,
-    /// It is for one execution, of which its host hears when it ends.
+    /// The isolate serves one execution, and its host learns when it ends.
     is_single: bool,
     preparation: Mutex<Option<Prepare>>,
-    /// Somebody is about to take it.
+    /// The isolate is about to be taken.
     roused: AtomicBool,
 }
 
@@ -51,12 +51,12 @@ impl Spare {
 }
 
 impl Remote {
-    /// As [`Remote::create`], for an isolate that is prepared as soon as it is made.
+    /// As [`Remote::create`], and runs `prepare` as soon as the isolate is created.
     pub fn create_prepared(settings: Settings, prepare: Prepare) -> Arc<Self> {
         Self::begin(settings, Spare::new(false, prepare))
     }
 
-    /// The same for nobody yet.
+    /// As [`Remote::create_prepared`], for a spare isolate.
     pub fn create_spare(settings: Settings, prepare: Prepare) -> Arc<Self> {
         Self::begin(settings, Spare::new(true, prepare))
     }
@@ -67,14 +67,14 @@ impl Remote {
         remote
     }
 
-    /// Lets whoever waits for the outcome have the processor that this thread is on, before it disposes the isolate.
+    /// Yields this thread's processor to the thread that waits for the outcome, before this thread disposes of the isolate.
     pub(super) fn give_way(&self) {
         if self.spare.is_single && !self.spare.is_one() {
             thread::sleep(COURTESY);
         }
     }
 
-    /// Somebody is about to take the isolate: a thread shall be there by then.
+    /// The isolate is about to be taken: borrows a thread for it in advance.
     pub fn rouse(&self) {
         let inbox = self.lock();
         if matches!(inbox.place, Whereabouts::Idle(_)) {
@@ -83,13 +83,13 @@ impl Remote {
         }
     }
 
-    /// Waits actively for what it was roused for. True when something has changed since `version`.
+    /// Spins for the work that it was roused for. True if something has changed since `version`.
     pub(super) fn expect_work(&self, version: u32) -> bool {
         self.spare.roused.swap(false, Ordering::AcqRel)
             && spin(EXPECTANT, || self.version.load(Ordering::Acquire) != version)
     }
 
-    /// A spare isolate becomes somebody's, once. False for one that has ended meanwhile.
+    /// Takes a spare isolate into use, once. False if it has ended since, or was taken before.
     pub fn enlist(&self) -> bool {
         let inbox = self.lock();
         if self.is_disposed() || !self.spare.waits.swap(false, Ordering::AcqRel) {
@@ -105,7 +105,7 @@ impl Remote {
 }
 
 impl Guest {
-    /// Keeps a realm that nothing of any guest's has run in, for the one who takes it.
+    /// Keeps a realm in which no guest code has run, for [`Guest::take_prepared`].
     pub fn prepare(&self, realm: Arc<Realm>) {
         *self.prepared.borrow_mut() = Some(realm);
     }

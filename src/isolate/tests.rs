@@ -31,7 +31,7 @@ fn settle(prepared: Prepared) -> Outcome {
     post(prepared).recv_timeout(PATIENCE).expect("an answer in time")
 }
 
-/// A fresh isolate and a context of it.
+/// A new isolate and a context in it.
 fn isolate(megabytes: f64) -> (Value, Value) {
     let settings = crate::settings();
     let isolate = settle(ops::prepare(op::CREATE_ISOLATE, None, vec![Value::Number(megabytes)], &settings)).unwrap();
@@ -100,14 +100,14 @@ fn gives_up_what_cannot_be_stopped() {
     let start = Instant::now();
     let code = "Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)";
     assert_eq!(message(settle(eval(&context, code, 50.0))), Fault::unresponsive().message());
-    // After 1.3 seconds on a machine that has a processor for it.
+    // Takes 1.3 seconds if a processor is free for it.
     assert!(start.elapsed() < Duration::from_millis(50 + 4_000 + 250));
 }
 
 #[test]
 fn the_startup_snapshot_holds_the_surface() {
     let (_isolate, context) = isolate(32.0);
-    // A handle makes the realm's surface, which comes from the snapshot.
+    // A handle creates the realm's surface, which comes from the snapshot.
     let args = vec![
         Value::String(Text::from("return typeof $0.copy")),
         Value::Undefined,

@@ -1,5 +1,5 @@
-//! Where an outcome goes. Every question has exactly one [`Answer`]; the first outcome wins, later ones are dropped, so
-//! that a watchdog may answer for a guest that no longer can.
+//! The receivers of outcomes. Every request has exactly one [`Answer`]. The first outcome counts and later ones are dropped, so that a
+//! watchdog can answer for a guest that no longer can.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,28 +11,28 @@ pub trait Answer: Send + Sync {
     /// Delivers the outcome. Only the first call has an effect.
     fn answer(&self, outcome: Outcome);
 
-    /// Somebody has answered already; what would be done for the answer need not be.
+    /// Whether it was answered already. Work for it is then unnecessary.
     fn is_answered(&self) -> bool {
         false
     }
 
-    /// Nobody receives the outcome, neither a value nor an error.
+    /// Whether the outcome is dropped, be it a value or an error.
     fn is_discarded(&self) -> bool {
         false
     }
 
-    /// The isolate that has work to do once the answer is there, if it is one.
+    /// The isolate that has work to do once this is answered, if there is one.
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         None
     }
 
-    /// Says which isolate makes the outcome, where that was not known before.
+    /// Sets which isolate provides the outcome, if that was not known before.
     fn comes_from(&self, _isolate: &Arc<dyn Owner>) {}
 }
 
 /// A thread that may sleep.
 pub trait Wake: Send + Sync {
-    /// Has it look again.
+    /// Makes the thread check again what it waits for.
     fn wake(&self);
 }
 
@@ -48,7 +48,7 @@ impl<W: Wake> Reply<W> {
         Arc::new(Self { waiter, outcome: Mutex::new(None), answered: AtomicBool::new(false) })
     }
 
-    /// The outcome, once.
+    /// Takes the outcome, if there is one. It can be taken once.
     pub fn take(&self) -> Option<Outcome> {
         if !self.answered.load(Ordering::Acquire) {
             return None;
@@ -76,7 +76,7 @@ impl<W: Wake> Answer for Reply<W> {
     }
 }
 
-/// An answer that nobody waits for.
+/// An answer that nothing waits for.
 pub struct Nobody;
 
 impl Answer for Nobody {
@@ -89,7 +89,7 @@ impl Answer for Nobody {
 
 type Subscriber = Box<dyn FnOnce(Outcome) + Send>;
 
-/// An isolate that waits for a promise, or settles it, if one does.
+/// The isolate that waits for a promise or settles it, if one does.
 pub type Recipient = Option<Weak<dyn Owner>>;
 
 enum State {
@@ -97,15 +97,15 @@ enum State {
     Settled(Option<Outcome>),
 }
 
-/// A promise between engines: settled once, taken once.
+/// A promise between engines: it is settled once, and its outcome taken once.
 pub struct Settlement {
     state: Mutex<State>,
-    /// What settles it at its deadline, if it has one.
+    /// The alarm that settles it at its deadline, if it has one.
     alarm: Mutex<Option<Box<dyn Send>>>,
     timed: AtomicBool,
     /// The isolate whose guest settles it, if one does.
     origin: Recipient,
-    /// What it costs a guest to have this on its way, and what came out of it.
+    /// Charges to a guest for having this in transit, and for its outcome.
     charges: Mutex<Vec<Charge>>,
 }
 
@@ -121,7 +121,7 @@ impl Settlement {
         Self { state, alarm: Mutex::default(), timed: AtomicBool::new(false), origin, charges: Mutex::default() }
     }
 
-    /// One that the guest of an isolate settles, with values of any size.
+    /// A settlement that the guest of an isolate settles, with values of any size.
     pub fn of_guest(isolate: Weak<dyn Owner>) -> Arc<Self> {
         Arc::new(Self::new(Some(isolate)))
     }
@@ -130,12 +130,12 @@ impl Settlement {
         self.origin.is_some()
     }
 
-    /// The isolate whose guest settles it, while that is there.
+    /// The isolate whose guest settles it, as long as that exists.
     pub fn origin(&self) -> Option<Arc<dyn Owner>> {
         self.origin.as_ref().and_then(Weak::upgrade)
     }
 
-    /// Nobody has asked for the outcome yet: it will wait here.
+    /// Whether it is pending without a subscriber. Its outcome will then wait here.
     pub fn is_unclaimed(&self) -> bool {
         matches!(&*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Pending(None))
     }
@@ -145,18 +145,18 @@ impl Settlement {
         self.charges.lock().unwrap_or_else(PoisonError::into_inner).push(charge);
     }
 
-    /// Says that this settles by some time, whatever its guest does. `alarm` is dropped as soon as it has settled.
+    /// Declares that this settles by some time, whatever its guest does. `alarm` is dropped as soon as it has settled.
     pub fn set_timed(&self, alarm: impl Send + 'static) {
         self.timed.store(true, Ordering::Release);
         *self.alarm.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(alarm));
     }
 
-    /// Worth staying alive for.
+    /// Whether it settles by some time, so that an event loop can stay alive for it.
     pub fn is_timed(&self) -> bool {
         self.timed.load(Ordering::Acquire)
     }
 
-    /// The outcome, once, if there is one already.
+    /// Takes the outcome, if there is one already. It can be taken once.
     pub fn take_settled(&self) -> Option<Outcome> {
         match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Pending(_) => None,
@@ -164,7 +164,7 @@ impl Settlement {
         }
     }
 
-    /// Calls `subscriber` with the outcome, at once where there is one. A second subscriber replaces the first.
+    /// Calls `subscriber` with the outcome, at once if there is one. A second subscriber replaces the first.
     pub fn subscribe(&self, recipient: Recipient, subscriber: Subscriber) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let State::Pending(waiting) = &mut *state {
@@ -205,7 +205,7 @@ impl Answer for Settlement {
 }
 
 impl Drop for Settlement {
-    /// A promise whose other side has gone is abandoned, not forgotten.
+    /// A promise whose other side is gone is abandoned, so that its subscriber gets an outcome.
     fn drop(&mut self) {
         self.answer(Err(Fault::promise_abandoned()));
     }

@@ -1,16 +1,16 @@
-//! A limit on bytes that several parties draw on.
+//! A limit on bytes that several parties share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Bytes an isolate may hold outside V8's heap.
+/// A budget of bytes, such as those that an isolate may hold outside V8's heap.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
     used: AtomicUsize,
     refused: AtomicBool,
     overdrawn: AtomicBool,
-    /// Of others, and therefore free, once for every buffer around it.
+    /// Bytes of others, which are free of charge, counted once for every buffer that shares them.
     shared: AtomicUsize,
 }
 
@@ -25,7 +25,7 @@ impl Budget {
         })
     }
 
-    /// Takes `bytes` from the budget; false when they are not there.
+    /// Takes `bytes` from the budget. False if it does not have them.
     pub fn take(&self, bytes: usize) -> bool {
         let taken = self
             .used
@@ -41,17 +41,17 @@ impl Budget {
         self.limit
     }
 
-    /// A request that would have drawn on it is refused for another reason.
+    /// Records that a request that would have drawn on the budget was refused for another reason.
     pub fn refuse(&self) {
         self.refused.store(true, Ordering::Relaxed);
     }
 
-    /// There is no limit at the moment.
+    /// Whether there is no limit at the moment.
     pub fn is_overdrawn(&self) -> bool {
         self.overdrawn.load(Ordering::Relaxed)
     }
 
-    /// Whether the last request was refused; true once for each refusal.
+    /// Whether the last request was refused. Returns true once for each refusal.
     pub fn take_refusal(&self) -> bool {
         self.refused.swap(false, Ordering::Relaxed)
     }
@@ -60,7 +60,7 @@ impl Budget {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Runs `work`, for which there is no limit: V8 ends the process when it cannot get the buffers of a snapshot.
+    /// Runs `work` without a limit: V8 ends the process if it cannot get the buffers of a snapshot.
     pub fn overdraw<T>(&self, work: impl FnOnce() -> T) -> T {
         self.overdrawn.store(true, Ordering::Relaxed);
         let result = work();
@@ -68,22 +68,22 @@ impl Budget {
         result
     }
 
-    /// Whether `bytes` are there.
+    /// Whether the budget has `bytes` left.
     pub fn has(&self, bytes: usize) -> bool {
         self.used().checked_add(bytes).is_some_and(|total| total <= self.limit)
     }
 
-    /// A buffer around memory of others comes.
+    /// Counts a new buffer that shares memory of others.
     pub fn share(&self, bytes: usize) {
         self.shared.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// It goes.
+    /// Counts such a buffer as gone.
     pub fn unshare(&self, bytes: usize) {
         self.shared.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of others that buffers are around.
+    /// Bytes of others that buffers share.
     pub fn shared(&self) -> usize {
         self.shared.load(Ordering::Relaxed)
     }
@@ -99,7 +99,7 @@ impl Budget {
 pub struct Charge(Option<(Arc<Budget>, usize)>);
 
 impl Charge {
-    /// `None` when the budget does not have `bytes`.
+    /// `None` if the budget does not have `bytes`.
     pub fn take(budget: &Arc<Budget>, bytes: usize) -> Option<Self> {
         budget.take(bytes).then(|| Self(Some((Arc::clone(budget), bytes))))
     }

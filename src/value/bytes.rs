@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::Owner;
 
-/// Contents of an `ArrayBuffer` on their way.
+/// Contents of an `ArrayBuffer` in transit.
 #[derive(Clone, Debug)]
 pub enum Bytes {
-    /// Taken without copying by the last one that needs them.
+    /// The last user takes them without copying.
     Own(Arc<Vec<u8>>),
-    /// They stay where a host has them, which has given them away. The last one that needs them can take the memory.
+    /// They stay in the memory of a host, which has given them away. The last user can take the memory.
     Lent(Arc<Lease>),
 }
 
@@ -21,7 +21,7 @@ impl Bytes {
         }
     }
 
-    /// Shows them. `None` when they are gone with the environment that has lent them.
+    /// Passes the contents to `reader`. `None` if they are gone with the environment that has lent them.
     pub fn read<T>(&self, reader: impl FnOnce(&[u8]) -> T) -> Option<T> {
         match self {
             Self::Own(bytes) => Some(reader(bytes)),
@@ -42,8 +42,8 @@ impl Default for Bytes {
     }
 }
 
-/// Memory of a host that nobody in it has any more. An environment that goes down takes back what no engine uses yet, and waits
-/// for the isolates that have got some.
+/// Memory that a host has given away and no longer uses. An environment that shuts down takes back what no engine uses yet, and waits for
+/// the isolates that have taken some.
 pub struct Loan {
     state: Mutex<State>,
     length: usize,
@@ -51,25 +51,25 @@ pub struct Loan {
 
 enum State {
     Here(Lent),
-    /// By this isolate.
+    /// Taken by this isolate.
     Taken(Weak<dyn Owner>),
     Gone,
 }
 
-/// What a loan is of.
+/// The memory that a loan consists of.
 pub struct Lent {
     pub pointer: *mut u8,
     length: usize,
     _pin: Box<dyn Send + Sync>,
 }
 
-// SAFETY: nobody else has the memory, and whoever has this type has it alone; the pin may be dropped on any thread.
+// SAFETY: only the owner of this value uses the memory; the pin may be dropped on any thread.
 unsafe impl Send for Lent {}
 
 impl Loan {
     /// # Safety
-    /// `pointer` must be valid for `length` bytes that nobody else uses, for as long as `pin` lives or until [`Loan::revoke`]
-    /// has returned; where that names an isolate, until the isolate is gone.
+    /// `pointer` must be valid for `length` bytes that nothing else uses, for as long as `pin` lives or until [`Loan::revoke`] has
+    /// returned. If `revoke` returns an isolate, until that isolate is gone.
     pub unsafe fn new(pointer: *mut u8, length: usize, pin: Box<dyn Send + Sync>) -> Self {
         Self { state: Mutex::new(State::Here(Lent { pointer, length, _pin: pin })), length }
     }
@@ -78,7 +78,7 @@ impl Loan {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody reads the memory any more, or takes it. The isolate that has it.
+    /// From now on, the memory can no longer be read or taken. Returns the isolate that has taken it.
     pub fn revoke(&self) -> Option<Arc<dyn Owner>> {
         let before = std::mem::replace(&mut *self.lock(), State::Gone);
         match before {
@@ -88,7 +88,7 @@ impl Loan {
     }
 }
 
-/// The use of a loan. What nobody has taken goes back with it.
+/// The use of a loan. Dropping it returns the memory, unless an engine has taken it.
 pub struct Lease(Arc<Loan>);
 
 impl Lease {
@@ -99,11 +99,11 @@ impl Lease {
     fn read<T>(&self, reader: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let state = self.0.lock();
         let State::Here(lent) = &*state else { return None };
-        // SAFETY: the memory is valid, since the loan is neither revoked nor taken, and stays so under the lock; nobody writes.
+        // SAFETY: the memory is valid, since the loan is neither revoked nor taken, and stays valid under the lock; nothing writes to it.
         Some(reader(unsafe { std::slice::from_raw_parts(lent.pointer, lent.length) }))
     }
 
-    /// The memory, for an engine. `None` when it is gone.
+    /// Takes the memory for an engine. `None` if it is gone.
     pub fn take(self, holder: Weak<dyn Owner>) -> Option<Lent> {
         let mut state = self.0.lock();
         match std::mem::replace(&mut *state, State::Gone) {
@@ -124,7 +124,7 @@ impl Drop for Lease {
         let mut state = self.0.lock();
         if matches!(*state, State::Here(_)) {
             let unused = std::mem::replace(&mut *state, State::Gone);
-            // Whoever is told of the pin's end may look at the loan.
+            // Dropping the pin may call code that locks the loan.
             drop(state);
             drop(unused);
         }

@@ -1,10 +1,10 @@
-//! Which call a piece of work belongs to.
+//! The call that a piece of work belongs to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A call and everything called on its behalf, across isolates: which host thread, if any, waits at its root, or which
-/// asynchronous call of a host it is.
+/// A call and everything called on its behalf, across isolates: which host thread, if any, waits at its root, or which asynchronous call of
+/// a host it is.
 #[derive(Clone, Default)]
 pub struct Chain {
     root: Option<Arc<Root>>,
@@ -23,7 +23,7 @@ impl Chain {
         Self { root: Some(Arc::new(Root { environment, active: AtomicBool::new(true) })), request: 0 }
     }
 
-    /// A chain that starts with an asynchronous call, which its host knows by `request`.
+    /// A chain that starts with an asynchronous call, whose number at its host is `request`.
     pub fn of_request(request: i64) -> Self {
         Self { root: None, request }
     }
@@ -37,17 +37,17 @@ impl Chain {
         self.request
     }
 
-    /// A sync call on a host waits at the root of this chain.
+    /// Whether the chain began with a sync call on a host.
     pub fn is_rooted(&self) -> bool {
         self.root.is_some()
     }
 
-    /// The thread of `environment` waits at the root and can serve a request now.
+    /// Whether the thread of `environment` waits at the root and can serve a request now.
     pub fn waits_in(&self, environment: u64) -> bool {
         self.root.as_ref().is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
     }
 
-    /// The sync call at the root has returned; nobody there serves requests of this chain any more.
+    /// The sync call at the root has returned; its thread no longer serves requests of this chain.
     pub fn end(&self) {
         if let Some(root) = &self.root {
             root.active.store(false, Ordering::Release);

@@ -1,10 +1,10 @@
-//! What went wrong, independent of any engine: what guest code threw, or an error of ours with its stable code.
+//! Faults, independent of any engine: what guest code threw, or an error of ours with its stable code.
 
 use std::time::Duration;
 
 use super::{Text, Value};
 
-/// The standard error constructors that survive a boundary; everything else arrives as `Error`.
+/// The standard error constructors that are kept across a boundary; any other error arrives as `Error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
     Error,
@@ -15,7 +15,7 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// The class whose constructor is called `name`; `Error` for every other name.
+    /// The class with this constructor name; `Error` for any other name.
     pub fn named(name: &str) -> Self {
         match name {
             "RangeError" => Self::RangeError,
@@ -52,11 +52,11 @@ pub enum Code {
     Aborted,
     Unsupported,
     InvalidArgument,
-    /// A process has come to its end by itself.
+    /// A process ended by itself.
     Crash,
-    /// A process has asked its kernel for what it may not have.
+    /// A process made a system call that it may not make.
     SystemCall,
-    /// A process has sent what it never sends.
+    /// A process sent a message that it never sends.
     Protocol,
 }
 
@@ -79,7 +79,7 @@ impl Code {
         Self::Protocol,
     ];
 
-    /// The one of this name.
+    /// The code with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.name() == name)
     }
@@ -105,14 +105,14 @@ impl Code {
     }
 }
 
-/// An error on its way between engines.
+/// An error in transit between engines.
 #[derive(Clone, Debug)]
 pub struct ErrorFault {
     pub class: ErrorClass,
     /// The error's `name` where it differs from its class.
     pub name: Option<Text>,
     pub message: Text,
-    /// Frames of the engine that raised it, without the header line; empty where there are none.
+    /// Stack frames of the engine that raised it, without the header line; empty if there are none.
     pub stack: Text,
     pub code: Option<Code>,
 }
@@ -120,15 +120,15 @@ pub struct ErrorFault {
 /// Why an operation gave no value.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// An error object, of the guest's or of ours.
+    /// An error object of the guest or of ours.
     Error(Box<ErrorFault>),
     /// A thrown primitive.
     Thrown(Value),
-    /// Execution was terminated. Never leaves an isolate: its entry replaces it by the reason.
+    /// Execution was terminated. Never leaves an isolate: the entry of the job replaces it with the reason.
     Stopped,
 }
 
-/// What [`Fault`]s are the answer of.
+/// A value, or the fault why there is none.
 pub type Outcome = Result<Value, Fault>;
 
 impl Fault {
@@ -149,7 +149,7 @@ impl Fault {
         Self::new(ErrorClass::Error, message, None)
     }
 
-    /// As V8 words a `RangeError` of its own, which has no code.
+    /// A `RangeError` with V8's wording, which has no code.
     pub fn range_error(message: &str) -> Self {
         Self::new(ErrorClass::RangeError, message, None)
     }
@@ -158,17 +158,17 @@ impl Fault {
         Self::new(class, message, Some(code))
     }
 
-    /// What was given is not what the call takes.
+    /// An argument is invalid.
     pub fn invalid(message: &str) -> Self {
         Self::coded(ErrorClass::TypeError, message, Code::InvalidArgument)
     }
 
-    /// A value that cannot cross.
+    /// A value cannot be transferred.
     pub fn refused(message: &str) -> Self {
         Self::coded(ErrorClass::TypeError, message, Code::Transfer)
     }
 
-    /// More than a value, or an isolate, may have.
+    /// More than a value or an isolate may have.
     pub fn beyond(message: &str) -> Self {
         Self::coded(ErrorClass::RangeError, message, Code::Limit)
     }
@@ -178,25 +178,25 @@ impl Fault {
         if stopped { Fault::Stopped } else { Fault::beyond("The promise could not be awaited") }
     }
 
-    /// More is on its way between a guest and others than its memory limit allows.
+    /// More is in transit between a guest and others than the guest's memory limit allows.
     pub fn too_many_calls() -> Self {
         Self::coded(ErrorClass::RangeError, "Too many calls are waiting for an answer", Code::Limit)
     }
 
-    /// A guest holds as many references to values of hosts as it may.
+    /// A guest holds the maximum number of references to values of hosts.
     pub fn too_many_references(limit: usize) -> Self {
         let message =
             format!("The guest holds {limit} references to values and functions of hosts, which is the limit");
         Self::coded(ErrorClass::RangeError, &message, Code::Limit)
     }
 
-    /// Others hold as many handles on values of a guest as it may hand out.
+    /// Others hold the maximum number of handles on values of a guest.
     pub fn too_many_handles(limit: u32) -> Self {
         let message = format!("Others hold {limit} references to values of the guest, which is the limit");
         Self::coded(ErrorClass::RangeError, &message, Code::Limit)
     }
 
-    /// `timeout` passed. `stack` names the frames that were running.
+    /// `timeout` expired. `stack` names the frames that were running.
     pub fn timeout(stack: Text) -> Self {
         Fault::Error(Box::new(ErrorFault {
             class: ErrorClass::Error,
@@ -207,19 +207,19 @@ impl Fault {
         }))
     }
 
-    /// `deadline` passed.
+    /// `deadline` expired.
     pub fn deadline(limit: Duration) -> Self {
         let milliseconds = limit.as_millis();
         let message = format!("Execution exceeded its deadline of {milliseconds} ms");
         Self::coded(ErrorClass::Error, &message, Code::Deadline)
     }
 
-    /// Whoever made the call has taken it back.
+    /// The caller has aborted the call.
     pub fn aborted() -> Self {
         Self::coded(ErrorClass::Error, "The call was aborted", Code::Aborted)
     }
 
-    /// A call to an isolate that is gone. The wording differs by mode in the original.
+    /// A call to an isolate that is gone. As in isolated-vm, the wording differs between sync and async calls.
     pub fn disposed(sync: bool) -> Self {
         let message = if sync { "Isolated is disposed" } else { "Isolate is disposed" };
         Self::coded(ErrorClass::Error, message, Code::Disposed)

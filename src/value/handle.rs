@@ -1,4 +1,4 @@
-//! Handles: names of things that live in one isolate or host and can be passed around.
+//! Handles: names for things that live in one isolate or host and can be passed around.
 
 use std::any::Any;
 use std::fmt;
@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::{Budget, Charge, Code, ErrorClass, Fault, ModuleHandle, Owner, Slot, Text, Value};
 
-/// An `ivm` object on its way.
+/// An `ivm` object in transit.
 #[derive(Clone, Debug)]
 pub enum Handle {
     Isolate(IsolateHandle),
     Context(Arc<ContextHandle>),
     Script(Arc<Slot>),
     Module(Arc<ModuleHandle>),
-    /// Modules on their way to be instantiated; the layer above knows what it is.
+    /// Modules that are to be instantiated; the layer above defines its type.
     Linker(Arc<dyn Any + Send + Sync>),
     Reference(Arc<Reference>),
     ExternalCopy(Arc<ExternalCopy>),
-    /// A session of an isolate's inspector. It stays in the realm that has opened it.
+    /// A session of an isolate's inspector. It stays in the realm that opened it.
     Session(Arc<Slot>),
     /// The module itself.
     Ivm,
@@ -36,7 +36,7 @@ impl fmt::Debug for IsolateHandle {
     }
 }
 
-/// What `Reference.typeof` says. Symbols and BigInts count as objects, as in isolated-vm.
+/// The values of `Reference.typeof`. Symbols and BigInts count as objects, as in isolated-vm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeOf {
     Null,
@@ -61,7 +61,7 @@ impl TypeOf {
         }
     }
 
-    /// `Object` for every name that is none of these.
+    /// The type of this name; `Object` for any other name.
     pub fn named(name: &str) -> Self {
         match name {
             "null" => Self::Null,
@@ -75,7 +75,7 @@ impl TypeOf {
     }
 }
 
-/// A value that stays where it is.
+/// A reference to a value, which stays where it is.
 #[derive(Debug)]
 pub struct Reference {
     pub slot: Arc<Slot>,
@@ -93,7 +93,7 @@ pub struct ContextHandle {
     pub global: Arc<Reference>,
 }
 
-/// How a callback runs in its home.
+/// How a callback runs in its home realm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallbackMode {
     /// The caller waits for the result.
@@ -115,17 +115,17 @@ pub struct Callable {
     pub mode: CallbackMode,
 }
 
-/// A value in no heap, ready to be copied anywhere.
+/// A value outside all heaps, ready to be copied into any of them.
 #[derive(Debug)]
 pub struct ExternalCopy {
     value: Mutex<Option<Value>>,
     size: usize,
-    /// Made by a guest: whichever of them holds it first is charged for it.
+    /// Created by a guest: the first guest that holds it is charged for it.
     of_guest: bool,
     charge: OnceLock<Charge>,
 }
 
-/// What a copy costs a guest beside its bytes: there is an object for it on each side.
+/// The charge to a guest for a copy, in addition to its bytes: there is an object for it on each side.
 const COST_OF_COPY: usize = 512;
 
 /// Bytes of all [`ExternalCopy`] values alive in the process.
@@ -136,7 +136,7 @@ impl ExternalCopy {
         Self::create(value, false)
     }
 
-    /// One that a guest makes.
+    /// A copy that a guest creates.
     pub fn of_guest(value: Value) -> Arc<Self> {
         Self::create(value, true)
     }
@@ -151,8 +151,8 @@ impl ExternalCopy {
         Arc::new(Self { value: Mutex::new(Some(value)), size, of_guest, charge: OnceLock::new() })
     }
 
-    /// The value for a realm that copies it in. With `transfer_in` its buffers are moved there, which leaves the copy empty; of
-    /// what has none there is always more.
+    /// The value for a realm that copies it in. With `transfer_in`, its buffers are moved there, which leaves the copy empty. A value
+    /// without buffers can be copied again.
     pub fn open(&self, transfer_in: bool) -> Result<Value, Fault> {
         let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
         let moves = transfer_in && matches!(&*value, Some(Value::Payload(payload)) if payload.can_move());
@@ -160,23 +160,23 @@ impl ExternalCopy {
         opened.ok_or_else(|| Fault::coded(ErrorClass::Error, "Array buffer is invalid", Code::Released))
     }
 
-    /// Bytes of the value, unless it was released.
+    /// Bytes of the value; 0 if it was released.
     pub fn byte_size(&self) -> usize {
         self.value.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Value::byte_size)
     }
 
-    /// A guest comes to hold it, on `budget`. False when that has no room.
+    /// A guest begins to hold it and is charged on `budget`. False if that has no room.
     pub fn charge_to(&self, budget: &Arc<Budget>) -> bool {
         if !self.of_guest || self.charge.get().is_some() {
             return true;
         }
         let Some(charge) = Charge::take(budget, self.byte_size().saturating_add(COST_OF_COPY)) else { return false };
-        // Another guest may have been faster; then it is that one's.
+        // Another guest may have been faster; then that guest is charged.
         let _ = self.charge.set(charge);
         true
     }
 
-    /// A host holds it: no guest is to be charged any more.
+    /// A host holds it: from now on, no guest is charged.
     pub fn claim(&self) {
         let _ = self.charge.set(Charge::default());
     }

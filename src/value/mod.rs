@@ -1,7 +1,7 @@
-//! The neutral value: what travels between engines. Nothing here knows V8 or Node-API.
+//! The neutral value, which travels between engines. Nothing here depends on V8 or Node-API.
 //!
-//! Primitives and strings travel as they are. Everything else that can be cloned is [`Payload`]: bytes in V8's own
-//! serialization format and a table of what bytes cannot hold (buffers, shared memory, handles).
+//! Primitives and strings travel as they are. Everything else that can be cloned is a [`Payload`]: bytes in V8's own serialization format,
+//! and a table of what bytes cannot hold (buffers, shared memory, handles).
 
 mod answer;
 mod budget;
@@ -41,19 +41,19 @@ pub enum Value {
     Payload(Box<Payload>),
     /// An `ivm` object.
     Handle(Handle),
-    /// A function that is called where it lives.
+    /// A function that is called in the isolate or host where it lives.
     Function(Arc<Callable>),
-    /// Settles later, wherever it was made.
+    /// A promise, which settles later, wherever it was created.
     Promise(Arc<Settlement>),
     /// Becomes the referenced value itself on arrival in its isolate (`derefInto`).
     Dereference(Arc<Reference>),
     /// Becomes a copy of the value on arrival (`copyInto`).
     CopyInto {
         copy: Arc<ExternalCopy>,
-        /// Moves the buffers in; the copy is spent.
+        /// Moves the buffers into the isolate; the copy cannot be used again.
         transfer_in: bool,
     },
-    /// Several results of one operation, for the surface that asked; never enters an isolate.
+    /// Several results of one operation, for the surface that requested it; never enters an isolate.
     List(Vec<Value>),
 }
 
@@ -71,7 +71,7 @@ pub struct BigInt {
 pub struct Payload {
     pub bytes: Arc<Vec<u8>>,
     pub table: Vec<Entry>,
-    /// Buffers were moved into it, and can be moved on.
+    /// Buffers were moved into it and can be moved on.
     pub moved: bool,
 }
 
@@ -90,13 +90,13 @@ pub enum Entry {
 pub struct SharedMemory {
     pointer: *mut u8,
     length: usize,
-    /// Identifies the buffer to the side that made it, which gets its own object back.
+    /// Identifies the buffer to the side that created it, which gets its own object back.
     pub origin: Option<(u64, u32)>,
     _pin: Box<dyn Send + Sync>,
 }
 
-// SAFETY: the memory is shared by definition; this type only carries its address and keeps it pinned. All access to the
-// contents happens inside engines, as JavaScript's shared memory model has it.
+// SAFETY: the memory is shared by definition; this type only carries its address and keeps it pinned. All access to the contents happens
+// inside engines, under JavaScript's shared memory model.
 unsafe impl Send for SharedMemory {}
 // SAFETY: as above.
 unsafe impl Sync for SharedMemory {}
@@ -164,20 +164,20 @@ impl Value {
     }
 }
 
-/// About what a handle or function takes, its slot at home included.
+/// The approximate bytes of a handle or function, including its slot at its owner.
 const HANDLE: usize = 256;
 
 impl Payload {
-    /// The bytes of a payload that is nothing but row 0 of its table, an `ArrayBuffer` or a `SharedArrayBuffer`.
+    /// The bytes of a payload that consists of row 0 of its table alone, an `ArrayBuffer` or a `SharedArrayBuffer`.
     pub const ONLY_BUFFER: [u8; 4] = [0xff, 16, b't', 0];
     pub const ONLY_SHARED: [u8; 4] = [0xff, 16, b'u', 0];
 
-    /// What is moved out of it leaves nothing: it is an `ArrayBuffer` or a view on one, or such were moved into it.
+    /// Whether moving the value out leaves nothing: it is an `ArrayBuffer` or a view on one, or buffers were moved into it.
     pub fn can_move(&self) -> bool {
         self.moved || self.bytes.get(2) == Some(&b't')
     }
 
-    /// An `ArrayBuffer`.
+    /// The payload of an `ArrayBuffer`.
     pub fn buffer(bytes: Arc<Vec<u8>>) -> Self {
         let table = vec![Entry::Buffer(Bytes::Own(bytes))];
         Self { bytes: Arc::new(Self::ONLY_BUFFER.to_vec()), table, moved: false }

@@ -1,21 +1,21 @@
-//! Modules as everybody but their isolate sees them: what they ask for, and who links them.
+//! Modules as seen from outside their isolate: what they import, and which linker links them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Code, ErrorClass, Fault, Reference, Slot, Text};
 
-/// One `import` or `export … from` of a module's.
+/// One `import` or `export … from` of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleRequest {
     pub specifier: Text,
-    /// What stands behind `with`, in V8's order.
+    /// The import attributes after `with`, in V8's order.
     pub attributes: Vec<(Text, Text)>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Link {
     Free,
-    /// Some linker, by its number, looks for what the module asks for.
+    /// The linker with this number resolves the module's imports.
     Claimed(u64),
     Linked,
 }
@@ -46,7 +46,7 @@ impl ModuleHandle {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True when `linker` has the module to itself from now on; false when there is nothing to do.
+    /// Claims the module for `linker` alone. False if there is nothing to do.
     pub fn claim(&self, linker: u64) -> Result<bool, Fault> {
         let mut state = self.lock();
         match state.link {
@@ -62,7 +62,7 @@ impl ModuleHandle {
         }
     }
 
-    /// `linker` has done with the module.
+    /// Ends the claim of `linker`.
     pub fn unclaim(&self, linker: u64, linked: bool) {
         let mut state = self.lock();
         if state.link == Link::Claimed(linker) {

@@ -1,5 +1,5 @@
-//! Where things live: an isolate or a host environment, each with a table of slots. When the last copy of a slot is
-//! dropped, wherever that is, its owner is told.
+//! Owners of slots: an isolate or a host environment, each with a table of slots. When the last copy of a slot is dropped, anywhere, its
+//! owner is notified.
 
 use std::any::Any;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::{Answer, Chain, Charge, Fault, Value};
 
-/// What owns slots: an isolate or a host environment.
+/// An owner of slots: an isolate or a host environment.
 pub trait Owner: Any + Send + Sync {
     /// Unique in the process.
     fn id(&self) -> u64;
@@ -23,21 +23,21 @@ pub trait Owner: Any + Send + Sync {
 
 /// A host environment: its values are reached by asking its thread.
 pub trait Host: Owner {
-    /// Has the isolate `remote` end with this host.
+    /// Makes `isolate` end with this host.
     fn register(&self, isolate: &Arc<dyn Owner>);
 
-    /// Puts the request to the host's thread. The answer comes in any case, if only to say that the host is gone.
+    /// Sends the request to the host's thread. It is always answered, even if only to say that the host is gone.
     fn ask(&self, request: Request);
 
-    /// Whether a call that nobody waits for may be asked now by the isolate `asker`. If not, `answer` hears when to try again. A
-    /// guest that is `broke`, unable to pay for the call before others of its own are served, has to wait if the host is busy. A
-    /// fault where waiting is no use, because the host's thread waits at the root of `chain`.
+    /// Whether the isolate `asker` may now send a call that nothing waits for. If not, `answer` is answered when it should try again. A
+    /// guest that is `broke`, which cannot pay for the call before others of its calls are served, has to wait if the host is busy. Returns
+    /// a fault if waiting is useless, because the host's thread waits at the root of `chain`.
     fn admit(&self, asker: u64, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault>;
 
-    /// Something among guests is under way, for which the host's event loop stays alive.
+    /// An operation among guests begins, for which the host's event loop stays alive.
     fn begin(&self);
 
-    /// It is over.
+    /// The operation has ended.
     fn end(&self);
 }
 
@@ -59,18 +59,18 @@ impl Drop for Stay {
     }
 }
 
-/// What an isolate asks of a host about one of the host's slots.
+/// A request of an isolate about one of a host's slots.
 pub struct Request {
     /// An operation's number.
     pub op: u32,
-    /// Not given back before the request is served.
+    /// Kept until the request is served.
     pub slot: Arc<Slot>,
     pub args: Vec<Value>,
-    /// The isolate that asks, if it is one of this process.
+    /// The isolate that sends the request, if it is one of this process.
     pub asker: Option<Weak<dyn Owner>>,
     pub chain: Chain,
     pub answer: Arc<dyn Answer>,
-    /// What it costs the guest that asks, until it is served.
+    /// The charge to the guest that asks, until the request is served.
     pub charge: Charge,
 }
 
@@ -81,7 +81,7 @@ impl Request {
     }
 }
 
-/// One slot of an owner's table, counted.
+/// One counted slot of an owner's table.
 pub struct Slot {
     owner: Arc<dyn Owner>,
     index: u32,
@@ -93,7 +93,7 @@ impl Slot {
         Self::charged(owner, index, Charge::default())
     }
 
-    /// One that is charged to its requester.
+    /// A slot that is charged to its requester.
     pub fn charged(owner: Arc<dyn Owner>, index: u32, charge: Charge) -> Arc<Self> {
         Arc::new(Self { owner, index, _charge: charge })
     }

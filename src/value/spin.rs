@@ -1,31 +1,31 @@
-//! Waiting briefly without sleeping: most answers come within microseconds, and waking a thread that sleeps takes longer.
+//! Waiting briefly without sleeping: most answers come within microseconds, and waking a sleeping thread takes longer.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// For this long nothing but the wait happens; afterwards others may run on the processor between two looks.
+/// For this long, the thread only waits; afterwards other threads may run on its processor between two checks.
 const ALONE: Duration = Duration::from_micros(20);
 
-/// The same where the one that is waited for has run on this processor.
+/// The same if the awaited thread has run on this processor.
 const ALONE_IN_A_CROWD: Duration = Duration::from_micros(2);
 
-/// A thread that gave its processor up and has it back this late has let another run.
+/// If a thread that yielded its processor gets it back this late, another thread has run on it.
 const LATE: Duration = Duration::from_micros(2);
 
-/// Waits after which it is looked whether that has changed.
+/// After this many waits, a thread checks whether that has changed.
 const CROWDED: u32 = 32;
 
-/// On one processor, whoever spins keeps the one that it waits for from running.
+/// With a single processor, a thread that spins keeps the one that it waits for from running.
 static SEVERAL: LazyLock<bool> = LazyLock::new(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1));
 
 thread_local! {
-    /// Waits of this thread that are to give its processor up early.
+    /// Waits of this thread that yield the processor early.
     static CROWD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Waits until `ready`, at most for `limit`. False when it is not.
+/// Spins until `ready` returns true, at most for `limit`. False if it has not.
 pub fn spin(limit: Duration, ready: impl Fn() -> bool) -> bool {
     if !*SEVERAL {
         return ready();

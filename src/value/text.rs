@@ -1,5 +1,5 @@
-//! Text as both engines hold it: one byte per character where that suffices, else UTF-16 code units. Lone surrogates
-//! are kept; nothing is lost between engines.
+//! Text as both engines store it: one byte per character if that suffices, else UTF-16 code units. Lone surrogates are kept, so engines
+//! exchange text without loss.
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ pub enum Text {
 }
 
 impl Text {
-    /// Wraps code units, narrowing them where each fits one byte.
+    /// Wraps code units; narrows them to bytes if each fits into one.
     pub fn from_utf16(units: Vec<u16>) -> Self {
-        // Without an early exit the compiler looks at many units at a time.
+        // Without an early exit, the compiler checks many units at a time.
         if units.iter().fold(0, |all, unit| all | unit) < 256 {
             // The check above makes the narrowing exact.
             Text::Latin1(units.iter().map(|unit| *unit as u8).collect())
@@ -36,7 +36,7 @@ impl Text {
         self.len() == 0
     }
 
-    /// The first code units.
+    /// The first `units` code units.
     pub fn beginning(&self, units: usize) -> Self {
         match self {
             Text::Latin1(bytes) => Text::Latin1(bytes.iter().take(units).copied().collect()),
@@ -44,7 +44,7 @@ impl Text {
         }
     }
 
-    /// Bytes the characters take in memory.
+    /// Bytes that the characters take in memory.
     pub fn byte_len(&self) -> usize {
         match self {
             Text::Latin1(bytes) => bytes.len(),

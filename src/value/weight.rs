@@ -1,5 +1,5 @@
-//! Estimates the memory that a value takes in a host's heap from its bytes: an empty object of three bytes becomes one of dozens. What a
-//! host keeps for a guest is charged by this estimate.
+//! Estimates the memory that a value takes in a host's heap from its bytes: an empty object of three bytes takes dozens of bytes there.
+//! What a host keeps for a guest is charged by this estimate.
 
 use super::{Entry, Payload, Value};
 
@@ -29,11 +29,11 @@ const VIEW: usize = 160;
 const ERROR: usize = 420;
 const REGEXP: usize = 512;
 
-/// Each byte that is not part of a known token.
+/// The weight of each byte that is not part of a known token.
 const UNKNOWN: usize = 24;
 
 impl Value {
-    /// Bytes that the value takes in a host, about.
+    /// The approximate bytes that the value takes in a host.
     pub fn weight(&self) -> usize {
         match self {
             Value::Payload(payload) => payload.weight(),
@@ -58,7 +58,7 @@ impl Payload {
     }
 }
 
-/// A walk over V8's format, token by token, without regard to what lies in what.
+/// A walk over V8's format, token by token, regardless of nesting.
 struct Walk<'bytes> {
     bytes: &'bytes [u8],
     weight: usize,
@@ -103,14 +103,14 @@ impl Walk<'_> {
         None
     }
 
-    /// Something whose length comes first, and then its bytes.
+    /// A token that consists of a length and then its bytes.
     fn sized(&mut self, own: usize) -> Option<usize> {
         let length = self.varint()?;
         self.skip(length)?;
         Some(own + length)
     }
 
-    /// The weight of the next token. `None` at the end, or before what is none.
+    /// The weight of the next token. `None` at the end, or if the next bytes are not a token.
     fn token(&mut self) -> Option<usize> {
         let before = self.bytes;
         let weight = self.read();

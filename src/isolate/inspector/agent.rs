@@ -1,5 +1,5 @@
-//! The inspector on the side of V8: its sessions, and the loop in which a paused guest waits. Belongs to the isolate's
-//! [`Guest`] and is touched only by the thread that holds the isolate's lock.
+//! V8's side of the inspector: its sessions, and the loop in which a paused guest waits. It belongs to the isolate's [`Guest`]; only the
+//! thread that holds the isolate's lock may use it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
@@ -21,23 +21,23 @@ use crate::isolate::remote::Remote;
 use crate::isolate::{Guest, IsolateScope, entry};
 use crate::value::Text;
 
-/// A message that takes longer to handle lets others come in between: one of them may be to stop it.
+/// Once a message has been handled for this long, other messages may be handled in between: one of them may be a request to stop it.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The group of contexts that sessions see; V8 keeps 0 for none.
+/// The context group that sessions see; V8 reserves 0 for none.
 const GROUP: i32 = 1;
 
-/// As the original calls contexts that are made to be inspected, and the one that is always there.
+/// isolated-vm's names for contexts that are created for inspection, and for the context that always exists.
 const NAME: &[u8] = b"<isolated-vm>";
 const DEFAULT_NAME: &[u8] = b"default";
 
 pub struct Agent {
-    // Sessions go before their inspector.
+    // Declared before the inspector, so that sessions are dropped first.
     sessions: RefCell<BTreeMap<u32, Rc<Session>>>,
     inspector: V8Inspector,
-    /// What guests have counted and timed by; V8 keeps these outside the heap.
+    /// Labels that guests have counted and timed by. V8 stores these outside the heap.
     labels: RefCell<HashSet<Text>>,
-    /// The message that came last and is being handled; `None` during a pause of its own.
+    /// The innermost message that is being handled; `None` while the guest is paused inside it.
     busy: Cell<Option<Busy>>,
     pause: Rc<Cell<Pause>>,
 }
@@ -46,7 +46,7 @@ pub struct Agent {
 enum Pause {
     None,
     Lasts,
-    /// V8 has left it and still counts as paused: what comes now is for afterwards.
+    /// V8 has ended the pause but still counts as paused: messages that arrive now are handled afterwards.
     Ends,
 }
 
@@ -58,15 +58,15 @@ struct Busy {
 
 struct Session {
     v8: V8InspectorSession,
-    /// Nobody listens any more.
+    /// The session's owner no longer listens.
     muted: Rc<Cell<bool>>,
-    /// Messages of this session that are being handled, on top of each other.
+    /// Messages of this session that are being handled, nested.
     depth: Cell<u32>,
 }
 
 impl Agent {
     pub fn new(isolate: &mut v8::Isolate, remote: &Arc<Remote>) -> Rc<Self> {
-        // SAFETY: only kept for the pause loop, which V8 calls with this isolate entered.
+        // SAFETY: the address is only used by the pause loop, which V8 calls with this isolate entered.
         let address = unsafe { isolate.as_raw_isolate_ptr() };
         let pause = Rc::new(Cell::new(Pause::None));
         let client = Client { remote: Arc::downgrade(remote), isolate: address, pause: Rc::clone(&pause) };
@@ -84,7 +84,7 @@ impl Agent {
         &self.inspector
     }
 
-    /// Shows the context to sessions.
+    /// Makes the context visible to sessions.
     pub fn show_context(&self, scope: &mut IsolateScope<'_, '_>, context: v8::Local<'_, v8::Context>) {
         self.show(scope, context, NAME);
     }
@@ -101,25 +101,25 @@ impl Agent {
         let _ = console::remove_tasks(&mut v8::ContextScope::new(scope, context));
     }
 
-    /// Bounds what the context's `console` leaves with V8. Before any guest code runs in it.
+    /// Limits what the context's `console` stores in V8. Call this before any guest code runs in the context.
     pub fn guard_console(scope: &mut v8::PinScope<'_, '_>) {
-        // Fails only where the heap is full, and then the context is of no use.
+        // Fails only if the heap is full; the context is unusable then.
         let _ = console::guard(scope);
     }
 
-    /// Whether a label is known or there is room for one more.
+    /// Adds a label, if there is room for it. True if the label is known now.
     pub(super) fn admit_label(&self, label: Text) -> bool {
         const MAX_LABELS: usize = 1_000;
         let mut labels = self.labels.borrow_mut();
         labels.contains(&label) || (labels.len() < MAX_LABELS && labels.insert(label))
     }
 
-    /// When a message that has come amidst the handling of another may be handled; `None` for at once.
+    /// When a message that arrives during the handling of another may be handled; `None` for at once.
     pub(super) fn postponed(&self) -> Option<Instant> {
         self.busy.get().map(|busy| busy.since + PATIENCE).filter(|time| *time > Instant::now())
     }
 
-    /// Handles what may come between two instructions of the guest.
+    /// Handles the requests that may be handled between two instructions of the guest.
     pub(super) fn interrupt(&self, guest: &Arc<Guest>) {
         let Ok(remote) = guest.remote() else { return };
         while !remote.is_stopping() {
@@ -167,7 +167,7 @@ impl Agent {
 
 impl Session {
     fn dispatch(&self, message: &Text) {
-        // Always two bytes per character: V8 takes some one-byte strings for a binary form.
+        // Always two bytes per character: V8 mistakes some one-byte strings for a binary format.
         let units: Vec<u16> = match message {
             Text::Latin1(bytes) => bytes.iter().map(|byte| u16::from(*byte)).collect(),
             Text::Utf16(units) => units.to_vec(),
@@ -177,8 +177,8 @@ impl Session {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// V8's session goes with the last reference to this one. A message that is being handled further down the stack has
-    /// one; what that may be paused in must then be ended by other means.
+    /// V8's session is dropped with the last reference to this one. A message that is being handled further down the stack holds a
+    /// reference. If the guest is paused inside that message, disabling the debugger ends the pause.
     fn close(&self) {
         self.muted.set(true);
         if self.depth.get() > 0 {
@@ -187,7 +187,7 @@ impl Session {
     }
 }
 
-/// Handles what sessions have asked for. The guest's thread calls this wherever it may run code.
+/// Handles the requests of sessions. The guest's thread calls this wherever it may run code.
 pub fn drain(guest: &Arc<Guest>) {
     let (Some(agent), Ok(remote)) = (guest.agent(), guest.remote()) else { return };
     while !remote.is_stopping()
@@ -205,8 +205,8 @@ struct Client {
 }
 
 impl V8InspectorClientImpl for Client {
-    /// The guest is paused. Sessions are served, and sync calls to the isolate, whose callers would wait for ever;
-    /// timeouts stand still.
+    /// V8 calls this while the guest is paused. Serves sessions, and sync calls to the isolate, whose callers would otherwise wait forever.
+    /// Timeouts are paused.
     fn run_message_loop_on_pause(&self, _group: i32) {
         let Some(remote) = self.remote.upgrade() else { return };
         // SAFETY: V8 pauses the guest of this isolate, which is entered on this thread for the time of this call.
@@ -215,7 +215,7 @@ impl V8InspectorClientImpl for Client {
         // SAFETY: as above: called from inside V8, on this isolate's thread.
         v8::callback_scope!(unsafe let scope, &mut isolate);
         self.pause.set(Pause::Lasts);
-        // V8 never pauses where it checks for side effects.
+        // V8 never pauses while it checks for side effects.
         let busy = guest.agent().and_then(|agent| agent.busy.take());
         loop {
             let version = remote.version.load(Ordering::Acquire);

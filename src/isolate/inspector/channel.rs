@@ -1,4 +1,5 @@
-//! From V8's inspector to the owner of a session. What waits for a host is bounded: the guest that causes it has to wait.
+//! Messages from V8's inspector to the owner of a session. The backlog of messages for a host is bounded: a guest that causes more of them
+//! has to wait.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,9 +14,9 @@ use crate::isolate::Guest;
 use crate::isolate::remote::Remote;
 use crate::value::{Answer, Outcome, Text};
 
-/// Gets a session's messages. On the guest's thread; must not wait.
+/// Receives a session's messages, on the guest's thread. Must not wait.
 pub trait Sink: Send + Sync {
-    /// A response to the call of that number, or a notification. `done` hears when it was taken.
+    /// Delivers the response to the request `call`, or a notification. `done` must be answered when the message was taken.
     fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Answer>);
 }
 
@@ -31,7 +32,7 @@ impl Backlog {
     }
 }
 
-/// One message that waits.
+/// One message in the backlog.
 struct Pending {
     remote: Weak<Remote>,
     backlog: Arc<Backlog>,
@@ -100,7 +101,8 @@ impl Channel {
         self.sink.deliver(call, message, Arc::new(pending));
     }
 
-    /// Waits until there is room. False where that cannot come: a host's thread waits for this very guest.
+    /// Waits for room in the backlog. False if there will be none: the guest is being stopped, or a host's thread waits for this very
+    /// guest.
     fn wait_for_room(&self) -> bool {
         let (Some(remote), Some(guest)) = (self.remote.upgrade(), self.guest.upgrade()) else { return false };
         let paused = remote.pause(true);
@@ -126,7 +128,7 @@ impl ChannelImpl for Channel {
         }
     }
 
-    /// Notifications come as guest code likes; without room they are lost.
+    /// Guest code decides how many notifications there are. Without room they are dropped.
     fn send_notification(&self, message: UniquePtr<StringBuffer>) {
         if !self.muted.get() && (!self.backlog.is_full() || self.wait_for_room()) {
             self.deliver(None, &message);

@@ -1,13 +1,13 @@
-//! What stands between guest code and V8's `console` where the isolate can be inspected. V8 copies what is printed out of
-//! the heap, where no limit counts: the text of whole arrays, and for ever what guests count and time by. So these
-//! functions come first and pass on what is of bearable size.
+//! Wrappers of V8's `console` functions for isolates that can be inspected. V8 copies what is printed out of the heap, where no limit
+//! applies: the text of whole arrays and, permanently, the labels that guests count and time by. So guest code calls these wrappers, which
+//! pass on values of limited size.
 
 use super::Agent;
 use crate::convert;
 use crate::isolate::Guest;
 use crate::value::Text;
 
-/// Functions whose first argument is a name that V8 keeps.
+/// Functions whose first argument is a label that V8 stores.
 const LABELLED: [&str; 8] = ["count", "countReset", "time", "timeEnd", "timeLog", "timeStamp", "profile", "profileEnd"];
 const PRINTING: [&str; 14] = [
     "assert",
@@ -32,12 +32,12 @@ const MAX_TEXT: usize = 1 << 20;
 const MAX_LABEL: usize = 200;
 const MAX_DESCRIPTION: usize = 10_000;
 const MAX_WORDS: usize = 1_000;
-/// Elements whose text V8 writes out; longer arrays have none.
+/// Array elements in one call whose text V8 writes out; an array that exceeds this has no text.
 const MAX_ELEMENTS: usize = 10_000;
 const MAX_NESTING: u32 = 32;
 const MAX_TAG: usize = 100;
 
-/// Objects of one call that say themselves what their text is.
+/// Objects in one call whose text guest code may compute.
 const MAX_TO_STRING_CALLS: u32 = 4;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -74,11 +74,11 @@ pub fn guard(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
         function.set_name(key);
         console.set(scope, key.into(), function.into())?;
     }
-    // Makes a console without these functions.
+    // `console.context` creates a console without these wrappers.
     remove(scope, "context")
 }
 
-/// Takes away what V8 adds where a context is shown to sessions, and what costs memory with each call.
+/// Removes `console.createTask`, which V8 adds to contexts that sessions can see. Each call of it costs memory.
 pub fn remove_tasks(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
     remove(scope, "createTask")
 }
@@ -100,7 +100,7 @@ fn call<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    // A refusal means that an exception is pending, or that execution is being terminated.
+    // `None` means that an exception is pending, or that execution is being terminated.
     let _ = pass_on(scope, &args);
 }
 
@@ -117,7 +117,7 @@ fn pass_on<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArgu
             first = 1;
         }
     } else if kind == Kind::Asserting as i32 {
-        // V8 looks at the condition and prints the rest.
+        // V8 checks the condition and prints the rest.
         if args.get(0).boolean_value(scope) {
             return Some(());
         }
@@ -138,7 +138,7 @@ fn pass_on<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArgu
             speaking += 1;
             plain = speaking <= MAX_TO_STRING_CALLS;
         }
-        // The names of rows are not bounded.
+        // `table` does not limit the names of rows, so `log` prints this value.
         if !plain && kind == Kind::Tabulating as i32 {
             original = data.get_index(scope, 2)?;
         }
@@ -148,7 +148,7 @@ fn pass_on<'s>(scope: &mut v8::PinScope<'s, '_>, args: &v8::FunctionCallbackArgu
     Some(())
 }
 
-/// A name to count or time by, cut. `None` when there are too many.
+/// A label to count or time by, truncated. `None` if there are too many labels.
 fn label<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     agent: &Agent,
@@ -159,14 +159,14 @@ fn label<'s>(
     agent.admit_label(text).then_some(string.into())
 }
 
-/// The beginning of a string.
+/// The first `length` code units of a string.
 fn head(scope: &mut v8::PinScope<'_, '_>, string: v8::Local<'_, v8::String>, length: usize) -> Text {
     let mut units = vec![0; string.length().min(length)];
     string.write_v2(scope, 0, &mut units, v8::WriteFlags::empty());
     Text::from_utf16(units)
 }
 
-/// The value itself, or what stands for one that is too long.
+/// The value itself, or a replacement for one that is too long.
 fn bounded<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     value: v8::Local<'s, v8::Value>,
@@ -196,7 +196,7 @@ fn bounded<'s>(
     Some(value)
 }
 
-/// The object as one whose text is short for V8; DevTools shows what is behind it.
+/// A proxy of the object, whose text in V8 is short. DevTools shows the target of the proxy.
 fn behind_proxy<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     object: v8::Local<'s, v8::Object>,
@@ -206,14 +206,14 @@ fn behind_proxy<'s>(
     v8::Proxy::new(scope, object, handler)
 }
 
-/// What is left of what the text of one call's objects may take.
+/// The remaining budget for the text of one call's objects.
 struct Walk {
     room: usize,
     elements: usize,
 }
 
 impl Walk {
-    /// Whether V8 can write the value's text without running guest code, and gets a bearable one.
+    /// Whether V8 can write the value's text without running guest code, and the text fits into the budget.
     fn is_plain(
         &mut self,
         scope: &mut v8::PinScope<'_, '_>,
@@ -243,7 +243,7 @@ impl Walk {
         for index in 0..array.length() {
             v8::scope!(let scope, scope);
             let key = v8::Integer::new_from_unsigned(scope, index).to_string(scope)?;
-            // A hole is looked up further, and a getter is guest code.
+            // V8 looks up a hole in the prototypes, and a getter is guest code.
             let Some(element) = own_value(scope, object, key.into())? else { return Some(false) };
             if !self.is_plain(scope, element, depth + 1)? {
                 return Some(false);
@@ -259,7 +259,7 @@ impl Walk {
     }
 }
 
-/// The own data property of an object that is no proxy; `None` inside for no property, and for a getter.
+/// The value of an own data property of an object that is not a proxy. The inner `None` means that there is no such property, or a getter.
 fn own_value<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     object: v8::Local<'_, v8::Object>,
@@ -274,7 +274,7 @@ fn own_value<'s>(
     descriptor.get(scope, value.into()).map(Some)
 }
 
-/// Whether the object's text is `[object …]` with a short name that no guest code makes up.
+/// Whether the object's text is `[object …]` with a short name that no guest code computes.
 fn is_tagless(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<bool> {
     if object.is_function()
         || object.is_date()

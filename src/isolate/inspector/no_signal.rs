@@ -1,9 +1,9 @@
-//! Where V8's profiler samples without a signal.
+//! For platforms where V8's profiler samples without a signal.
 
-/// No signal ends the process.
+/// Does nothing: no signal ends the process.
 pub fn soften() {}
 
-/// Starts sampling by `start`. Nobody else is in its way.
+/// Starts sampling with `start`. Nothing can conflict with it.
 pub fn sample<T>(start: impl FnOnce() -> T) -> Option<T> {
     Some(start())
 }

@@ -1,4 +1,4 @@
-//! Messages on their way to the inspector of an isolate, as other threads see it.
+//! The queue of messages to the inspector of an isolate, as other threads see it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -10,25 +10,25 @@ use crate::isolate::remote::Remote;
 use crate::isolate::{Guest, Job, Kind, Work, clock};
 use crate::value::{Code, ErrorClass, Fault, Nobody, Text, Value};
 
-/// What sessions ask for, by their numbers.
+/// Requests of sessions. The first field is the session's number.
 pub enum Request {
     Connect(u32, Arc<dyn Sink>),
     Message(u32, Text, Nesting),
     Disconnect(u32),
 }
 
-/// Whether a message can be handled amidst the handling of another.
+/// Whether a message can be handled during the handling of another.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Nesting {
     Free,
-    /// Nothing is handled amidst it, nor it amidst others: V8 checks for side effects, and does not expect to begin twice.
+    /// Never nested, inside or outside: V8 checks it for side effects, and does not expect such a check to begin twice.
     Alone,
-    /// Stops what runs, so it comes first.
+    /// Stops running code, so it is handled first.
     Urgent,
 }
 
 impl Nesting {
-    /// Characters of messages that are read here. Longer ones are handled alone.
+    /// Bytes of the longest message that is examined here. Longer ones are handled alone.
     const MAX_READ: usize = 1 << 18;
 
     fn of(message: &Text) -> Self {
@@ -36,7 +36,7 @@ impl Nesting {
             return Self::Alone;
         }
         let text = message.to_string();
-        // A name with an escape is not recognized.
+        // A name with an escape would not be recognized.
         if text.contains("throwOnSideEffect") || text.contains("\\u") {
             return Self::Alone;
         }
@@ -62,7 +62,7 @@ impl Request {
     }
 }
 
-/// Sessions of one isolate; each costs memory outside its heap.
+/// Sessions per isolate; each costs memory outside its heap.
 const MAX_SESSIONS: u32 = 100;
 
 #[derive(Default)]
@@ -85,7 +85,7 @@ impl Port {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There are requests.
+    /// Whether requests are queued.
     pub fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::Acquire)
     }
@@ -99,7 +99,8 @@ impl Port {
         self.take_where(|requests| requests.pop_front())
     }
 
-    /// The next request that may be handled amidst a message, which is handled `alone` or not. Others keep their order.
+    /// The next request that may be handled during the handling of a message; `alone` if that message excludes others. The other requests
+    /// keep their order.
     pub(super) fn take_amidst(&self, alone: bool) -> Option<Request> {
         self.take_where(|requests| {
             let mut free = !alone;
@@ -139,7 +140,7 @@ impl Port {
 }
 
 impl Remote {
-    /// Opens a session; its number.
+    /// Opens a session. Returns its number.
     pub fn open_session(&self, sink: Arc<dyn Sink>) -> Result<u32, Fault> {
         if self.port.sessions.fetch_add(1, Ordering::AcqRel) >= MAX_SESSIONS {
             self.port.session_is_gone();
@@ -167,11 +168,11 @@ impl Remote {
         Ok(())
     }
 
-    /// Closes a session. On any thread; does not wait.
+    /// Closes a session. May be called on any thread; does not wait.
     pub fn close_session(&self, session: u32) {
         self.port.put(&mut self.port.lock(), Request::Disconnect(session));
         self.knock();
-        // Where nothing runs a job must see to it.
+        // If the isolate is idle, this job handles the request.
         let work: Work = Box::new(|_scope, guest| {
             drain(guest);
             Ok(Value::Undefined)
@@ -179,12 +180,12 @@ impl Remote {
         self.post(Job::new(Kind::Task, Arc::new(Nobody), work));
     }
 
-    /// Has the isolate's thread look at its requests, if it is busy.
+    /// Makes the isolate's thread check its requests, if it is busy.
     pub(super) fn knock(&self) {
         if let Some(v8) = self.v8.get() {
             v8.request_interrupt(on_knock, std::ptr::null_mut());
         }
-        // A guest that waits in Rust, or is paused, is not woken by V8. An idle one stays so.
+        // V8 does not wake a guest that waits in Rust or is paused. An idle isolate stays idle.
         self.wake();
     }
 }
@@ -204,7 +205,7 @@ unsafe extern "C" fn on_knock(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std:
         });
         return;
     }
-    // SAFETY: the interrupt runs inside V8 on this isolate's thread, which is what a callback scope asks for.
+    // SAFETY: the interrupt runs inside V8 on this isolate's thread, as a callback scope requires.
     v8::callback_scope!(unsafe let _scope, &mut isolate);
     agent.interrupt(&guest);
 }

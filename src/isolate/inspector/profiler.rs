@@ -1,5 +1,5 @@
-//! One processor profile: from the beginning of an outermost job to its end, always on one thread. V8's inspector has the
-//! profiler; an isolate that cannot be inspected gets an inspector for this time.
+//! One CPU profile: from the beginning of an outermost job to its end, always on one thread. The profiler is part of V8's inspector; an
+//! isolate that cannot be inspected gets an inspector for the duration of the profile.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::isolate::Guest;
 use crate::isolate::remote::Remote;
 use crate::value::Text;
 
-/// No session sees this group and it has no contexts, so that guest code has nothing to do with it.
+/// No session sees this group, and it has no contexts, so guest code cannot affect it.
 const GROUP: i32 = 2;
 
 const ENABLE: &[u8] = br#"{"id":1,"method":"Profiler.enable"}"#;
@@ -26,7 +26,7 @@ const STOP_ID: i32 = 3;
 
 /// A profile that is being taken.
 pub struct Profiling {
-    // The session goes before its inspector.
+    // Declared before the inspector, so that the session is dropped first.
     session: V8InspectorSession,
     _inspector: Option<V8Inspector>,
     result: Rc<RefCell<Option<Text>>>,
@@ -51,7 +51,7 @@ impl ChannelImpl for Collector {
 }
 
 impl Profiling {
-    /// Starts a profile if somebody wants one.
+    /// Starts a profile if one is wanted.
     pub fn start(isolate: &mut v8::Isolate, guest: &Guest, remote: &Remote) -> Option<Self> {
         if !remote.profiles.are_wanted() {
             return None;
@@ -64,7 +64,7 @@ impl Profiling {
         let trust = V8InspectorClientTrustLevel::FullyTrusted;
         let session = inspector.connect(GROUP, channel, StringView::empty(), trust);
         session.dispatch_protocol_message(StringView::from(ENABLE));
-        // Before V8 samples.
+        // Before V8 starts to sample.
         remote.profiles.take(true);
         let started = sample(|| session.dispatch_protocol_message(StringView::from(START)));
         if started.is_none() {
@@ -74,7 +74,7 @@ impl Profiling {
         Some(Self { session, _inspector: own, result })
     }
 
-    /// Ends the profile and keeps it for those who want it.
+    /// Ends the profile and stores it.
     pub fn finish(self, remote: &Remote) {
         self.session.dispatch_protocol_message(StringView::from(STOP));
         remote.profiles.take(false);
@@ -84,8 +84,8 @@ impl Profiling {
     }
 }
 
-/// An inspector that leaves `console` alone. V8 keeps what guests count and time by outside of the heap, without bounds,
-/// as soon as an inspector listens; one that goes away takes the console's listener along, whosever it was.
+/// An inspector that does not listen to `console`. As soon as an inspector listens, V8 stores the labels that guests count and time by
+/// outside the heap, without limits. An inspector that is dropped removes the console's listener, whichever inspector it belongs to.
 fn bare_inspector(isolate: &mut v8::Isolate) -> V8Inspector {
     let inspector = V8Inspector::create(isolate, V8InspectorClient::new(Box::new(Client)));
     drop(V8Inspector::create(isolate, V8InspectorClient::new(Box::new(Client))));

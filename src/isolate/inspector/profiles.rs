@@ -1,4 +1,4 @@
-//! The processor profiles of an isolate: one per outermost job while somebody asks for them, as V8 wrote them.
+//! The CPU profiles of an isolate, as V8 wrote them: one per outermost job while profiles are requested.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::value::Text;
 
-/// What profiles may take until somebody fetches them; later ones are not kept.
+/// Bytes that profiles may take until they are fetched; later profiles are dropped.
 const MAX_BYTES: usize = 256 << 20;
 
 struct Profile {
@@ -17,7 +17,7 @@ struct Profile {
 
 #[derive(Default)]
 struct Shelf {
-    /// Who has asked, and the first profile that is for them.
+    /// The titles under which profiles were requested, each with the serial of its first profile.
     titles: BTreeMap<String, u64>,
     profiles: VecDeque<Profile>,
     bytes: usize,
@@ -45,12 +45,12 @@ impl Profiles {
         self.taken.load(Ordering::SeqCst)
     }
 
-    /// A profile begins or ends. Where the thread is lost in between, V8 goes on sampling it.
+    /// A profile begins or ends. If the thread is lost in between, V8 continues to sample it.
     pub fn take(&self, begins: bool) {
         self.taken.store(begins, Ordering::SeqCst);
     }
 
-    /// From now on profiles are kept for `title`.
+    /// Stores profiles for `title` from now on.
     pub fn start(&self, title: String) {
         let mut shelf = self.lock();
         let next = shelf.next;
@@ -58,7 +58,7 @@ impl Profiles {
         self.wanted.store(true, Ordering::Release);
     }
 
-    /// The profiles that were kept for `title`, each with the thread it is of.
+    /// Ends the request for `title`. Returns its profiles, each with the thread it is of.
     pub fn stop(&self, title: &str) -> Vec<(u64, Arc<Text>)> {
         let mut shelf = self.lock();
         let Some(first) = shelf.titles.remove(title) else { return Vec::new() };

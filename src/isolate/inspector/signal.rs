@@ -1,10 +1,10 @@
-//! The signal that V8's profiler samples by. Its handler belongs to the process, and a V8 that puts one up takes it down
-//! again as if nobody else had any: where the host's V8 samples as well, and the two do not end in the reverse order of their
-//! beginning, one is left with signals that nobody handles, and those end the process.
+//! The signal that V8's profiler samples with. Its handler is process-wide, but each V8 installs and removes its handler as if there were
+//! no other. If the host's V8 samples too, and the two do not stop in the reverse order of their start, one of them is left with signals
+//! that have no handler, and those end the process.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The handler of our V8, once it was seen. V8 may leave it behind.
+/// The handler of our V8, once it was seen. V8 may leave it installed.
 static OWN: Mutex<Option<usize>> = Mutex::new(None);
 
 fn current() -> Option<libc::sigaction> {
@@ -15,7 +15,8 @@ fn current() -> Option<libc::sigaction> {
     }
 }
 
-/// Makes the signal one that ends no process. A session may have V8 sample without asking here.
+/// Makes the signal ignored if its action is the default one, which ends the process. A session may make V8 sample without calling
+/// [`sample`].
 pub fn soften() {
     let _own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(action) = current().filter(|action| action.sa_sigaction == libc::SIG_DFL) {
@@ -25,12 +26,12 @@ pub fn soften() {
 
 fn ignore(mut action: libc::sigaction) {
     action.sa_sigaction = libc::SIG_IGN;
-    // SAFETY: sets the disposition of one signal that nobody handles, from a valid sigaction.
+    // SAFETY: sets the disposition of one signal that has no handler, from a valid sigaction.
     unsafe { libc::sigaction(libc::SIGPROF, &raw const action, std::ptr::null_mut()) };
 }
 
-/// Starts sampling by `start`, unless somebody else in the process samples. Who begins while we do is safe: what is there
-/// after both is never the default, which is to end the process.
+/// Starts sampling with `start`, unless other code in the process samples. Code that starts to sample while we do is safe: the action that
+/// remains after both is never the default, which ends the process.
 pub fn sample<T>(start: impl FnOnce() -> T) -> Option<T> {
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     let action = current()?;
