@@ -1,6 +1,6 @@
 'use strict';
-// The host's side of the binding: the surface above, the native environment below. One environment per realm that loads the
-// module, so worker threads have their own.
+// The host's side of the binding, between the surface and the native environment. Each realm that loads the module has its own
+// environment, and so has each worker thread.
 
 const { types } = require('node:util');
 const { createArrivals } = require('./arrivals.js');
@@ -22,7 +22,7 @@ const { bigint: now } = process.hrtime;
 function createHostBinding(native) {
   /** @type {any} */
   let surface;
-  // Filled in when the environment exists; nothing is called before that.
+  // Filled in once the environment exists. Nothing is called before that.
   /** @type {any} */
   const bound = {};
   const theSurface = () => surface;
@@ -58,9 +58,9 @@ function createHostBinding(native) {
     () => queueMicrotask(bound.tell),
     (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     (/** @type {import('../handle.js').Row} */ entry) => surface.core.entries.leave(entry),
-    // A host that was started with `--expose-gc` shares that with its guests, as in isolated-vm.
+    // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
-    // Deno's handle scopes of Node-API do nothing.
+    // Deno's Node-API handle scopes do nothing.
     process.versions.deno === undefined,
   );
   Object.assign(bound, environment);
