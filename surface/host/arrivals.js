@@ -20,7 +20,7 @@ const TURN = 16;
 /** Milliseconds of reading after which a message counts as large. */
 const GLANCE = 4;
 
-/** In the place of a request's number, as long as the native side has none. */
+/** Used instead of a request's number while the native side has not assigned one. */
 const DIRECTLY = 0;
 
 /**
@@ -105,7 +105,7 @@ class Message {
   /**
    * Continues reading.
    * @param {number} until the time at which to stop
-   * @param {number} allowance how many bytes it may take until then
+   * @param {number} allowance bytes of memory at which to stop
    * @returns {boolean} whether all of it is read
    */
   read(until, allowance) {

@@ -1,6 +1,6 @@
 'use strict';
 // The host's side of the binding, between the surface and the native environment. Each realm that loads the module has its own
-// environment, and so has each worker thread.
+// environment, so worker threads have their own.
 
 const { types } = require('node:util');
 const { createArrivals } = require('./arrivals.js');

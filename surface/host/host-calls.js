@@ -67,7 +67,7 @@ const NO_KEYS = Object.freeze([]);
 const failures = channel(CHANNEL);
 /** Searches that continue on later turns. */
 let unfinished = 0;
-/** Promises whose rejections are reported already. @type {WeakSet<Promise<unknown>>} */
+/** Promises that already have a handler that reports rejections. @type {WeakSet<Promise<unknown>>} */
 const discarded = new WeakSet();
 /** Origins for which a warning was emitted. @type {Set<string>} */
 const warned = new Set();

@@ -23,7 +23,7 @@ const MAX_COPIED = 12;
 /** Most characters that one call of `step` examines, and characters that count as one step of work. */
 const PIECE = 16_384;
 const CHARACTERS_PER_STEP = 64;
-/** Characters of the longest escape, such as `\\u0000`. */
+/** Characters of the longest escape, such as `\u0000`. */
 const MAX_ESCAPE = 6;
 
 const SPACE = 0x20;

@@ -62,7 +62,7 @@ function createLocal({ native, surface, unpack }) {
   }
 
   /**
-   * Passes on what a function of this host returned, or what its promise resolved to. A promise that has no receiver is discarded.
+   * Passes on what a function of this host returned, or what its promise resolved to. A promise that the receiver cannot wait for is discarded.
    * @param {unknown} value
    * @param {number} bits
    * @param {string} origin

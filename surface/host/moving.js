@@ -6,8 +6,8 @@ const { TAG } = require('../protocol.js');
 const { isDetached } = require('./wire/views.js');
 
 /**
- * Node never transfers memory that it does not own, such as memory of other addons or of a file. Bun and Deno do, and would give a guest
- * access to more than bytes. There, the memory is copied.
+ * Node never transfers memory that it does not own, such as memory of other addons or of a file. Bun and Deno do. A guest would then hold
+ * memory of an addon or a file instead of just bytes, so the memory is copied there.
  */
 const OWNS_MEMORY = process.versions.bun === undefined && !('Deno' in globalThis);
 

@@ -1,7 +1,7 @@
 'use strict';
 // SharedArrayBuffers of this realm that are shared with isolates. Each has a key, so that a buffer that comes back is the same
-// object. The native side keeps the memory of every buffer that it gets alive; this file holds nothing. The native side identifies
-// buffers that a guest created by their memory.
+// object. The native side keeps the memory of every buffer alive once it has received the buffer; this file keeps nothing alive. Buffers
+// over memory that a guest created are identified by that memory on the native side.
 
 const { refused } = require('../error.js');
 

@@ -78,7 +78,7 @@ function follow(signal, abort) {
   const all = followers;
   all.aborts.add(abort);
   if (signal.aborted) {
-    // It was aborted since the last check, perhaps by the call's own options.
+    // It was aborted since the last check, perhaps while the call's own options were read.
     all.leave(abort);
     abort();
   }

@@ -19,7 +19,7 @@ const NO_GUEST_MEMORY = `A SharedArrayBuffer made inside an isolate cannot be sh
 /** Values of up to this many bytes are read without a budget, since that takes negligible time. */
 const SMALL = 4096;
 
-/** Reading a result stops after the call's `timeout`, or after `FIXED_TIME` if that is longer, which is enough for honest data of some size. */
+/** Reading a result stops after the call's `timeout`, but not before `FIXED_TIME`, in which honest data of some size can be read. */
 const timedOut = () => coded(Error, 'Script execution timed out.', CODE.TIMEOUT);
 const now = performance.now.bind(performance);
 

@@ -169,7 +169,7 @@ class Visitor {
   #root;
   #work;
   #isOnce;
-  /** Containers not to enter: those entered before, or, unless `isOnce`, those that contain the current one. @type {Set<object>} */
+  /** Containers not to enter: with `isOnce`, those entered before; otherwise, those that contain the current one. @type {Set<object>} */
   #closed = new Set();
 
   /**

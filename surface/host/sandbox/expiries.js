@@ -13,7 +13,7 @@ const MAX_STALE = 64;
 
 /** @template {Expiring} T */
 class Expiries {
-  /** @type {{ time: number, record: T }[]} by time: each entry before the two at twice its index */ #heap = [];
+  /** @type {{ time: number, record: T }[]} by time: the entry at i is before those at 2i + 1 and 2i + 2 */ #heap = [];
 
   /**
    * Call it when a record has a new time, or is gone. Entries with the old time are skipped later.

@@ -30,7 +30,7 @@ const MAX_COLUMNS = 200;
  * @property {string} message
  * @property {string} [code]
  * @property {string} stack
- * @property {string} [module] the name of the module where it arose, unless that is the code itself
+ * @property {string} [module] the name of the module where it occurred, unless that is the code itself
  * @property {number} [line] from 1
  * @property {number} [column] from 1
  * @property {string} [frame]

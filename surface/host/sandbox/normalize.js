@@ -72,7 +72,7 @@ const isTypeScript = (code) => languageOf(code.trim())?.startsWith('t') === true
  * @returns {Piece}
  */
 function place(whole, part) {
-  // The fence's language may occur in the code, too.
+  // The fence's language may occur in the code, too, so the search starts after it.
   const trimmed = whole.trimStart();
   const from = whole.length - trimmed.length + (languageOf(trimmed.trimEnd()) === undefined ? 0 : trimmed.indexOf('\n'));
   return { text: part, ...endPosition(whole.slice(0, Math.max(whole.indexOf(part, from), 0))) };

@@ -51,7 +51,7 @@ class Log {
     }, undefined, []);
   }
 
-  /** Call it when a plugin begins something: it then may log again. */
+  /** Call it when an execution or event of a plugin begins: the plugin may then log again. */
   refill() {
     this.#left = MAX_ENTRIES;
     this.#isFull = false;

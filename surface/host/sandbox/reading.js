@@ -6,7 +6,7 @@ const { FILE } = require('./failure.js');
 const { failureOfBoth, leftOf } = require('./typescript.js');
 
 /**
- * A function that puts code into an async function and calls that.
+ * Creates a function that wraps code in an async function, which is called at once.
  * @param {string} prefix the text before the code
  * @returns {(code: string) => import('./normalize.js').Body}
  */

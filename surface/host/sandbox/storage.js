@@ -8,7 +8,7 @@ const { Expiries } = require('./expiries.js');
 const { measurementOf, TOLERANCE } = require('./size.js');
 const { invalid } = require('../../error.js');
 
-/** The methods of a cache that a plugin may call, and how many arguments follow the key. Others do not reach the host's cache. */
+/** Methods of a cache that a plugin may call, and how many arguments follow the key. Other methods and arguments do not reach the host's cache. */
 const METHODS = Object.freeze({
   get: 0, has: 0, exists: 0, set: 2, delete: 0, del: 0, expire: 1, ttl: 0,
 });
@@ -17,7 +17,7 @@ const METHODS = Object.freeze({
 const MAX_KEY = 65_536;
 /** Options by which a cache may accept a time to live. */
 const TIMES = Object.freeze(['ttl', 'EX', 'PX', 'EXAT', 'PXAT', 'maxAge']);
-// oxlint-disable-next-line no-control-regex -- those are what it is about
+// oxlint-disable-next-line no-control-regex -- control characters are intended
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** Most keys that a cache is asked about at a time. */
@@ -34,7 +34,7 @@ const RECORD_BYTES = 256;
  */
 
 /**
- * Checks a key that follows a plugin's prefix: its form must be distinct from all others in every cache.
+ * Checks a key that follows a plugin's prefix: in every cache, it must be distinct from all other keys.
  * @param {unknown} key
  * @returns {string}
  */
@@ -80,7 +80,7 @@ function readNumber(value, name) {
 }
 
 /**
- * The arguments of a cache's method, each of its type. Others are left out, since a cache may accept further keys, and options that change
+ * The arguments of a cache's method, with their types checked. Others are left out, since a cache may accept further keys, and options that change
  * the meaning of a key.
  * @param {keyof typeof METHODS} method
  * @param {unknown[]} args

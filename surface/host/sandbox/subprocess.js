@@ -209,7 +209,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       try {
         const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#sort.timeout, signal };
         const found = readingOf(request, strip);
-        // What needs no waiting begins at once.
+        // Without anything to await, execution begins at once.
         const reading = found instanceof Promise ? await found : found;
         if (this.#terminations > terminations) {
           return { ok: false, value: TERMINATED, code: CODE.DISPOSED, logs: [], lost: 0 };

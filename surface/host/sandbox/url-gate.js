@@ -199,7 +199,7 @@ class Check {
 
   /**
    * Visits all parts as often as they occur. An array's text is that of its elements. If these occur several times, the text may be too long
-   * to write, and the steps do not suffice.
+   * to write, and the visit exceeds the limit of steps.
    */
   #unfold() {
     const visitor = new Visitor(this.#args, this.#work);

@@ -37,7 +37,7 @@ const HOST_ALONE = new RegExp(String.raw`^(?:${HOST}(?::(\d{1,5}))?|([0-9a-f.]*:
 const NORMAL = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@\\\s]*@)?([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?\/$/;
 /** Characters besides the ASCII dot that separate the labels of a name. They end sentences in some languages. */
 const FULL_STOP = /[\u3002\uff0e\uff61]/;
-// oxlint-disable-next-line no-control-regex -- those are what it is about
+// oxlint-disable-next-line no-control-regex -- control characters are intended
 const LETTER = /[^\u0000-\u007f\u3002\uff0e\uff61]/;
 /** Characters that no host has, and characters of a host that is longer than it looks. */
 const SPACE = /\p{Z}/u;
@@ -49,9 +49,9 @@ const MAYBE_HOST = /[^a-z0-9_:@-]|localhost/i;
 const QUALIFIED = /[^.]\.[^.]|^localhost\.?$|^\[/;
 /** A path on a Windows drive. */
 const DRIVE = /^[a-z]:[/\\](?![/\\])/i;
-// oxlint-disable-next-line no-control-regex -- those are what it is about
+// oxlint-disable-next-line no-control-regex -- control characters are intended
 const ASCII = /^[\u0000-\u007f]*$/;
-/** Some programs remove blanks, controls and invisible characters at the ends of a text: what they keep, and what they remove. */
+/** Some programs remove blanks, controls and invisible characters at the ends of a text: the characters they keep, and those they remove. */
 const VISIBLE = /[^\p{C}\p{Z}\s]/u;
 const BLANK = /[\p{C}\p{Z}\s]/u;
 /** Characters that the URL standard removes at any position. */

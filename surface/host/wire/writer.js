@@ -209,7 +209,7 @@ class Writer extends LeafWriter {
   }
 
   /**
-   * A plain object. `for in` is the fastest way to its keys: its prototype chain holds no proxy, and inherited keys are skipped.
+   * A plain object. `for in` is the fastest way to list its keys. There is no proxy in its prototype chain, and inherited keys are skipped.
    * @param {any} object
    * @param {number} level
    */
