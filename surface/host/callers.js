@@ -1,7 +1,7 @@
 'use strict';
-// The async context (`AsyncLocalStorage`) of pending calls. When a guest calls a function of this host from the event loop, on
-// behalf of such a call, the function sees the stores of the call's caller. A call is pending until it settles; with
-// `promise: true`, until the promise that it returned settles.
+// The async context (`AsyncLocalStorage`) of pending calls. When the event loop runs a function of this host for a guest, on behalf of
+// such a call, the function sees the stores of the call's caller. A call is pending until it settles; with `promise: true`, until the
+// promise that it returned settles.
 
 const { AsyncResource } = require('node:async_hooks');
 const { TAG } = require('../protocol.js');
