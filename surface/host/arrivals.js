@@ -1,7 +1,7 @@
 'use strict';
-// What comes from guests by way of the event loop: outcomes and requests, of each isolate in the order in which it has sent them.
-// What is large is read bit by bit, and in between the event loop is others'; until it is read the native side keeps what comes
-// after it from the same isolate. Several that are read share the time, and the memory that one may take.
+// Messages (outcomes and requests) that guests send through the event loop. Messages of one isolate are handled in the order in which it
+// sent them. Large messages are read in pieces, and the event loop turns in between. While one is read, the native side holds back
+// the messages that follow it from the same isolate. All messages that are being read share the time, and the memory that one may take.
 
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
@@ -11,22 +11,22 @@ const { TAG } = require('../protocol.js');
 const { FIXED_TIME, MAX_WEIGHT, Reader } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
-/** Bytes that are read at once, however long they may take. */
+/** Messages of up to this many bytes are read at once, however long that takes. */
 const SMALL = 4096;
-/** What `native.wanted` returns for an outcome of an isolate that the host has disposed of. */
+/** What `native.wanted` returns for an outcome of an isolate that the host has disposed. */
 const DISPOSED = 2;
-/** Milliseconds that reading takes at a time, */
+/** Milliseconds of reading in one turn of the event loop. */
 const TURN = 16;
-/** and those after which something turns out to be large. */
+/** Milliseconds of reading after which a message counts as large. */
 const GLANCE = 4;
 
-/** Stands for a request that the native side has no number for yet. */
+/** Used instead of a request's number while the native side has not assigned one. */
 const DIRECTLY = 0;
 
 /**
- * A request that is still being served, although the function that serves it has returned. What comes after it from the same isolate waits.
+ * A request that is still being served, although the function that serves it has returned. Later messages from the same isolate wait.
  * @typedef {object} Hold
- * @property {boolean} isWanted false once the call has been stopped, or its isolate: then nothing may be answered any more
+ * @property {boolean} isWanted false once the call or its isolate has been stopped: then the request must not be answered
  * @property {() => void} release
  */
 
@@ -35,7 +35,7 @@ const isList = (carrier) => typeof carrier === 'object' && carrier !== null && (
 
 /**
  * @param {any[]} carriers
- * @returns {number} bytes of the values in them that are to be read
+ * @returns {number} bytes of the serialized values in them
  */
 function weightOf(carriers) {
   let bytes = 0;
@@ -49,7 +49,7 @@ function weightOf(carriers) {
 
 /**
  * @param {any[]} carriers
- * @returns {any[][]} those in them that hold a value to be read
+ * @returns {any[][]} the carriers in them that hold a serialized value
  */
 const wiresIn = (carriers) => carriers.flatMap((carrier) => {
   if (isList(carrier)) return wiresIn(carrier);
@@ -60,38 +60,38 @@ const wiresIn = (carriers) => carriers.flatMap((carrier) => {
 const thrown = (error) => [TAG.THROWN, [TAG.VALUE, error]];
 
 /**
- * What ends the reading of an outcome.
+ * Limits on the reading of an outcome.
  * @typedef {object} ReadLimits
  * @property {number} until the call's deadline, as a value of `performance.now()`
  * @property {() => Error | undefined} [stopped] returns an error when the call is over
  */
 
-/** One that is being read. */
+/** A message that is being read. */
 class Message {
-  /** By which the native side knows it. */
+  /** The native side's number for it. */
   id = 0;
-  /** Bytes that what was read of it takes. */
+  /** Bytes of memory that the part read so far takes. */
   weight = 0;
-  /** It had to be begun again, and waits until it is the oldest. */
+  /** Whether reading was restarted. The message then waits until it is the oldest. */
   waits = false;
-  /** What the values that are read stand for. @type {any[][]} */
+  /** Carriers that replace those of the values read so far. @type {any[][]} */
   #results = [];
   /** @type {any[][]} */
   #wires;
   deliver;
   drop;
-  /** Why the values that are left are not read. @type {Error | undefined} */
+  /** Why the remaining values are not read. @type {Error | undefined} */
   failure = undefined;
   #work;
-  /** Of the next value. @type {InstanceType<typeof Reader> | undefined} */
+  /** Reads the next value. @type {InstanceType<typeof Reader> | undefined} */
   #reader = undefined;
   #hooks;
 
   /**
    * @param {any[]} carriers
    * @param {import('./wire/leaf-reader.js').ReadHooks} hooks
-   * @param {() => void} deliver what to do when it is read
-   * @param {() => void} drop and when nobody wants it any more
+   * @param {() => void} deliver called when the message is read
+   * @param {() => void} drop called when the message is no longer wanted
    * @param {ReadLimits} limits
    */
   constructor(carriers, hooks, deliver, drop, { until, stopped }) {
@@ -103,9 +103,9 @@ class Message {
   }
 
   /**
-   * Reads on.
-   * @param {number} until some time
-   * @param {number} allowance or until it takes so many bytes
+   * Continues reading.
+   * @param {number} until the time at which to stop
+   * @param {number} allowance bytes of memory at which to stop
    * @returns {boolean} whether all of it is read
    */
   read(until, allowance) {
@@ -137,7 +137,7 @@ class Message {
         this.#results.push([TAG.VALUE, this.#reader.result]);
         this.weight = this.#reader.weight;
       } catch (error) {
-        // What had been read of it is nobody's.
+        // Nothing refers to the part that was read.
         this.#results.push(thrown(error));
       }
       this.#reader = undefined;
@@ -151,7 +151,7 @@ class Message {
     return true;
   }
 
-  /** Lets go of what was read. */
+  /** Discards the part that was read. */
   restart() {
     this.#results = [];
     this.#reader = undefined;
@@ -162,24 +162,25 @@ class Message {
 
 /**
  * @param {object} host
- * @param {any} host.native `pause()`: nothing more comes from the isolate of what was just handed over until `resume()` is called with
- *   the number that this returns; `wanted(number)`: 0 when it is not to be read on, and is as if it were resumed, `DISPOSED` when it is to
- *   fail; `limits()`: milliseconds until the deadline of what was just handed over; `drain()`; `reply(request, carrier)`
+ * @param {any} host.native `pause()` holds back further messages from the isolate that sent the message just delivered, until `resume()` is
+ *   called with the number that `pause()` returns; `wanted(number)` returns 0 if the message is no longer wanted, which also counts as
+ *   `resume()`, and `DISPOSED` if it must fail; `limits()` returns the milliseconds until the deadline of the message just delivered;
+ *   `drain()`; `reply(request, carrier)`
  * @param {import('./wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
- * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits
+ * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
  * @param {(thrown: unknown, bits: number) => any} host.packThrown
- * @param {number} [host.mostWeight] bytes that all of them may take
+ * @param {number} [host.mostWeight] bytes that all messages together may take
  */
 function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, mostWeight = MAX_WEIGHT }) {
-  /** Those that are being read, the oldest first. @type {Message[]} */
+  /** Messages that are being read, oldest first. @type {Message[]} */
   const messages = [];
-  /** Whose turn it is. */
+  /** Index of the message whose turn it is. */
   let next = 0;
   let isScheduled = false;
 
-  /** A value that is begun again finds what its table stands for as it was. */
+  /** Resolves each row of a table only once: when reading restarts, a row already holds its value. */
   const keeping = alone({
     ...hooks,
     /** @param {any} carrier */
@@ -190,22 +191,22 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     },
   });
 
-  /** What is being served: `DIRECTLY`, or by which the native side knows it. @type {number | undefined} */
+  /** The request that is being served: `DIRECTLY`, or the native side's number for it. @type {number | undefined} */
   let served;
-  /** Whether it goes on after it has been delivered. */
+  /** Whether the request is still served after its delivery. */
   let isHeld = false;
 
   /** Limits of executions in sandboxes. @type {Map<number, ReadLimits>} by request */
   const limited = new Map();
 
-  /** Bytes that all of them take, but for one. @param {Message} [one] */
+  /** Bytes that all messages except one take. @param {Message} [one] */
   const weightBeside = (one) => messages.reduce((bytes, message) => (message === one ? bytes : bytes + message.weight), 0);
 
-  /** What one may take: the oldest more than others have left, for it must come to its end. @param {Message} message */
+  /** Bytes that one message may take: what the others leave. `makeRoom` restarts others for the oldest. @param {Message} message */
   const allowanceOf = (message) => mostWeight - weightBeside(message);
 
   /**
-   * Whether all of a message is read already. If not, `deliver` is called when it is, or `drop` when nobody wants it any more.
+   * Whether all of a message is already read. If not, `deliver` is called when it is, or `drop` when it is no longer wanted.
    * @param {any[]} carriers
    * @param {() => void} deliver
    * @param {() => void} drop
@@ -220,7 +221,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     return false;
   }
 
-  /** On another turn of the event loop: what is left of messages, and what has come meanwhile. */
+  /** Schedules another turn of the event loop for the unread rest of messages, and for those that arrived meanwhile. */
   function later() {
     if (isScheduled) return;
     isScheduled = true;
@@ -283,7 +284,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     }
   }
 
-  /** Each in its turn; those that may take no more are passed over, but for the oldest. */
+  /** Messages take turns. Those that may not take more memory are skipped, except the oldest. */
   function nextIndex() {
     for (let tries = messages.length; tries > 1; tries -= 1) {
       next = (next + 1) % messages.length;
@@ -293,7 +294,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     return 0;
   }
 
-  /** For the oldest: the largest of the others is begun again. */
+  /** Makes room for the oldest message: restarts the largest of the others. */
   function makeRoom() {
     const largest = messages.slice(1).reduce((most, message) => (message.weight > most.weight ? message : most), messages[1]);
     largest?.restart();
@@ -308,7 +309,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     settle(request, carrier) {
       const carriers = [carrier];
       const deliver = () => settle(request, carrier);
-      // Whoever drops it has been answered.
+      // When an outcome is dropped, its caller has already been answered.
       const drop = () => settle(request, [TAG.FAULT, 'Error', undefined, 'The call was aborted', '', CODE.ABORTED]);
       if (weightOf(carriers) <= SMALL || isRead(carriers, deliver, drop, limited.get(request))) {
         deliver();
@@ -318,15 +319,15 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
      * Bounds the reading of an outcome that will arrive.
      * @param {number} request
      * @param {ReadLimits} limits
-     * @returns {() => void} to be called when it has been delivered
+     * @returns {() => void} call it when the outcome has been delivered
      */
     limit(request, limits) {
       limited.set(request, limits);
       return () => limited.delete(request);
     },
     /**
-     * The request that is being served takes more time.
-     * @returns {Hold | undefined} undefined where none is served by the event loop
+     * Keeps the request that is being served open after its function has returned.
+     * @returns {Hold | undefined} undefined if the event loop serves none
      */
     hold() {
       if (served === undefined) return undefined;
@@ -335,7 +336,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
       let isOver = false;
       return {
         get isWanted() {
-          // The native side has ended it itself where it is not.
+          // If it is not wanted, the native side itself has ended it.
           isOver ||= !native.wanted(id);
           return !isOver;
         },
@@ -350,7 +351,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     /**
      * @param {number} caller
      * @param {[number, number, number, ...any[]]} args
-     * @returns {any} the answer's carrier; undefined when `reply` is called with it
+     * @returns {any} the answer's carrier; undefined if `reply` is called with it
      */
     serve(caller, ...args) {
       const answerLater = () => {
@@ -358,7 +359,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
         try {
           carrier = serveFor(caller, args);
         } catch (error) {
-          // More arguments than the stack has room for.
+          // More arguments than fit on the stack.
           carrier = packThrown(error, 0);
         }
         if (carrier !== undefined) native.reply(args[0], carrier);
@@ -366,7 +367,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
       return weightOf(args) <= SMALL || isRead(args, answerLater, () => {}) ? serveDirectly(caller, args) : undefined;
     },
     /**
-     * Serves a request of a synchronous call. The event loop cannot turn until it is answered, so `hold` returns undefined, also where a
+     * Serves a request of a synchronous call. The event loop is blocked until the request is answered, so `hold` returns undefined, even if a
      * function that the event loop serves makes the call.
      * @param {any[]} args
      */

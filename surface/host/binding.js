@@ -1,6 +1,6 @@
 'use strict';
-// The host's side of the binding: the surface above, the native environment below. One environment per realm that loads the
-// module, so worker threads have their own.
+// The host's side of the binding, between the surface and the native environment. Each realm that loads the module has its own
+// environment, so worker threads have their own.
 
 const { types } = require('node:util');
 const { createArrivals } = require('./arrivals.js');
@@ -23,7 +23,7 @@ const isDeno = process.versions.deno !== undefined;
 function createHostBinding(native) {
   /** @type {any} */
   let surface;
-  // Filled in when the environment exists; nothing is called before that.
+  // Filled in once the environment exists. Nothing is called before that.
   /** @type {any} */
   const bound = {};
   const theSurface = () => surface;
@@ -59,9 +59,9 @@ function createHostBinding(native) {
     () => queueMicrotask(bound.tell),
     (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     (/** @type {import('../handle.js').Row} */ entry) => surface.core.entries.leave(entry),
-    // A host that was started with `--expose-gc` shares that with its guests, as in isolated-vm.
+    // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
-    // Deno's handle scopes of Node-API do nothing.
+    // Deno's Node-API handle scopes do nothing.
     !isDeno,
     // Its event loop can miss calls of thread-safe functions.
     isDeno,

@@ -1,19 +1,19 @@
 'use strict';
-// The async context (`AsyncLocalStorage`) of calls under way, for the functions of this host that guests call on their behalf
-// from the event loop: there they find the stores of whoever made the call. A call is under way until it has settled, and with
-// `promise: true` until the promise that came out of it has.
+// The async context (`AsyncLocalStorage`) of pending calls. When the event loop runs a function of this host for a guest, on behalf of
+// such a call, the function sees the stores of the call's caller. A call is pending until it settles; with `promise: true`, until the
+// promise that it returned settles.
 
 const { AsyncResource } = require('node:async_hooks');
 const { TAG } = require('../protocol.js');
 
-/** What is captured; nobody hears of its end. It costs a fraction of `AsyncLocalStorage.snapshot()`. */
+/** Captures the current context, without a destroy event. It costs a fraction of `AsyncLocalStorage.snapshot()`. */
 const capture = () => new AsyncResource('isolated-v8', { requireManualDestroy: true });
 
 class Callers {
   #owned;
   /** @type {Map<number, AsyncResource>} by request */
   #contexts = new Map();
-  /** @type {Map<number, number>} the requests behind promises, by the promises' numbers */
+  /** @type {Map<number, number>} the requests that returned promises, by the promises' numbers */
   #promised = new Map();
 
   /** @param {import('./owned.js').Table} owned */
@@ -22,11 +22,11 @@ class Callers {
   }
 
   /**
-   * An asynchronous call is being made.
+   * An asynchronous call begins.
    * @param {number} request
    */
   begun(request) {
-    // Where guests hold nothing of this host they can call nothing.
+    // Guests that hold no values of this host cannot call it.
     if (!this.#owned.isEmpty) {
       this.#contexts.set(request, capture());
     }
@@ -54,7 +54,7 @@ class Callers {
   }
 
   /**
-   * Runs something on behalf of a call.
+   * Runs a function in the async context of a call.
    * @template {any[]} A
    * @template R
    * @param {number} caller its request

@@ -1,11 +1,11 @@
 'use strict';
-// What hosts can ask of the engine as a whole, and tell it.
+// Settings and statistics of the engine as a whole.
 
 const { invalid } = require('../error.js');
 const { optionsArgument } = require('../options.js');
 const { checkOptions } = require('./sandbox/options.js');
 
-/** Milliseconds: a guest that stops in less does not deserve to be given up, and nobody waits for more. */
+/** Milliseconds. A shorter grace period would abandon guests that do stop; a longer one has no use. */
 const MIN_GRACE = 10;
 const MAX_GRACE = 600_000;
 
@@ -18,7 +18,7 @@ const MEGABYTE = 2 ** 20;
 
 const SETTINGS = Object.freeze(['terminationGrace', 'timeout', 'deadline', 'lostMemoryLimit']);
 
-/** The native side leaves a setting as it is. */
+/** Tells the native side to leave a setting unchanged. */
 const UNSAID = -1;
 
 /**

@@ -1,7 +1,7 @@
 'use strict';
-// Calls of the host program's functions, on behalf of guests or of this library. Wherever one is called, what it returns goes
-// through a function of this file: no promise that it returns is left without a handler, since an unhandled rejection ends
-// the process. Errors that nobody can receive are reported.
+// Calls of the host program's functions, on behalf of guests or of this library. Whatever such a function returns passes through a
+// function of this file, so that no promise is left without a handler: an unhandled rejection ends the process. Errors that have no
+// receiver are reported.
 
 const { channel } = require('node:diagnostics_channel');
 const { emitWarning } = require('node:process');
@@ -27,7 +27,7 @@ const promiseThen = Promise.prototype.then;
 const CHANNEL = 'isolated-v8:unhandled-host-error';
 const WARNING = 'ISOLATED_V8_UNHANDLED_HOST_ERROR';
 
-/** What kind of host function has failed, as reports name it. */
+/** Kinds of host functions, as reports name them. */
 const ORIGIN = Object.freeze({
   CALLBACK: 'callback',
   REFERENCE: 'reference',
@@ -45,36 +45,36 @@ const ORIGIN = Object.freeze({
 /** Characters of an error that a warning shows. */
 const MAX_MESSAGE = 1_000;
 const MAX_STACK = 4_000;
-/** Parts of one value that are searched for promises. A guest may choose how many a function returns. */
+/** Most parts of one value that are searched for promises. A guest may choose how many parts a function returns. */
 const MAX_PARTS = 1_000_000;
 /**
- * Parts other than promises that are searched at once. The others follow on later turns of the event loop. A promise there is handled
- * unless it is rejected by then.
+ * Most parts other than promises that are searched at once. The others follow on later turns of the event loop. A promise among those is
+ * handled unless it rejects before.
  */
 const MAX_PARTS_AT_ONCE = 50_000;
-/** Values of which parts are left. A guest may have more of them discarded, and each is kept until it is searched. */
+/** Most values that are searched on later turns. A guest can cause more to be discarded, and each is kept until it is searched. */
 const MAX_UNFINISHED = 8;
-/** Parts between two looks at the clock. */
+/** Parts between two checks of the clock. */
 const PARTS_PER_CHECK = 1_000;
-/** Elements of an array whose keys are listed. */
+/** Most elements of an array whose keys are listed, and most properties of an instance that are searched. */
 const MAX_KEYED = 1_000;
-/** Thenables that resolve to thenables, one in the other. */
+/** Most thenables that resolve to thenables, nested in each other. */
 const MAX_DEPTH = 100;
 
 /** @type {readonly string[]} */
 const NO_KEYS = Object.freeze([]);
 
 const failures = channel(CHANNEL);
-/** Searches that go on. */
+/** Searches that continue on later turns. */
 let unfinished = 0;
-/** Promises whose rejections are reported already. @type {WeakSet<Promise<unknown>>} */
+/** Promises that already have a handler that reports rejections. @type {WeakSet<Promise<unknown>>} */
 const discarded = new WeakSet();
-/** Origins that have been warned of. @type {Set<string>} */
+/** Origins for which a warning was emitted. @type {Set<string>} */
 const warned = new Set();
 
 /**
- * Reports an error that nobody can receive: to the subscribers of the diagnostics channel, or, where there are none, as a process
- * warning, the first of each origin.
+ * Reports an error that has no receiver to the subscribers of the diagnostics channel. If there are none, emits a process warning for
+ * the first error of each origin.
  * @param {string} origin one of ORIGIN
  * @param {unknown} error
  */
@@ -83,7 +83,7 @@ function report(origin, error) {
     try {
       failures.publish({ error, origin });
     } catch {
-      // The subscriber is the host's.
+      // Errors of the host's subscribers are ignored.
     }
     return;
   }
@@ -95,12 +95,12 @@ function report(origin, error) {
     const text = `A host function (${origin}) failed, and nobody can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
     emitWarning(text, /** @type {any} */ ({ __proto__: null, code: WARNING, detail: textOf(error, 'stack', MAX_STACK) }));
   } catch {
-    // A host that has no warnings.
+    // The host does not support warnings.
   }
 }
 
 /**
- * A part of an error as text that a terminal can show.
+ * A property of an error as text that is safe to show in a terminal.
  * @param {any} error
  * @param {string} key
  * @param {number} length
@@ -117,7 +117,7 @@ function textOf(error, key, length) {
 }
 
 /**
- * Has a function called when a promise settles. The promise counts as handled from now on, whatever its class makes of `then`.
+ * Calls a function when a promise settles. The promise counts as handled from now on, even if its class replaces `then`.
  * @param {Promise<unknown>} promise
  * @param {((value: unknown) => void) | undefined} onFulfilled like `onRejected`, does not throw
  * @param {(error: unknown) => void} onRejected
@@ -144,8 +144,8 @@ function watch(promise, onFulfilled, onRejected) {
 function ignore() {}
 
 /**
- * Nobody receives a value: where it is a promise, or plain data with promises in it, rejections are reported. Other thenables
- * are left alone, as there are some that only begin their work when `then` is called.
+ * Discards a value that has no receiver. If it is a promise, or plain data that contains promises, their rejections are reported. Other
+ * thenables are left alone, since some only start their work when `then` is called.
  * @param {string} origin
  * @param {unknown} value
  */
@@ -161,7 +161,7 @@ function discard(origin, value) {
 }
 
 /**
- * The promises that an instance of a class has in properties. What else it refers to may be large, and the host's own.
+ * Discards the promises in the properties of a class instance. Other objects that it refers to may be large, and belong to the host.
  * @param {string} origin
  * @param {object} instance
  */
@@ -175,7 +175,7 @@ function discardProperties(origin, instance) {
       }
     }
   } catch {
-    // An object whose properties cannot be looked at.
+    // An object whose properties cannot be read.
   }
 }
 
@@ -200,8 +200,8 @@ function isPlain(object) {
 }
 
 /**
- * The same for all promises inside of a value of any class that could not be passed on, and inside of what they resolve to.
- * Getters and proxies are left alone. It does not throw.
+ * Discards all promises inside a value that could not be passed on, whatever its class, and inside what they resolve to. Getters and
+ * proxies are left alone. It does not throw.
  * @param {string} origin
  * @param {unknown} value
  */
@@ -212,24 +212,24 @@ function discardWithin(origin, value) {
   }
 }
 
-/** Of promises, inside of one value. */
+/** A search for promises inside one value. */
 class Search {
-  /** Parts of objects that are still looked at. */
+  /** Parts of objects that may still be examined. */
   #left = MAX_PARTS;
-  /** Those before the search pauses. */
+  /** How many of them before the search pauses. */
   #ahead = 0;
   #origin;
-  /** @type {Set<object>} what is searched, promises excepted */
+  /** @type {Set<object>} the objects to search, except promises */
   #found = new Set();
   #objects = apply(setValues, this.#found, []);
-  /** What is searched now. @type {any} */
+  /** The object that is searched now. @type {any} */
   #object = undefined;
-  /** Its entries or members that are left, if it is a map or set. @type {any} */
+  /** An iterator over its entries or members, if it is a map or set. @type {any} */
   #members = undefined;
-  /** Number of its next element, where those are too many to list their keys, and how many it has. */
+  /** The index of its next element and the number of elements, if there are too many to list their keys. */
   #index = 0;
   #length = 0;
-  /** Its other keys, and the position of the next. @type {readonly (string | symbol)[]} */
+  /** Its other keys, and the position of the next key. @type {readonly (string | symbol)[]} */
   #keys = NO_KEYS;
   #position = 0;
 
@@ -243,9 +243,9 @@ class Search {
   }
 
   /**
-   * Searches on.
-   * @param {number} parts that are looked at, promises excepted
-   * @returns {boolean} whether it is over
+   * Continues the search.
+   * @param {number} parts how many to examine, not counting promises
+   * @returns {boolean} whether the search is over
    */
   run(parts) {
     this.#ahead = parts;
@@ -258,14 +258,14 @@ class Search {
           return true;
         }
       } catch {
-        // An object whose properties cannot be looked at, such as the namespace of a module that has not been evaluated.
+        // An object whose properties cannot be read, such as the namespace of a module that has not been evaluated.
         this.#object = undefined;
       }
     }
     return true;
   }
 
-  /** Searches the rest on other turns of the event loop. */
+  /** Searches the rest on later turns of the event loop. */
   async finish() {
     unfinished += 1;
     const work = new Work();
@@ -292,7 +292,7 @@ class Search {
       return;
     }
     if (isPromise(value)) {
-      // It costs no more than making it has, and one that is missed can end the process.
+      // This costs no more than creating the promise did, and a missed promise can end the process.
       this.#ahead += 1;
       discardPromise(this.#origin, value);
     } else if (!isProxy(value) && !isView(value)) {
@@ -300,7 +300,7 @@ class Search {
     }
   }
 
-  /** Begins with the next object; false where there is none. */
+  /** Starts with the next object. Returns false if there is none. */
   #open() {
     const { done, value } = apply(nextMember, this.#objects, []);
     if (done) {
@@ -316,7 +316,7 @@ class Search {
     return true;
   }
 
-  /** Looks at one part of the object, or leaves it. */
+  /** Examines one part of the object, or finishes the object. */
   #look() {
     this.#left -= 1;
     this.#ahead -= 1;
@@ -352,7 +352,7 @@ class Search {
 }
 
 /**
- * Calls a function whose result and error nobody receives.
+ * Calls a function whose result and error have no receiver.
  * @param {string} origin
  * @param {Function} target
  * @param {unknown} receiver
@@ -376,8 +376,8 @@ function notify(origin, target, receiver, args) {
 const isThenable = (value) => ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function';
 
 /**
- * A promise of the language's own for any thenable. Unlike `Promise.resolve` it also handles the promise that an `async then`
- * returns, and the state that an instance of a promise's subclass has beside its own `then`.
+ * A plain `Promise` for any thenable. Unlike `Promise.resolve`, it also handles the promise that an `async then` returns, and the
+ * internal state of an instance of a `Promise` subclass that has its own `then`.
  * @param {any} thenable
  * @param {number} [depth] of thenables that resolve to thenables
  * @returns {Promise<any>}
@@ -413,8 +413,8 @@ function adopt(thenable, depth = 0) {
 }
 
 /**
- * Passes on what a host function has returned, or its promise resolved to. A promise is discarded unless the bits say that the receiver
- * can wait for it, and so are promises inside of what cannot be passed on.
+ * Passes on what a host function returned, or what its promise resolved to. A promise is discarded unless the bits say that the receiver
+ * can wait for it. Promises inside a value that cannot be passed on are discarded, too.
  * @template T
  * @param {(value: unknown, bits: number) => T} pass
  * @param {unknown} value

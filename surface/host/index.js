@@ -1,5 +1,5 @@
 'use strict';
-// Puts the host's `ivm` together. Beside isolated-vm's classes hosts have the ready-made sandboxes and the engine's counts.
+// Assembles the host's `ivm`: isolated-vm's classes, the ready-made sandboxes, and the engine's settings and statistics.
 
 const createSurface = require('../index.js');
 const { markHandles } = require('../handle.js');
@@ -10,7 +10,7 @@ const { uncloneable } = require('./uncloneable.js');
 
 /**
  * @param {any} native the addon
- * @param {{ launcher?: string }} [files] what tests put in the place of a file
+ * @param {{ launcher?: string }} [files] replacements for files, for tests
  * @returns {object} `ivm`, frozen
  */
 function createHost(native, { launcher } = {}) {

@@ -1,6 +1,6 @@
 'use strict';
-// Parses JSON that a guest has made, in slices. `JSON.parse` does it in one piece, which takes seconds where keys collide, and has no limit
-// of depth.
+// Parses JSON that a guest made, in slices. `JSON.parse` parses a text in one piece, which takes seconds if keys collide, and has no depth
+// limit.
 
 const { define, isArray, parse, uncurryThis } = require('../primordials.js');
 const { WEIGHT } = require('./wire/leaf-reader.js');
@@ -16,14 +16,14 @@ const indexOf = uncurryThis(String.prototype.indexOf);
 const lastIndexOf = uncurryThis(String.prototype.lastIndexOf);
 const slice = uncurryThis(String.prototype.slice);
 
-/** Characters that are parsed in one piece: too few to nest too deeply, or to hold many keys that collide. */
+/** Texts of up to this many characters are parsed in one piece. They cannot nest too deeply, or hold many keys that collide. */
 const SMALL = 8192;
-/** Slices of texts up to this length are copies; a longer one keeps the whole text in memory. */
+/** Slices up to this length are copies; a longer slice keeps the whole text in memory. */
 const MAX_COPIED = 12;
-/** Characters that are looked at in one step, at most, and characters that count as a step of work. */
+/** Most characters that one call of `step` examines, and characters that count as one step of work. */
 const PIECE = 16_384;
 const CHARACTERS_PER_STEP = 64;
-/** Characters of the longest escape, such as `\\u0000`. */
+/** Characters of the longest escape, such as `\u0000`. */
 const MAX_ESCAPE = 6;
 
 const SPACE = 0x20;
@@ -46,7 +46,7 @@ const isBlank = (code) => code === SPACE || code === 0x0a || code === 0x0d || co
 const isEnd = (code) => code === COMMA || code === CLOSE_LIST || code === CLOSE_OBJECT || isBlank(code);
 
 /**
- * How many backslashes stand before a position.
+ * The number of backslashes directly before a position.
  * @param {string} text
  * @param {number} position
  */
@@ -59,9 +59,9 @@ function backslashesBefore(text, position) {
 }
 
 /**
- * Where the next quote that is not escaped stands.
- * @param {string} text that begins in a string, and not within an escape
- * @returns {number} -1 where there is none
+ * The position of the next quote that is not escaped.
+ * @param {string} text that begins inside a string, but not inside an escape
+ * @returns {number} -1 if there is none
  */
 function closingQuote(text) {
   let quote = indexOf(text, '"', 0);
@@ -72,7 +72,7 @@ function closingQuote(text) {
 }
 
 /**
- * The beginning of a part of a string, without the escape at its end, which may go on behind it.
+ * Part of a string, without an escape at its end, which may continue after the part.
  * @param {string} text
  */
 function withoutLastEscape(text) {
@@ -104,7 +104,7 @@ function parsed(text) {
   }
 }
 
-/** Reads a text token by token. No step looks at more than a piece of it. */
+/** Reads a text token by token. No step examines more than a piece of it. */
 class JsonReader {
   #text;
   #position = 0;
@@ -112,13 +112,13 @@ class JsonReader {
   #weight = 0;
   /** @type {number} one of STATE */
   #state = STATE.VALUE;
-  /** Of a string, what has been read, and where it starts. */
+  /** What has been read of the current string, and where the string starts. */
   #string = '';
   #stringStart = 0;
   #isKey = false;
-  /** @type {any[]} the lists and objects that the next value lies in */
+  /** @type {any[]} the lists and objects that enclose the next value, outermost first */
   #path = [];
-  /** The last of them. @type {any} */
+  /** The innermost of them. @type {any} */
   #holder;
   #isList = false;
   #key = '';
@@ -134,14 +134,14 @@ class JsonReader {
     this.#maxWeight = maxWeight;
   }
 
-  /** Bytes that have been read, and those that were made of them. */
+  /** Characters that have been read, plus bytes of the values made from them. */
   get bytes() {
     return this.#position + this.#weight;
   }
 
   /**
    * Reads the next token, or a piece of a long one.
-   * @returns {number} characters that were looked at; -1 at the end, when `value` is there
+   * @returns {number} characters that were examined; -1 at the end, when `value` is complete
    */
   step() {
     const start = this.#position;
@@ -249,7 +249,7 @@ class JsonReader {
     this.#state = isList ? STATE.FIRST_ELEMENT : STATE.FIRST_KEY;
   }
 
-  /** The list or object that the next value would lie in ends. */
+  /** Closes the innermost list or object. */
   #close() {
     this.#position += 1;
     const { length } = this.#path;
@@ -260,7 +260,7 @@ class JsonReader {
   }
 
   /**
-   * Puts a value where it belongs.
+   * Adds a value to the innermost list or object. Without one, it is the result.
    * @param {unknown} value
    */
   #add(value) {
@@ -354,7 +354,7 @@ class JsonReader {
 /**
  * @param {string} text
  * @param {JsonLimits} limits
- * @returns {any} the value of a small text, a promise of that of a large one
+ * @returns {any} the value for a small text, a promise of the value for a large one
  */
 const parseJson = (text, limits) => (text.length <= SMALL ? parse(text) : parseInTurns(text, limits));
 
@@ -388,7 +388,7 @@ async function parseInTurns(text, { maxWeight, until, stopped }) {
  * @param {object} prototype of the holder
  */
 function put(holder, key, value, prototype) {
-  // No setter runs, whatever became of the prototypes.
+  // No setter runs, even if the prototypes were changed.
   if (key in prototype) {
     define(holder, key, value, true, true);
   } else {

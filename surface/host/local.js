@@ -1,6 +1,6 @@
 'use strict';
-// References of this host to values of this host. What would cross to an isolate and back stays in the realm, and comes out
-// as if it had crossed: copies are copies, functions become delegates, handles become second handles on the same thing.
+// References of this host to values of this host. Values stay in the realm, but come out as if they had crossed to an isolate and
+// back: copies are copied, functions become delegates, and handles become second handles to the same thing.
 
 const { types } = require('node:util');
 const { kindOf, recordOf } = require('../handle.js');
@@ -62,7 +62,7 @@ function createLocal({ native, surface, unpack }) {
   }
 
   /**
-   * What a function of this host has returned, or its promise resolved to. A promise that nobody can wait for is discarded.
+   * Passes on what a function of this host returned, or what its promise resolved to. A promise that the receiver cannot wait for is discarded.
    * @param {unknown} value
    * @param {number} bits
    * @param {string} origin
@@ -199,7 +199,7 @@ function createLocal({ native, surface, unpack }) {
     return deserialize(bytes, table, reading);
   }
 
-  // In a clone that stays here, the table holds the handles and buffers themselves.
+  // In a clone that stays in this realm, the table holds the handles and buffers themselves.
 
   /** @param {object} object */
   const carrierOf = (object) => (kindOf(object) === -1 ? undefined : [TAG.HANDLE, object]);
@@ -253,7 +253,7 @@ function createLocal({ native, surface, unpack }) {
   return { delegateTo, local };
 }
 
-/** Where the arguments start in what the surface hands over. */
+/** Index of the first of the call's arguments in what the surface passes. */
 const FIRST_ARGUMENT = 8;
 
 module.exports = { createLocal };

@@ -1,13 +1,13 @@
 'use strict';
-// Buffers of this host that are given away: their memory goes into buffers that only a carrier refers to.
+// Transfers buffers of this host: their memory moves to buffers that only a carrier refers to.
 
 const { refused } = require('../error.js');
 const { TAG } = require('../protocol.js');
 const { isDetached } = require('./wire/views.js');
 
 /**
- * Node gives nobody memory that is not its own: of other addons, or of a file. Bun and Deno do, and a guest that gets it has more than
- * bytes; there it is copied.
+ * Node never transfers memory that it does not own, such as memory of other addons or of a file. Bun and Deno do. A guest would then hold
+ * memory of an addon or a file instead of just bytes, so the memory is copied there.
  */
 const OWNS_MEMORY = process.versions.bun === undefined && !('Deno' in globalThis);
 
@@ -17,10 +17,10 @@ const byteLengthOf = /** @type {(this: ArrayBuffer) => number} */ (
 );
 
 /**
- * Empties the buffers. Through `structuredClone`, which knows what this host never gives away; emptied by Node-API,
- * such a buffer ends the process, or the host's own pool.
+ * Detaches the buffers. `structuredClone` knows which buffers the host never transfers. Detaching one of those with Node-API ends the
+ * process, or detaches the host's own pool.
  * @param {ArrayBuffer[]} buffers no two the same
- * @returns {Map<ArrayBuffer, [number, ArrayBuffer, boolean]>} the carrier of what each has become
+ * @returns {Map<ArrayBuffer, [number, ArrayBuffer, boolean]>} for each buffer, the carrier with its memory
  */
 function take(buffers) {
   if (buffers.some(isDetached)) {
@@ -34,7 +34,7 @@ function take(buffers) {
   } catch {
     taken = [];
   }
-  // Node 20 and Deno copy what they do not give away.
+  // Node 20 and Deno copy buffers that they do not transfer.
   if (taken.length < buffers.length || full.some((buffer) => byteLengthOf.call(buffer) > 0)) {
     throw refused('An ArrayBuffer cannot be moved because the host keeps its memory. Copy it instead.');
   }

@@ -1,7 +1,7 @@
 'use strict';
-// Values of this realm that others hold: the other end of every Reference and function that was sent away. The native side asks for a slot
-// when it reads a carrier, and names the slots that have lost their last holder: on a turn of the event loop, and before each request that
-// it hands over, also while a call of this realm waits.
+// Values of this realm that isolates hold: the targets of the References and functions that were sent to them. The native side requests a
+// slot when it reads a carrier. It reports slots that have lost their last holder on a turn of the event loop, and before each request that
+// it delivers, even while a call of this realm waits.
 
 /** No tickets. */
 const NOTHING = [0, 0];
@@ -10,24 +10,28 @@ class Owned {
   /** @type {unknown[]} */ #values = [];
   /** @type {number[]} */ #notes = [];
   /** @type {number[]} */ #free = [];
-  /** Values of carriers that the native side has not read, by tickets. Deno keeps what it is handed until the outermost call returns. @type {Map<number, unknown>} */
+  /**
+   * Values of carriers that the native side has not read, by ticket. Deno keeps every value that it passes to native code until the outermost
+   * call returns.
+   * @type {Map<number, unknown>}
+   */
   #offers = new Map();
   #lastTicket = 0;
-  /** The offers of this turn are to be withdrawn at its end. */
+  /** Whether the offers of this turn will be withdrawn at its end. */
   #endsTurn = false;
-  /** Tickets of the request that was served last: those above the first, up to the second. */
+  /** Tickets of the request that was served last: those above the first number, up to and including the second. */
   #served = NOTHING;
   /** @type {() => number[]} */ #disowned;
 
-  /** @param {() => number[]} disowned the slots that have lost their last holder since this was called last */
+  /** @param {() => number[]} disowned returns the slots that have lost their last holder since the previous call */
   constructor(disowned) {
     this.#disowned = disowned;
   }
 
   /**
-   * A carrier is made. It is read in the same turn, or never: a later part of its call was refused.
+   * Call it for each new carrier. The carrier is read in the same turn, or never, if a later part of its call is refused.
    * @param {unknown} value
-   * @returns {number} what `own` gets
+   * @returns {number} the ticket, which `own` gets
    */
   offer(value) {
     this.#lastTicket += 1;
@@ -43,8 +47,8 @@ class Owned {
   }
 
   /**
-   * A request begins. The answer to the one before was read, if it was to be.
-   * @returns {number} for `leave`
+   * Call it when a request begins. By then, the answer to the previous request has been read if it ever will be.
+   * @returns {number} an argument for `leave`
    */
   enter() {
     const [first, last] = this.#served;
@@ -56,7 +60,7 @@ class Owned {
   }
 
   /**
-   * It is answered.
+   * Call it when the request is answered.
    * @param {number} entered
    */
   leave(entered) {
@@ -67,7 +71,7 @@ class Owned {
 
   /**
    * @param {number} ticket
-   * @param {number} note what the slot's user must know beside the value
+   * @param {number} note a callback's mode or a Reference's flags
    * @returns {number} the slot
    */
   own(ticket, note) {
@@ -79,7 +83,7 @@ class Owned {
     return slot;
   }
 
-  /** Nobody holds anything, and nobody will when the carriers are read that were made. */
+  /** Whether no value is held, and none will be once the existing carriers are read. */
   get isEmpty() {
     return this.#free.length === this.#values.length && this.#offers.size === 0;
   }
@@ -94,7 +98,7 @@ class Owned {
     return this.#notes[slot];
   }
 
-  /** Empties the slots that nobody holds any more. */
+  /** Empties the slots that have no holder left. */
   sweep() {
     for (const slot of this.#disowned()) {
       this.#values[slot] = undefined;

@@ -1,5 +1,5 @@
 'use strict';
-// Values of this host on their way out. Primitives go as they are; everything else becomes a carrier the native side can read.
+// Packs values of this host for isolates. Primitives stay as they are; everything else becomes a carrier that the native side can read.
 
 const { types } = require('node:util');
 const { kindOf, recordOf, releasedText, typeNameOf } = require('../handle.js');
@@ -14,7 +14,7 @@ const { serialize } = require('./wire/index.js');
 const { isDetached } = require('./wire/views.js');
 
 const NOT_AN_ERROR = faultOf({}, false);
-/** The most bytes that one value may take on its way. */
+/** Most bytes that one serialized value may take. */
 const MAX_BYTES = 512 * 2 ** 20;
 
 /**
@@ -27,7 +27,7 @@ function isPrimitive(value) {
 }
 
 /**
- * The arguments of a function that lives elsewhere count as one list that is cloned, so a symbol among them goes by its name.
+ * The arguments of a function of another realm are cloned as one list, so the error for a symbol among them names the symbol.
  * @param {unknown} value
  */
 function checkArgument(value) {
@@ -47,10 +47,10 @@ const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(bu
 
 /**
  * @param {import('./owned.js').Table} owned
- * @param {(request: number, carrier: any) => void} reply answers what this side has promised
+ * @param {(request: number, carrier: any) => void} reply sends the outcome of a promise of this side
  */
 function createPack(owned, reply) {
-  // Promises made here have negative numbers, as those of the native side have there.
+  // Promises of this side have negative numbers here, as those of the native side have there.
   let lastPromise = 0;
 
   /**
@@ -80,7 +80,7 @@ function createPack(owned, reply) {
   }
 
   /**
-   * What is not transferable.
+   * Packs a value that is not transferable.
    * @param {unknown} value
    * @param {number} bits
    */
@@ -125,7 +125,7 @@ function createPack(owned, reply) {
 
   /**
    * @param {unknown} value
-   * @param {boolean} transferOut moves a buffer, or the buffer of a view
+   * @param {boolean} transferOut whether to move a buffer, or the buffer of a view
    * @param {ArrayLike<unknown> | undefined} transferList
    */
   function packMoving(value, transferOut, transferList) {
@@ -144,7 +144,7 @@ function createPack(owned, reply) {
       return packCopy(value, 0);
     }
     const { bytes, table } = serialize(value, alone({ ...hooks, transfer }));
-    // What is listed is given away, also when nothing in the value refers to it.
+    // Listed buffers are transferred even if nothing in the value refers to them.
     const taken = take([...new Set(transfer)]);
     return [TAG.WIRE, bytes, table.map((/** @type {any} */ row) => (row[0] === TAG.MOVE ? taken.get(row[1]) : row))];
   }
@@ -168,7 +168,7 @@ function createPack(owned, reply) {
 
   /**
    * @param {unknown} value
-   * @returns {any} undefined for what is no handle
+   * @returns {any} undefined if it is not a handle
    */
   function packHandle(value) {
     const kind = kindOf(value);
@@ -226,8 +226,8 @@ function createPack(owned, reply) {
   }
 
   /**
-   * Announces a promise and keeps it. What is no promise counts as one that has settled already, with what the value is now;
-   * thenables are values.
+   * Announces a promise, and sends its outcome when it settles. Anything else, thenables included, counts as a promise that has already
+   * settled, with what the value is now.
    * @param {unknown} value
    * @param {number} bits
    */
@@ -253,12 +253,12 @@ function createPack(owned, reply) {
   }
 
   /**
-   * Sends what a promise settles to, once it has. It never rejects.
+   * Sends what a promise settles to. It never rejects.
    * @param {PromiseLike<unknown>} promise
    * @param {number} bits
    * @param {number} request
    * @param {string} origin of the promise
-   * @param {(error: unknown) => unknown} [thrown] what is sent of an error
+   * @param {(error: unknown) => unknown} [thrown] maps an error to what is sent
    */
   async function answerWith(promise, bits, request, origin, thrown) {
     let carrier;
@@ -271,13 +271,13 @@ function createPack(owned, reply) {
     try {
       reply(request, carrier);
     } catch {
-      // The environment has ended, and with it whoever waits.
+      // The environment has ended, and so has the call that waits.
     }
   }
 
   /**
-   * Packs what a function of this host has returned, or its promise resolved to. A promise is discarded unless the bits say that
-   * the receiver can wait for it, and so are promises inside of what cannot be packed.
+   * Packs what a function of this host returned, or what its promise resolved to. A promise is discarded unless the bits say that
+   * the receiver can wait for it. Promises inside a value that cannot be packed are discarded, too.
    * @param {unknown} value
    * @param {number} bits
    * @param {string} origin of the function

@@ -1,7 +1,7 @@
 'use strict';
-// What a Reference may do with an object of this realm: own data properties, no getters, no proxies, no prototypes, unless it
-// was made to see more. Nothing here can be made to run code of the object by whoever holds the Reference, except a getter
-// that `accessors` asks for.
+// What a Reference can do with an object of this realm: it accesses own data properties, but no getters, proxies or prototypes,
+// unless an option allows more. The holder of the Reference cannot make this file run code of the object, except a getter that
+// `accessors` allows.
 
 const { types } = require('node:util');
 const { TRANSFER } = require('../protocol.js');
@@ -27,7 +27,7 @@ function checkObject(target) {
 }
 
 /**
- * Whether reading an own property runs code or native code, as V8 counts it.
+ * Whether reading an own property runs JavaScript or native code, as V8 sees it.
  * @param {object} holder
  * @param {string | number} key
  */
@@ -43,7 +43,7 @@ function isGetter(holder, key) {
 /**
  * @param {any} target
  * @param {string | number} key
- * @param {number} bits ACCESSORS and UNSAFE_INHERIT count
+ * @param {number} bits of which ACCESSORS and UNSAFE_INHERIT are used
  * @returns {unknown}
  */
 function read(target, key, bits) {
@@ -67,7 +67,7 @@ function read(target, key, bits) {
 /**
  * @param {any} target
  * @param {string | number} key
- * @param {() => unknown} value asked for after the old value is gone, which may be what makes room for it
+ * @param {() => unknown} value called after the old value is deleted, which may make room for the new one
  */
 function write(target, key, value) {
   const object = checkObject(target);

@@ -1,6 +1,6 @@
 'use strict';
-// Requests of guests for values of this host: what a Reference or a function that was sent away is used for. Answers are
-// carriers; no exception leaves here.
+// Serves requests of guests for values of this host: operations on References, and on functions that were sent to guests. Answers are
+// carriers; `serve` never throws.
 
 const { types } = require('node:util');
 const { kindOf, recordOf } = require('../handle.js');
@@ -22,10 +22,10 @@ const { read, remove, write } = require('./reflect.js');
 function createServe({ owned, reply, pack, packResult, packThrown, answerWith, unpack }) {
   /**
    * @param {number} request
-   * @param {number} asked an operation, with OP.SHOWS_STACKS and OP.DISCARDED or without
+   * @param {number} asked an operation, optionally with OP.SHOWS_STACKS and OP.DISCARDED
    * @param {number} slot
    * @param {any[]} args
-   * @returns {any} the answer's carrier; undefined when `reply` is called with it, now or later
+   * @returns {any} the answer's carrier; undefined if `reply` is called with it, now or later
    */
   function serve(request, asked, slot, ...args) {
     const shows = asked & OP.SHOWS_STACKS;
@@ -54,7 +54,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
    * @param {number} slot
    * @param {any[]} args
    * @param {number} shows OP.SHOWS_STACKS or 0
-   * @param {boolean} discarded nobody receives the answer
+   * @param {boolean} discarded whether the answer has no receiver
    */
   function answer(request, op, slot, args, shows, discarded) {
     switch (op) {
@@ -75,7 +75,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       case OP.REF_GET: {
         const bits = (args[1] & ~OP.SHOWS_STACKS) | (owned.note(slot) & TRANSFER.UNSAFE_INHERIT) | shows;
         const value = read(owned.value(slot), args[0], bits);
-        // A getter is a call. What a data property holds is the host's own.
+        // A getter is a call. The value of a data property belongs to the host.
         return (bits & TRANSFER.ACCESSORS) === 0 ? pack(value, bits) : packResult(value, bits, ORIGIN.REFERENCE);
       }
       case OP.REF_SET:
@@ -83,7 +83,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       case OP.REF_DELETE:
         return remove(owned.value(slot), args[0]);
       case OP.REF_COPY:
-        // Getters are called.
+        // Copying calls getters.
         return packResult(owned.value(slot), TRANSFER.COPY | shows, ORIGIN.REFERENCE);
       case OP.REF_RELEASE:
         owned.sweep();
@@ -94,7 +94,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
   }
 
   /**
-   * A value that a guest has sent. Its promise may reject when nobody looks, which would end a process of Node's.
+   * Unpacks a value that a guest sent. If it is a promise, it gets a handler: an unhandled rejection would end a Node process.
    * @param {any} carrier
    */
   function receive(carrier) {
@@ -150,8 +150,8 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
   }
 
   /**
-   * The guest's thread waits until the promise that the function returned has settled. What it settles to must be
-   * transferable; what the function returned instead of a promise becomes a Reference if it is not.
+   * Blocks the guest's thread until the promise that the function returned settles. The promise must settle to a transferable value.
+   * Any other result becomes a Reference if it is not transferable.
    * @param {number} request
    * @param {number} slot
    * @param {any[]} args
@@ -171,7 +171,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
 }
 
 /**
- * What a guest of a sandbox sees of what was thrown: always an error.
+ * What a sandbox's guest sees of a thrown value: always an error.
  * @param {unknown} thrown
  */
 function errorFor(thrown) {
@@ -190,15 +190,15 @@ function errorFor(thrown) {
 const answeringLater = new WeakSet();
 
 /**
- * From now on what calls this function gets what its promise settles to, where it returns one. It is for functions of this library; one that is
- * ignored throws nothing.
+ * From now on, if this function returns a promise, its callers get what the promise settles to. Use it for functions of this library only.
+ * Such a function does not throw if its result is ignored.
  * @param {Function} target
  */
 const answerLater = (target) => {
   answeringLater.add(target);
 };
 
-/** No carrier: the answer comes later, or is not wanted. */
+/** Returned instead of a carrier: the answer comes later, or is not wanted. */
 const LATER = Object.freeze([TAG.PROMISE]);
 
 module.exports = { answerLater, createServe };

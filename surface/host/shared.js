@@ -1,14 +1,14 @@
 'use strict';
-// SharedArrayBuffers of this realm that isolates share. Each has a key, so that one which comes back is the same object. The
-// native side keeps the memory of every buffer that it was given alive; nothing is held here. Buffers of memory that a guest
-// has made are known to the native side by their memory.
+// SharedArrayBuffers of this realm that are shared with isolates. Each has a key, so that a buffer that comes back is the same
+// object. The native side keeps the memory of every buffer alive once it has received the buffer; this file keeps nothing alive. Buffers
+// over memory that a guest created are identified by that memory on the native side.
 
 const { refused } = require('../error.js');
 
 const growableOf = Object.getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'growable')?.get;
 
 /**
- * Throws for one that can grow: nobody else would hear of that. Guests get the same error of theirs.
+ * Throws if the buffer is growable: the other realms would not see it grow. Guests get the same error for theirs.
  * @param {SharedArrayBuffer} buffer
  */
 function checkShareable(buffer) {

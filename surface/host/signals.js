@@ -1,6 +1,6 @@
 'use strict';
-// `AbortSignal`s that calls are given. Any object with that interface will do: there is more than one realm in a host, and
-// there are packages that bring a signal of their own.
+// `AbortSignal`s that are passed to calls. Any object with that interface is accepted: a host may have several realms, and some
+// packages have their own signals.
 
 const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
@@ -9,7 +9,7 @@ const { discard, notify, ORIGIN, report } = require('./host-calls.js');
 /** @type {any} */
 const ONCE = alone({ once: true });
 
-/** Everything that one signal may abort. It gets one listener for all of them, as hosts warn of many. */
+/** Everything that one signal aborts. The signal gets one listener for all, since hosts warn about many listeners. */
 class Followers {
   /** @type {Set<() => void>} */
   aborts = new Set();
@@ -25,7 +25,7 @@ class Followers {
         try {
           abort();
         } catch (error) {
-          // The others are aborted all the same.
+          // The others are still aborted.
           report(ORIGIN.SIGNAL, error);
         }
       }
@@ -78,14 +78,14 @@ function follow(signal, abort) {
   const all = followers;
   all.aborts.add(abort);
   if (signal.aborted) {
-    // Since it was looked at: the call's own options may have done that.
+    // It was aborted since the last check, perhaps while the call's own options were read.
     all.leave(abort);
     abort();
   }
   return () => all.leave(abort);
 }
 
-/** A signal of the host's whose getters do not throw, and which has one reason. */
+/** Wraps a signal of the host: its getters do not throw, and its reason does not change. */
 class GuardedSignal {
   #signal;
   /** @type {{ reason: unknown } | undefined} */ #ended;
@@ -113,7 +113,7 @@ class GuardedSignal {
   }
 
   /**
-   * A signal that cannot be listened to counts as aborted.
+   * A signal that throws here counts as aborted.
    * @param {string} type
    * @param {() => void} listener
    * @param {object} options
@@ -138,8 +138,8 @@ class GuardedSignal {
   }
 
   /**
-   * @param {() => void} abort called when the signal is aborted, at once if it is already
-   * @returns {() => void} ends the following
+   * @param {() => void} abort called when the signal is aborted, immediately if it already is
+   * @returns {() => void} stops following the signal
    */
   follow(abort) {
     return follow(this, abort);
@@ -151,7 +151,7 @@ const guarded = new WeakMap();
 
 /**
  * @param {any} signal
- * @returns {GuardedSignal} always the same for a signal
+ * @returns {GuardedSignal} the same object each time for the same signal
  */
 function guard(signal) {
   const found = guarded.get(signal) ?? new GuardedSignal(signal);

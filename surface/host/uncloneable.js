@@ -1,6 +1,6 @@
 'use strict';
-// Handles mean nothing outside of their realm. Without a mark `structuredClone`, `postMessage` and `workerData` would turn one
-// into an empty object; with it they throw a DataCloneError.
+// Handles are useless outside their realm. `structuredClone`, `postMessage` and `workerData` turn an unmarked handle into an empty
+// object. For a marked one, they throw a DataCloneError.
 
 /** @typedef {(object: object) => void} Mark */
 
@@ -16,18 +16,18 @@ function load() {
   if (markAsUncloneable === undefined) {
     return undefined;
   }
-  // Deno adds a symbol that everybody sees, and clones the object nevertheless.
+  // Deno adds a visible symbol and clones the object anyway.
   const probe = {};
   markAsUncloneable(probe);
   return ownKeys(probe).length === 0 ? markAsUncloneable : undefined;
 }
 
 /**
- * Has the host refuse to clone `object`, where it can be told so.
+ * Makes the host refuse to clone `object`, if the host supports that.
  * @type {Mark}
  */
 function uncloneable(object) {
-  // On first use: `worker_threads` takes a millisecond to load, while the first isolate starts on another thread.
+  // On first use: loading `worker_threads` takes a millisecond, during which the first isolate starts on another thread.
   if (!isLoaded) {
     isLoaded = true;
     mark = load();

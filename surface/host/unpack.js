@@ -1,5 +1,5 @@
 'use strict';
-// Carriers that arrive at this host, as values. A fault is thrown as a fresh error whose stack joins both sides.
+// Converts carriers that arrive at this host to values. A fault is thrown as a new error whose stack joins both sides.
 
 const { performance } = require('node:perf_hooks');
 const { versions } = require('node:process');
@@ -11,19 +11,19 @@ const { bufferOf } = require('./shared.js');
 const { deserialize, FIXED_TIME } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
-/** Electron lets no buffer lie around memory that it has not allocated. */
+/** Electron forbids buffers over memory that it did not allocate. */
 const lack = versions.electron === undefined ? 'which lacks `node_api_create_external_sharedarraybuffer`' : 'for Electron forbids external buffers';
 const NO_GUEST_MEMORY = `A SharedArrayBuffer made inside an isolate cannot be shared with this host, ${lack}: `
   + 'make it in the host and pass it in, or copy what is in it';
 
-/** Bytes of a value that is read without a budget: it takes no time to speak of. */
+/** Values of up to this many bytes are read without a budget, since that takes negligible time. */
 const SMALL = 4096;
 
-/** Reading a result stops after the call's `timeout`, but not sooner than honest data of some size is read. */
+/** Reading a result stops after the call's `timeout`, but not before `FIXED_TIME`, in which honest data of some size can be read. */
 const timedOut = () => coded(Error, 'Script execution timed out.', CODE.TIMEOUT);
 const now = performance.now.bind(performance);
 
-/** In a list, in the place of a value that this host cannot have. */
+/** Replaces a value of a list that this host cannot read. */
 class Unreadable {
   error;
 
@@ -34,7 +34,7 @@ class Unreadable {
 }
 
 /**
- * A function with the name and length of another that nobody can construct.
+ * Makes a function with a given name and length that cannot be used as a constructor.
  * @param {string} name
  * @param {number} length
  * @param {(args: unknown[], self: Function) => unknown} run
@@ -101,7 +101,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
     }
   }
 
-  /** The budget for a value that is read while its caller waits: the limits of the call hold. */
+  /** The budget for a value that is read while its caller waits. The limits of the call apply. */
   function workOfCall() {
     const [left, timeout] = native.limits();
     const start = now();
@@ -110,7 +110,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
   }
 
   /**
-   * A value of a list.
+   * Unpacks a value of a list.
    * @param {any} carrier
    */
   function part(carrier) {
@@ -122,7 +122,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
   }
 
   /**
-   * A function that lives elsewhere. Arguments are copied and functions among them refused, as everywhere with callbacks.
+   * A function of another realm. Arguments are copied, and functions among them are refused, as with all callbacks.
    * @param {number} id
    * @param {string} name
    * @param {number} length
@@ -137,15 +137,15 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
         checkArgument(args[index]);
         args[index] = pack(args[index], TRANSFER.COPY);
       }
-      // The entry is named here, so it lives as long as the function.
+      // The closure refers to the entry, so the entry lives as long as the function.
       const call = core.begin(mode, self);
       return core.conclude(mode, call, native.invoke(OP.CALL, mode, call === undefined ? 0 : call.request, entry.id, ...args), self);
     });
   }
 
   /**
-   * A function of this realm that has come home. It is called here, and still not the function itself: what was sent away
-   * is called as guests call it.
+   * A function of this realm that was sent to a guest and came back. The result is not the function itself, but calls it in this realm
+   * as guests call it.
    * @param {number} id
    * @param {string} name
    * @param {number} length
@@ -154,14 +154,14 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
   function ownFunction(id, name, length, slot) {
     const target = /** @type {Function} */ (owned.value(slot));
     const mode = owned.note(slot);
-    // The value is here; the slot need not be kept.
+    // The value is at hand, so the slot is not needed.
     native.release(id);
     return delegateTo(target, name, length, mode);
   }
 
   /**
-   * @param {number} key of one that this host has made, or 0
-   * @param {SharedArrayBuffer | undefined} made of a guest's memory, where this host can do that
+   * @param {number} key of a buffer that this host made, or 0
+   * @param {SharedArrayBuffer | undefined} made a buffer over a guest's memory, if this host supports that
    * @param {number} byteLength
    * @returns {SharedArrayBuffer}
    */

@@ -1,25 +1,28 @@
 'use strict';
-// Goes through a value that a guest has sent, part by part: everything that the reader of the wire delivers, and nothing else. Whatever
-// looks into a guest's value (sizes, quotas, gates, logs) does so with this visitor, so that all agree on what a value is.
+// Visits a value that a guest sent, part by part: everything that the reader of the wire format delivers, and nothing else. All code that
+// examines guests' values (sizes, quotas, gates, logs) uses this visitor, so that all of it agrees on what a value is.
 //
-// The visitor keeps a stack of its own, makes no list of the keys of a large container (see wire/notes.js), does not walk through the
-// holes of a sparse array, and counts each step in a budget of work.
+// The visitor keeps its own stack, makes no list of the keys of a large container (see wire/notes.js), skips the holes of a sparse
+// array, and counts each step in a work budget.
 
 const { isArray, uncurryThis, getPrototypeOf } = require('../primordials.js');
 const { kindOf } = require('../handle.js');
 const { BRAND, brandOf, isProxy, isView, ObjectPrototype } = require('./wire/brand.js');
 const { noteOf } = require('./wire/notes.js');
 
-/** What `Visitor.next()` has come to. */
+/** What `Visitor.next()` has reached. */
 const EVENT = Object.freeze({
   END: 0,
-  /** A value without parts. A boxed primitive is its primitive; dates, regular expressions, buffers, views, functions and handles are themselves. */
+  /**
+   * A value without parts. For a boxed primitive, the value is the primitive; for dates, regular expressions, buffers, views, functions and
+   * handles, the object itself.
+   */
   LEAF: 1,
   /** A container, before its parts. */
   ENTER: 2,
   /** The same container, after its parts. */
   LEAVE: 3,
-  /** A container that is not entered: it lies in itself, or was entered before and the visitor enters each container once. */
+  /** A container that is not entered: it contains itself, or was entered before and the visitor enters each container once. */
   AGAIN: 4,
 });
 
@@ -52,14 +55,14 @@ const unboxed = {
   [BRAND.STRING]: uncurryThis(String.prototype.valueOf),
 };
 
-/** What the reader gives errors, whether or not the class has them, too. */
+/** Fields that the reader sets on errors, whether or not the class has them, too. */
 const ERROR_FIELDS = Object.freeze(['name', 'message', 'stack', 'cause']);
 const MAX_INDEX = 4_294_967_294;
 /** @type {readonly string[]} */
 const NO_KEYS = Object.freeze([]);
 
 /**
- * The array index that a key is.
+ * The array index that a key represents.
  * @param {string | number} key
  * @returns {number} -1 for a named key
  */
@@ -114,21 +117,21 @@ class Frame {
     this.object = object;
     this.form = form;
     this.outer = outer;
-    /** Number of the next element, or of the next field of an error. */
+    /** Index of the next element, or of the next field of an error. */
     this.index = 0;
-    /** Elements that are found by their index. */
+    /** Number of elements that are read by index. */
     this.length = 0;
-    /** Keys that come after those, and the position of the next. @type {ArrayLike<string | number>} */
+    /** Keys that follow those elements, and the position of the next key. @type {ArrayLike<string | number>} */
     this.keys = NO_KEYS;
     this.position = 0;
-    /** Of a map or set. @type {any} */
+    /** The iterator of a map or set. @type {any} */
     this.parts = undefined;
-    /** An entry of a map whose value is next. @type {[unknown, unknown] | undefined} */
+    /** The entry of a map whose value is next. @type {[unknown, unknown] | undefined} */
     this.entry = undefined;
     this.isOpen = false;
   }
 
-  /** Finds out what its parts are: not before they are asked for, since the container may be skipped. */
+  /** Determines the parts. Called only when the first part is requested, since the container may be skipped. */
   open() {
     this.isOpen = true;
     switch (this.form) {
@@ -159,20 +162,20 @@ class Frame {
 class Visitor {
   /** The value that the last event is about. @type {any} */ value = undefined;
   /** What the value is to its parent: one of ROLE. @type {number} */ role = ROLE.ROOT;
-  /** See ROLE; undefined for others. @type {any} */ key = undefined;
+  /** See ROLE; undefined for the other roles. @type {any} */ key = undefined;
   /** The container that the value is a part of. @type {any} */ parent = undefined;
   /** @type {Frame | undefined} */ #frame = undefined;
   #isBegun = false;
   #root;
   #work;
   #isOnce;
-  /** Containers that are not to be entered: those entered before, or those that the present one lies in. @type {Set<object>} */
+  /** Containers not to enter: with `isOnce`, those entered before; otherwise, those that contain the current one. @type {Set<object>} */
   #closed = new Set();
 
   /**
    * @param {unknown} root
    * @param {{ spend(steps?: number): void }} work draws one step for each event
-   * @param {{ isOnce?: boolean }} [options] `isOnce`: a container that stands in several places is entered in the first only; otherwise in each
+   * @param {{ isOnce?: boolean }} [options] `isOnce`: a container that occurs several times is entered the first time only; otherwise each time
    */
   constructor(root, work, { isOnce = false } = {}) {
     this.#root = root;
@@ -181,7 +184,7 @@ class Visitor {
   }
 
   /**
-   * Goes on to the next event. After LEAVE, only `value` says what it is about.
+   * Moves to the next event. After LEAVE, only `value` identifies its subject.
    * @returns {number} one of EVENT
    */
   next() {
@@ -204,7 +207,7 @@ class Visitor {
     return frame.form === FORM.ERROR ? this.#nextField(frame) : this.#nextElement(frame);
   }
 
-  /** Of the container just entered, leaves out the parts and the event LEAVE. */
+  /** Skips the parts of the container just entered, and its event LEAVE. */
   skip() {
     this.#leave(/** @type {Frame} */ (this.#frame));
   }

@@ -1,5 +1,5 @@
 'use strict';
-// A budget for the work that a guest's data costs on the host's thread: one per call.
+// A budget for the work that a guest's data causes on the host's thread. Each call has its own.
 
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
@@ -8,29 +8,29 @@ const { inner } = require('../primordials.js');
 
 /** Milliseconds of work before the event loop gets a turn. */
 const SLICE = 16;
-/** Milliseconds that are counted between two looks at the clock, at most: a process that was stopped meanwhile has not worked. */
+/** Most milliseconds that count between two checks of the clock. A process that was suspended in between did no work. */
 const MAX_COUNTED = 50;
-/** Steps between two looks at the clock, at most. */
+/** Most steps between two checks of the clock. */
 const MAX_STRIDE = 512;
-/** Milliseconds between two looks at the clock: fewer steps follow a stride that took longer, more follow one that took less. */
+/** Milliseconds between two checks of the clock. A stride that takes longer is followed by fewer steps, one that takes less by more. */
 const LONG_STRIDE = 4;
 const SHORT_STRIDE = 1;
 
 /** `performance` is shared with the host's own code, which may replace its methods. */
 const now = performance.now.bind(performance);
 
-/** When this turn of the event loop began to be used for work: all budgets share its slice. @type {number | undefined} */
+/** When work began in this turn of the event loop. All budgets share the turn's slice. @type {number | undefined} */
 let sliceStart;
 
 function endSlice() {
   sliceStart = undefined;
 }
 
-/** Work that waits for a slice, the one that has waited longest first: none gets two slices before the others have had one. @type {(() => void)[]} */
+/** Work that waits for a slice, longest wait first. No work gets two slices before the others have had one. @type {(() => void)[]} */
 const waiting = [];
 let isPostponed = false;
 
-/** Lets the next one begin, unless others have used this turn up: then it has the next turn for certain. */
+/** Starts the next work, unless this turn is used up. In that case, it starts on the next turn without fail. */
 function serveNext() {
   const isOver = sliceStart !== undefined && now() - sliceStart >= SLICE;
   if (isOver && !isPostponed) {
@@ -77,7 +77,7 @@ class Work {
   #isSliceOver = false;
   #lastLook;
   #stride = MAX_STRIDE;
-  /** Steps that were granted at the last look, and how many of those are left. */
+  /** Steps that were granted at the last check of the clock, and how many of them are left. */
   #granted;
   #ahead;
 
@@ -107,8 +107,8 @@ class Work {
   }
 
   /**
-   * Looks at the clock and throws as `spend` does.
-   * @returns {number} what `performance.now()` returns now
+   * Checks the clock. Throws as `spend` does.
+   * @returns {number} the current value of `performance.now()`
    */
   check() {
     this.#stepsLeft -= this.#granted - this.#ahead;
@@ -131,7 +131,7 @@ class Work {
 
   /**
    * @param {number} time
-   * @returns {number} milliseconds since the last look at the clock
+   * @returns {number} milliseconds since the last check of the clock
    */
   #count(time) {
     const sinceLook = time - this.#lastLook;
@@ -162,12 +162,15 @@ class Work {
     this.#time += milliseconds;
   }
 
-  /** Steps until the next look at the clock, for a caller that counts them itself and calls `check`. */
+  /** Steps until the next check of the clock, for a caller that counts them itself and calls `check`. */
   get stride() {
     return this.#stride;
   }
 
-  /** Whether this slice, which all budgets of a turn of the event loop share, is over as of the last look at the clock: a caller that can wait should `await turn()`. */
+  /**
+   * Whether this slice was over at the last check of the clock. All budgets of a turn of the event loop share the slice. If it is over, a caller
+   * that can wait should `await turn()`.
+   */
   get isSliceOver() {
     return this.#isSliceOver;
   }

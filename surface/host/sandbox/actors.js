@@ -1,26 +1,26 @@
 'use strict';
-// Who acts in a plugin: its executions, and each delivery of an event. Whatever they go on with, at once or later, are their calls of the
-// host, and count as such.
+// The actors in a plugin: its executions, and each delivery of an event. Calls of the host that an actor causes, at once or later, count
+// as its calls.
 
 const { released } = require('../../error.js');
 const { callCounter } = require('./quota.js');
 const { Recent } = require('./recent.js');
 
-/** Those that are over, of which something may still be going on. */
+/** Most actors that are remembered after they have ended, since some of their work may continue. */
 const MAX_IDLE = 1_000;
 
 class Actor {
   #count;
-  /** what the plugin knows it by */ number = 0;
-  /** of the host, those that were too many not included */ calls = 0;
-  /** executions and deliveries under way that count as this one's */ underWay = 0;
+  /** the plugin's number for it */ number = 0;
+  /** of the host, without those beyond the limit */ calls = 0;
+  /** executions and deliveries in progress that count as this actor's */ underWay = 0;
 
   /** @param {number} limit of its calls */
   constructor(limit) {
     this.#count = callCounter(limit);
   }
 
-  /** Calls the host; throws where that is once too often. */
+  /** Counts a call of the host. Throws if it exceeds the limit. */
   count() {
     this.#count();
     this.calls += 1;
@@ -34,19 +34,19 @@ class Actor {
 class Actors {
   /** @type {import('./recent.js').RecentOnes<Actor>} */ #recent = new Recent(MAX_IDLE);
   #limit;
-  /** The one on whose call the host does something at this moment. @type {Actor | undefined} */ #calling = undefined;
+  /** The actor whose call the host handles at this moment. @type {Actor | undefined} */ #calling = undefined;
 
   /** @param {number} limit of the calls of each */
   constructor(limit) {
     this.#limit = limit;
   }
 
-  /** An execution is to begin. */
+  /** Creates the actor of a new execution. */
   add() {
     return this.#known(new Actor(this.#limit));
   }
 
-  /** An event is to be delivered. What a plugin emits itself is part of what emits it, or it would have calls without end. */
+  /** The actor of an event's delivery. An event that a plugin itself emits belongs to the actor that emits it; otherwise calls would be unlimited. */
   forEvent() {
     return this.#calling ?? this.add();
   }
@@ -58,7 +58,7 @@ class Actors {
   }
 
   /**
-   * Runs something of the host's for an actor.
+   * Runs code of the host for an actor.
    * @template R
    * @param {unknown} number
    * @param {(caller: Caller) => R} run
@@ -94,8 +94,8 @@ class Actors {
 /**
  * The actor of one call.
  * @typedef {object} Caller
- * @property {() => void} count throws for a call too many
- * @property {<R>(run: () => R) => R} during runs more for it, also later
+ * @property {() => void} count throws if a call exceeds the limit
+ * @property {<R>(run: () => R) => R} during runs more code for it, also later
  */
 
 /** @typedef {Actor} PluginActor */

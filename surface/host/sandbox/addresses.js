@@ -1,17 +1,17 @@
 'use strict';
-// Addresses of the network: which of them anybody may be led to.
+// Network addresses, and which of them are public.
 
 const dns = require('node:dns');
 const net = require('node:net');
 
-/** Networks of IPv4 that are not public: this machine, private ones, links, tests, multicast, and what is reserved. */
+/** IPv4 networks that are not public: this machine, private, link-local, test, multicast and reserved networks. */
 const CLOSED_4 = Object.freeze([
   '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24',
   '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4',
 ]);
-/** All public addresses of IPv6 are in one network. */
+/** All public IPv6 addresses are in one network. */
 const OPEN_6 = Object.freeze(['2000::/3']);
-/** Of those, the ones that lead to addresses of IPv4, and ones that are reserved. */
+/** Networks in it that lead to IPv4 addresses, and reserved ones. */
 const CLOSED_6 = Object.freeze(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
 
 /**
@@ -32,7 +32,7 @@ let lists;
 
 /**
  * @param {string} address
- * @returns {boolean} false for what is no address, too
+ * @returns {boolean} also false if it is not an address
  */
 function isPublic(address) {
   lists ??= { closed4: listOf(CLOSED_4, 'ipv4'), open6: listOf(OPEN_6, 'ipv6'), closed6: listOf(CLOSED_6, 'ipv6') };
@@ -44,8 +44,8 @@ function isPublic(address) {
 }
 
 /**
- * A function that resolves names for a connection, which is then made to the addresses that were checked.
- * @param {boolean} isPrivate addresses that are not public will do
+ * A function that resolves names for a connection. The connection is made to the addresses that were checked.
+ * @param {boolean} isPrivate whether addresses that are not public are allowed
  * @param {() => void} called
  * @returns {net.LookupFunction}
  */

@@ -1,5 +1,5 @@
 'use strict';
-// `IsolatedVMSandbox`: code of an AI agent with tools that it calls as `namespace.method(params)`.
+// `IsolatedVMSandbox`: runs an AI agent's code, with tools that the code calls as `namespace.method(params)`.
 
 const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
@@ -91,7 +91,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       }
       const error = this.#describe(outcome);
       const failure = failureOf(outcome, code, error, this.#modules?.texts);
-      // What the code threw, or did not catch: then it has a place in it.
+      // An error that the code threw or did not catch has a position in it.
       if (outcome.code === undefined || (outcome.code === CODE.TRANSFER && failure.line !== undefined)) {
         const line = `[ERROR] Execution error: ${error}`;
         const { length } = this.#console;
@@ -110,7 +110,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       const until = performance.now() + this.#timeout;
       const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#timeout, signal };
       const found = readingOf(request, strip);
-      // What needs no waiting begins at once.
+      // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
       if (this.#disposed) {
         return gone();
@@ -166,7 +166,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       }
     }
 
-    /** Ends what runs; the pending executions resolve with an error, later ones at once. */
+    /** Ends running executions. Pending executions resolve with an error; later ones do so at once. */
     dispose() {
       this.#disposed = true;
       for (const running of this.#running) {
@@ -174,7 +174,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       }
     }
 
-    /** Heap figures of the execution that started last; null when nothing runs. */
+    /** Heap statistics of the execution that started last; null if none is running. */
     getHeapStatistics() {
       const figures = [...this.#running].at(-1)?.heapFigures();
       return figures === undefined ? null : named(figures);

@@ -1,5 +1,5 @@
 'use strict';
-// Executions in processes of their own: what the native side is asked, and what it answers.
+// Executions in separate processes: requests to the native side, and its answers.
 
 const { performance } = require('node:perf_hooks');
 const { CODE } = require('../../error.js');
@@ -10,14 +10,14 @@ const { abortedBy, disposed, refusedBy } = require('./execution.js');
 const { partsOf } = require('./modules.js');
 
 /**
- * What processes have in common that can take each other's place.
+ * Settings that are equal for all processes that can replace each other.
  * @typedef {object} Sort
  * @property {string[]} environment `NAME=value`
- * @property {string[]} off layers of the confinement that are not wanted
- * @property {string[]} required layers without which nothing is run
+ * @property {string[]} off confinement layers to turn off
+ * @property {string[]} required layers without which nothing runs
  * @property {number} timeout milliseconds
  * @property {number} memoryLimit megabytes
- * @property {number} pool processes that are to be ready for the next one
+ * @property {number} pool processes to keep ready for the next executions
  * @property {number} web bits of names, from `readWeb`
  * @property {object | undefined} snapshot an ExternalCopy that they start from
  */
@@ -25,7 +25,7 @@ const { partsOf } = require('./modules.js');
 /**
  * @typedef {object} Spec
  * @property {Sort} sort
- * @property {number} spent milliseconds of the timeout that have gone before
+ * @property {number} spent milliseconds of the timeout that are already used up
  * @property {import('./normalize.js').Body} code
  * @property {import('./modules.js').Importable | undefined} modules what the code can import
  * @property {number} maxOutputSize bytes of JSON
@@ -39,7 +39,7 @@ const { partsOf } = require('./modules.js');
 
 /** @typedef {{ name: string, active: boolean, detail: string }} Layer */
 
-/** An execution under way. */
+/** An execution in progress. */
 class Running {
   #environment;
   #number;
@@ -54,7 +54,7 @@ class Running {
     this.#number = number;
   }
 
-  /** Ends it, process and all. */
+  /** Ends it, together with its process. */
   terminate() {
     this.isTerminated = true;
     this.#environment.terminateApart(this.#number);
@@ -64,7 +64,7 @@ class Running {
 /**
  * @param {import('../../index.js').Core} core
  * @param {any} environment the native one
- * @param {string | undefined} launcher the executable, where it is not the one beside the addon
+ * @param {string | undefined} launcher the executable, if not the one beside the addon
  */
 function createApart(core, environment, launcher) {
   const { binding, calls } = core;
@@ -106,7 +106,7 @@ function createApart(core, environment, launcher) {
         : { ok, value, code: failure, name, stack, ...more, signal: by };
       return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(signal) } : outcome;
     } catch (error) {
-      // No process.
+      // No process could be started.
       return { ok: false, ...refusedBy(error), logs: [], lost: 0 };
     } finally {
       unfollow?.();
@@ -115,7 +115,7 @@ function createApart(core, environment, launcher) {
   }
 
   /**
-   * What confines such a process, as it says itself.
+   * The confinement of such a process, as the process itself reports it.
    * @param {Sort} sort
    * @returns {Promise<Layer[]>}
    */

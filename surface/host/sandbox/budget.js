@@ -1,14 +1,14 @@
 'use strict';
-// The processor time of a plugin in all that its host brings about: executions and events, and whatever the plugin goes on with
-// by promises afterwards. The engine limits each piece of that by itself; here is what they may take together.
+// The CPU time of a plugin for everything that its host causes: executions and events, and what the plugin continues through promises
+// afterwards. The engine limits each of these separately; this file limits their sum.
 
 const { performance } = require('node:perf_hooks');
 const timers = require('node:timers');
 
 const NANOSECONDS = 1_000_000;
-/** Milliseconds between two looks at a plugin that is busy. */
+/** Milliseconds between two checks of a plugin that is busy. */
 const WATCH = 500;
-/** Nanoseconds beyond the budget: the engine stops single pieces first, which costs the plugin nothing more. */
+/** Nanoseconds beyond the budget: the engine stops single executions and events first, without further consequences for the plugin. */
 const SLACK = 1_000_000_000n;
 
 class Budget {
@@ -26,7 +26,7 @@ class Budget {
   /**
    * @param {{ isDisposed: boolean, cpuTime: bigint }} isolate
    * @param {number} milliseconds
-   * @param {() => void} exhausted the plugin goes on all the same
+   * @param {() => void} exhausted called if the plugin continues beyond its budget
    */
   constructor(isolate, milliseconds, exhausted) {
     this.#isolate = isolate;
@@ -34,7 +34,7 @@ class Budget {
     this.#exhausted = exhausted;
   }
 
-  /** @returns {bigint} of no use once the isolate has ended, which it may at any moment */
+  /** @returns {bigint} meaningless once the isolate has ended, which can happen at any moment */
   get #now() {
     try {
       return this.#isolate.cpuTime;
@@ -44,9 +44,9 @@ class Budget {
   }
 
   /**
-   * Something begins.
-   * @param {number} lasting milliseconds for which the plugin may go on with it from time to time
-   * @returns {boolean} whether there is time for it: not where the plugin itself has brought it about
+   * An execution or event begins.
+   * @param {number} lasting milliseconds for which the plugin may continue it from time to time
+   * @returns {boolean} whether it adds to the budget: not if the plugin itself caused it
    */
   begin(lasting) {
     const isNew = this.#calls === 0;
@@ -59,7 +59,7 @@ class Budget {
     return isNew;
   }
 
-  /** It has ended, as far as its host knows: what it has not used is not for others. */
+  /** An execution or event ends, as far as the host knows. Time that it has not used is not available to others. */
   finish() {
     this.#underWay -= 1;
     const most = this.#now + this.#size * BigInt(Math.max(this.#underWay, 1));
@@ -68,13 +68,13 @@ class Budget {
     }
   }
 
-  /** The plugin gets no more from its host. */
+  /** Whether the budget is used up: the host serves no more calls of the plugin. */
   get isSpent() {
     return this.#now > this.#end;
   }
 
   /**
-   * Runs something of the host's for the plugin.
+   * Runs code of the host for the plugin.
    * @template R
    * @param {() => R} run
    * @returns {R}
@@ -95,7 +95,7 @@ class Budget {
     }
   }
 
-  /** Looks again as long as the plugin does something. */
+  /** Continues to check as long as the plugin is active. */
   #look() {
     this.#isWatched = false;
     const now = this.#now;

@@ -1,5 +1,5 @@
 'use strict';
-// `createSandbox`: AI-written code with host functions that look synchronous to it.
+// `createSandbox`: runs AI-written code, to which host functions look synchronous.
 
 const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
@@ -22,7 +22,7 @@ const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 32 });
 const QUOTA = Object.freeze({ output: 1_048_576, calls: 50 });
 
 /**
- * The default of `memoryLimit` in megabytes, which the environment may change.
+ * The default of `memoryLimit` in megabytes, which an environment variable may change.
  * @returns {number}
  */
 function defaultMemory() {
@@ -33,7 +33,7 @@ function defaultMemory() {
 const UNEXPECTED = /^[^]* \[sandbox\.js:(\d+):\d+\]$/;
 
 /**
- * An error in what was put behind the user's code says that something in the code does not end.
+ * A syntax error in the text that was appended to the user's code means that something in the code is not closed.
  * @param {import('./execution.js').Outcome} outcome
  * @param {string} code
  * @returns {import('./execution.js').Outcome}
@@ -49,13 +49,13 @@ function withoutOurs(outcome, code) {
 }
 
 /**
- * How code is to be run, or why it cannot be.
+ * How to run code, or why it cannot be run.
  * @typedef {object} Reading
  * @property {import('./normalize.js').Body} body
  * @property {import('./normalize.js').Form} [form]
  * @property {import('./modules.js').Importable | undefined} modules
  * @property {import('./execution.js').Outcome | undefined} failure
- * @property {number} [left] milliseconds that are left of its timeout
+ * @property {number} [left] remaining milliseconds of its timeout
  */
 
 /**
@@ -99,7 +99,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
       const typed = typescript || isTypeScript(code);
       /** @type {Reading} */
       const reading = { body: normalBody(code, typed), form: functionForm(code), modules: undefined, failure: undefined, left: timeout };
-      // One that is aborted is told so by what executes it.
+      // An aborted execution is reported by the function that executes it.
       if (signal?.aborted) {
         return reading;
       }
@@ -179,7 +179,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
         }
       }
       const durationMs = Math.round(performance.now() - start);
-      // What it does not have is not there.
+      // It inherits no properties, so what it does not have is undefined.
       outcome = bare({ ...outcome });
       const { logs, lost, ok, usage, value } = outcome;
       const more = {

@@ -1,5 +1,5 @@
 'use strict';
-// Isolates for plugins, what those find there beside ECMAScript's built-ins, `context` and `console`, and how their code is read.
+// Provides isolates for plugins, the globals in them other than ECMAScript's built-ins, `context` and `console`, and reads plugins' code.
 
 const { CallbackRecord } = require('../../callback.js');
 const { recordOf, stamp } = require('../../handle.js');
@@ -13,27 +13,27 @@ const MAX_MEMORY = 0x7fff_ffff;
 const OPTIONS = Object.freeze(['timers', 'warm', ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
 
-/** Milliseconds in which types are taken off modules. */
+/** Milliseconds for removing types from modules. */
 const MODULES_DEADLINE = 30_000;
 
 /**
  * @typedef {object} Equipment
  * @property {boolean} timers
- * @property {(memoryLimit: number) => { output: number, calls: number }} quotaOf each execution of a plugin that has so many megabytes
+ * @property {(memoryLimit: number) => { output: number, calls: number }} quotaOf the quota of each execution of a plugin with this memory limit
  * @property {import('./options.js').Logging} console
  * @property {ReadonlyMap<string, string> | undefined} texts of the modules, as their author wrote them
- * @property {(memoryLimit: number) => any} take an isolate that nobody has used, with so many megabytes
- * @property {(isolate: object, anew: boolean) => [cpu: number, heapPeak: number]} meter nanoseconds of its clock, and the most bytes of
- *   heap that were in use since it was asked `anew`
+ * @property {(memoryLimit: number) => any} take returns an unused isolate with this memory limit
+ * @property {(isolate: object, anew: boolean) => [cpu: number, heapPeak: number]} meter returns nanoseconds of its CPU clock, and the most
+ *   bytes of heap that were in use since the last call with `anew`
  * @property {(context: object, failed: (code: string | undefined, name: string, message: string) => void) => Promise<any>} install
- *   before other code runs in the context, which is the only one of its isolate; gives a list of functions for `BOOTSTRAP`, as a Reference
+ *   called before other code runs in the context, the only one of its isolate; resolves to a Reference to a list of functions for `BOOTSTRAP`
  * @property {(context: object, begin: object, args: unknown[], script: { text: string, file: string },
  *   ending: { timeout: number, deadline: number, signal: any }) => Promise<unknown>} enact runs a script for the actor that `begin`, a
- *   Reference to a function, makes of the arguments; its last value comes out as a clone, one that is a promise is waited for
+ *   Reference to a function, creates from the arguments; resolves to a clone of its last value, which is awaited if it is a promise
  * @property {(code: string, file: string, ending: { timeout: number, signal: any }) =>
  *   import('./reading.js').Reading | Promise<import('./reading.js').Reading>} read
  * @property {(context: object, reading: import('./reading.js').Reading, file: string) => Promise<string | undefined> | undefined} moduleOf
- *   what code is imported by that is a module
+ *   the name by which to import code that is a module
  */
 
 /**
@@ -55,10 +55,10 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
     const modules = readModules(settings, typescript);
     const console = readLogging(settings, CONSOLE);
     const warm = readWarm(settings);
-    // Each plugin has a limit of its own, which is looked at when it gets its isolate.
+    // Each plugin has its own limit, which is checked when it gets its isolate.
     const snapshot = readSnapshot(settings, MAX_MEMORY);
     const limits = { maxOutputSize: own(settings, 'maxOutputSize'), maxApiCalls: own(settings, 'maxApiCalls') };
-    // Wrong ones are refused at once.
+    // Wrong limits are refused at once.
     readQuota(limits, { output: 0 });
     return Object.freeze({
       timers,

@@ -1,6 +1,6 @@
 'use strict';
-// The arguments of events on their way to plugins: packed once for all listeners that one `emit` reaches, and delivered in
-// slices, so that an event with many listeners neither multiplies memory nor holds up the event loop.
+// Sends the arguments of events to plugins. They are packed once for all listeners of one `emit`, and delivered in slices, so that an
+// event with many listeners neither multiplies memory nor blocks the event loop.
 
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
@@ -9,14 +9,14 @@ const { KIND, MODE, OP, TAG, TRANSFER } = require('../../protocol.js');
 
 /** Milliseconds of deliveries before the event loop gets a turn. */
 const SLICE = 16;
-/** Characters of arguments that are packed for each listener, which costs less than a copy that listeners share. */
+/** Arguments of up to this many characters are packed for each listener, which costs less than a copy that listeners share. */
 const MAX_SMALL = 1_024;
 
 /**
  * The arguments of one event.
  * @typedef {object} Copy
- * @property {number} bytes that it takes outside of the isolates
- * @property {() => unknown} take what one listener's arguments are to be passed as
+ * @property {number} bytes that it takes outside the isolates
+ * @property {() => unknown} take returns what to pass as one listener's arguments
  */
 
 /**
@@ -24,14 +24,14 @@ const MAX_SMALL = 1_024;
  * @property {unknown} bus
  * @property {string} event
  * @property {unknown[]} args
- * @property {Set<object>} listeners that it has reached: one that it reaches again belongs to another `emit`
+ * @property {Set<object>} listeners that it has reached: if one is reached again, that is another `emit`
  * @property {Copy | undefined} copy
- * @property {unknown} error that the arguments cannot be copied for
+ * @property {unknown} error why the arguments cannot be copied
  */
 
 /**
  * @param {unknown[]} args
- * @returns {boolean} false as soon as there is an object, or a BigInt, which may be long
+ * @returns {boolean} false if any is an object, a function, or a BigInt, which may be long
  */
 function areSmall(args) {
   let size = args.length;
@@ -131,7 +131,7 @@ function createEventCopies(core) {
 /** Deliveries that wait for another turn of the event loop. @type {(() => void)[]} */
 let waiting = [];
 let isScheduled = false;
-/** When the present slice ends. */
+/** When the current slice ends. */
 let end = 0;
 
 function schedule() {
@@ -157,10 +157,10 @@ function goOn() {
 }
 
 /**
- * Runs a delivery now, or in a later slice, where this turn's is used up.
+ * Runs a delivery now, or in a later slice if this turn's slice is used up.
  * @param {import('../../index.js').Binding} binding
  * @param {() => void} deliver does not throw
- * @returns {Promise<void> | undefined} undefined where it has been run; else a promise that resolves when it has
+ * @returns {Promise<void> | undefined} undefined if it has run; otherwise a promise that resolves when it has
  */
 function inSlices(binding, deliver) {
   if (!isScheduled) {

@@ -8,17 +8,17 @@ const { Unreadable } = require('../unpack.js');
 const { partsOf } = require('./modules.js');
 const { own } = require('./options.js');
 
-/** What the native side is told beside the numbers. */
+/** Flags for the native side. */
 const FLAG = Object.freeze({ SHADOW_GLOBAL: 1, TIMERS: 2, MARKED_LOGS: 4 });
 
-/** Bits of what there is of the web come after those. */
+/** The bits of web APIs follow those flags. */
 const WEB_SHIFT = 8;
 
 /**
  * @typedef {object} Spec
  * @property {import('./normalize.js').Body} code
- * @property {{ code: import('./normalize.js').Body, guard: string }} [function] run instead, and what it gives called, where
- *   it compiles and its guard does not
+ * @property {{ code: import('./normalize.js').Body, guard: string }} [function] if it compiles and its guard does not, it is run instead of
+ *   `code`, and its result is called
  * @property {import('./modules.js').Importable | undefined} modules what the code can import
  * @property {number} flags bits of FLAG
  * @property {number} web bits of names, from `readWeb`
@@ -28,7 +28,7 @@ const WEB_SHIFT = 8;
  * @property {Console} console
  * @property {unknown} globals
  * @property {unknown[]} tools namespace, method and Callback of each
- * @property {number} warm isolates that are to be ready for the executions that come next
+ * @property {number} warm isolates to keep ready for the next executions
  * @property {object | undefined} snapshot an ExternalCopy
  * @property {import('../signals.js').Signal | undefined} signal from `readSignal`
  * @property {(running: Execution) => void} [onStart]
@@ -42,7 +42,7 @@ const WEB_SHIFT = 8;
  */
 
 /**
- * What an execution has taken.
+ * Resources that an execution has used.
  * @typedef {object} Usage
  * @property {number} cpuMs
  * @property {number} wallMs
@@ -53,16 +53,16 @@ const WEB_SHIFT = 8;
 /**
  * @typedef {object} Outcome
  * @property {boolean} ok
- * @property {unknown} value of a failure its message
- * @property {string} [code] of a failure that is one of ours
- * @property {string} [name] of the error; absent where something else was thrown
+ * @property {unknown} value the result, or the message of a failure
+ * @property {string} [code] of a failure that this library reports
+ * @property {string} [name] of the error; absent if something else was thrown
  * @property {string} [stack] its frames
  * @property {string[]} logs
  * @property {number} lost log entries that were not kept
- * @property {Usage} [usage] absent where nothing could begin
+ * @property {Usage} [usage] absent if nothing could start
  */
 
-/** What is said of an execution in a sandbox that was disposed. */
+/** The message for an execution in a disposed sandbox. */
 const DISPOSED = 'Sandbox has been disposed';
 
 const disposed = () => coded(Error, DISPOSED, CODE.DISPOSED);
@@ -74,7 +74,7 @@ const gone = () => ({ ok: false, value: DISPOSED, code: CODE.DISPOSED, logs: [],
 
 /** @typedef {InstanceType<typeof Running>} Execution */
 
-/** An execution under way. */
+/** An execution in progress. */
 class Running {
   #core;
   #id;
@@ -97,7 +97,7 @@ class Running {
 
   /**
    * Figures of its heap, in the order of `HEAP_STATISTICS`.
-   * @returns {number[] | undefined} undefined before the first and after the last
+   * @returns {number[] | undefined} undefined before the first measurement, and after the end of the isolate
    */
   heapFigures() {
     return this.#core.binding.unpack(this.#core.binding.invoke(OP.HEAP_FIGURES, MODE.SYNC, 0, this.#id));
@@ -105,7 +105,7 @@ class Running {
 }
 
 /**
- * Has an execution among those of its sandbox for as long as it runs.
+ * Keeps an execution among those of its sandbox while it runs.
  * @template T
  * @param {Set<Promise<unknown>>} outcomes of the sandbox
  * @param {Promise<T>} outcome
@@ -125,7 +125,7 @@ function abortedBy({ reason }) {
 }
 
 /**
- * What a user's value says, also where it has no form as text or throws.
+ * A user's value as text, even if it has no string form or throws.
  * @param {any} value
  * @returns {string}
  */
@@ -138,7 +138,7 @@ function textOf(value) {
 }
 
 /**
- * What is told of an error that arose here, on the host.
+ * Describes an error that occurred here, on the host.
  * @param {unknown} error
  */
 function refusedBy(error) {
@@ -169,7 +169,7 @@ function createExecute(core, environment) {
     const flags = spec.flags | (spec.web << WEB_SHIFT);
     const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
     if (spec.warm > 0) {
-      // It takes a thread as long to wake up as all this takes.
+      // A thread takes as long to wake up as all of the following takes.
       environment.rouse(flags, spec.memoryLimit, snapshot);
     }
     const globals = binding.pack(spec.globals, TRANSFER.COPY);

@@ -1,21 +1,22 @@
 'use strict';
-// Which records of a cache expire first: a binary heap, so that finding one that has expired takes no time for all that have not.
+// Finds the records of a cache that expire first. It is a binary heap, so finding an expired record takes no time for records that have not
+// expired.
 
 /**
  * @typedef {object} Expiring
  * @property {string} name
- * @property {number} expires as `performance.now()` tells it; Infinity for never
+ * @property {number} expires as a value of `performance.now()`; Infinity for never
  */
 
-/** Entries beyond the number of records: a record whose expiry has changed has an old one, too. */
+/** Entries beyond twice the number of records that are kept. A record whose expiry has changed has an old entry, too. */
 const MAX_STALE = 64;
 
 /** @template {Expiring} T */
 class Expiries {
-  /** @type {{ time: number, record: T }[]} by time: each before the two at twice its index */ #heap = [];
+  /** @type {{ time: number, record: T }[]} by time: the entry at i is before those at 2i + 1 and 2i + 2 */ #heap = [];
 
   /**
-   * A record has a new time, or has gone; entries with the old one are left out later.
+   * Call it when a record has a new time, or is gone. Entries with the old time are skipped later.
    * @param {T} record
    * @param {Iterable<T>} all
    * @param {number} count of all
@@ -32,7 +33,7 @@ class Expiries {
   }
 
   /**
-   * Takes out the record that has expired first.
+   * Removes and returns the record that expired first.
    * @param {number} now
    * @returns {T | undefined}
    */

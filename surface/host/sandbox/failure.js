@@ -1,16 +1,16 @@
 'use strict';
-// Why an execution failed, for people: the error as the guest saw it, where in the user's own text it arose, and those lines. The stack
-// is what the guest has made of it: nothing here may take longer than its length.
+// Describes why an execution failed, for human readers: the error as the guest saw it, its position in the user's own text, and the lines
+// there. The guest controls the stack, so all code here must take time at most linear in the stack's length.
 
 const { Lines } = require('./lines.js');
 
-/** What the guest's code is called in stacks. */
+/** The name of the guest's code in stacks. */
 const FILE = 'sandbox.js';
 /** @param {string} file */
 const positionIn = (file) => new RegExp(`(?:\\bat (?:async )?|\\()${file.replace('.', '\\.')}:(\\d{1,10}):(-?\\d{1,10})`);
 const POSITION = positionIn(FILE);
 
-/** Frames that are looked at, and the characters of each. V8 writes 10 unless told. */
+/** Most frames that are examined, and most characters of each. V8 writes 10 frames by default. */
 const MAX_PLACES = 200;
 const MAX_PLACE_CHARS = 2_000;
 
@@ -18,7 +18,7 @@ const FRAME = '    at ';
 const ASYNC = 'async ';
 const NUMBER = /^\d{1,10}$/;
 
-/** Lines that are shown before and after the one. */
+/** Lines that are shown before and after the failing one. */
 const AROUND = 2;
 const MAX_COLUMNS = 200;
 
@@ -30,14 +30,14 @@ const MAX_COLUMNS = 200;
  * @property {string} message
  * @property {string} [code]
  * @property {string} stack
- * @property {string} [module] the name of the module where it arose, unless that is the code itself
+ * @property {string} [module] the name of the module where it occurred, unless that is the code itself
  * @property {number} [line] from 1
  * @property {number} [column] from 1
  * @property {string} [frame]
  */
 
 /**
- * The lines around a position, the one itself marked.
+ * The lines around a position, which is marked.
  * @param {TextLines} lines
  * @param {number} line from 1
  * @param {number} column from 1
@@ -47,7 +47,7 @@ function frameOf(lines, line, column) {
   const first = Math.max(line - AROUND, 1);
   const last = Math.min(line + AROUND, lines.count);
   const width = String(last).length;
-  // A line may be a whole program. What is shown of it has the column in its middle.
+  // A line may be a whole program. The part that is shown has the column in its middle.
   const start = column > MAX_COLUMNS ? column - MAX_COLUMNS / 2 : 0;
   const shown = [];
   for (let number = first; number <= last; number += 1) {
@@ -65,7 +65,7 @@ function frameOf(lines, line, column) {
 const isRead = (place) => place.length <= MAX_PLACE_CHARS;
 
 /**
- * What a frame says of where it is: `    at NAME:LINE:COLUMN`, or the same in brackets behind a function's name.
+ * The position in a frame: `    at NAME:LINE:COLUMN`, or the same in parentheses after a function's name.
  * @param {string} place
  */
 function partsOf(place) {
@@ -81,7 +81,7 @@ function partsOf(place) {
 }
 
 /**
- * Where a frame is in one of the user's texts.
+ * The position of a frame in one of the user's texts.
  * @param {string} place
  * @param {RegExp} position
  * @param {TextLines} lines of the code itself
@@ -102,8 +102,8 @@ function positionOf(place, position, lines, linesOf) {
 }
 
 /**
- * Where V8 says that an error arose in what was put around the user's text, that is the statement which the text is a part of: it
- * arose where the text begins.
+ * V8 may report that an error occurred in the code that was put around the user's text, namely in the statement that contains the text.
+ * Then the error occurred where the text begins.
  * @param {string} place
  * @param {RegExp} position
  * @param {TextLines} lines of the user's text
@@ -133,11 +133,11 @@ function linesIn(modules) {
 }
 
 /**
- * @param {import('./execution.js').Outcome} outcome one that is not ok
+ * @param {import('./execution.js').Outcome} outcome of a failure
  * @param {string} source the user's text
  * @param {string} message as it is reported
  * @param {ReadonlyMap<string, string>} [modules] what the code can import
- * @param {string} [file] what the text is called in stacks
+ * @param {string} [file] the name of the text in stacks
  * @returns {Failure}
  */
 function failureOf({ code, name = 'Error', stack = '' }, source, message, modules, file) {
@@ -145,9 +145,9 @@ function failureOf({ code, name = 'Error', stack = '' }, source, message, module
   const lines = new Lines(source);
   const linesOf = modules && linesIn(modules);
   const first = stack.split('\n', MAX_PLACES);
-  // The rest stays one text: a stack can be a million lines.
+  // The rest stays one string: a stack can have a million lines.
   const rest = stack.slice(first.reduce((length, place) => length + place.length + 1, -1));
-  // What was put around the user's text has places of its own.
+  // Frames in the code that was put around the user's text are removed.
   const places = first.map((place, index) => (index === 1 && isRead(place) ? atBeginning(place, position, lines) : place))
     .filter((place) => !isRead(place) || !position.test(place) || positionOf(place, position, lines, linesOf) !== undefined);
   /** @type {Failure} */

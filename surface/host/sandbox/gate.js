@@ -1,7 +1,6 @@
 'use strict';
-// The way from a plugin to the context that its host gave it. The plugin calls methods by number; here stands what each number
-// means, and what the manifest must permit before the host's method is called. Arguments come as clones, data without
-// functions.
+// Connects a plugin to the context that its host gave it. The plugin calls methods by number. This file maps each number to a method of the
+// host, and checks that the manifest permits the call first. Arguments arrive as clones: data without functions.
 
 const { types } = require('node:util');
 const { normalizeUrls } = require('./url-gate.js');
@@ -15,30 +14,30 @@ const { entryLimits, Shown } = require('./plugin-log.js');
 
 const LOGGER_METHODS = Object.freeze(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
 const BUS_METHODS = Object.freeze(['on', 'once', 'off', 'emit', 'emitAsync', 'listenerCount', 'eventNames', 'removeAllListeners']);
-/** What a context has that is data, or is dealt with by name. */
+/** Members of a context that are data, or that are handled by name. */
 const KNOWN = new Set(['logger', 'cache', 'metrics', 'config', 'allowedDomains', 'eventBus']);
-/** Members that mean something to the language. */
+/** Members that have a meaning in the language. */
 const RESERVED = new Set(['__proto__', 'constructor', 'prototype', 'then']);
-/** Objects inside objects that are looked through for methods. */
+/** How deeply nested objects are searched for methods. */
 const MAX_DEPTH = 4;
-/** Violations that a plugin may still be failing of. */
+/** Most violations that are remembered, since a plugin may still fail because of them. */
 const MAX_REMEMBERED = 100;
-/** Characters of a missing permission: part of it is the plugin's. */
+/** Characters of a missing permission that are shown: the plugin supplies part of it. */
 const MAX_NAME = 200;
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
-/** Functions that methods have returned, of which a plugin can call those that came last. */
+/** Most functions, returned by methods, that a plugin can call. The oldest ones are dropped. */
 const MAX_FUNCTIONS = 1_000;
-/** Methods of one context. */
+/** Most methods of one context. */
 const MAX_METHODS = 1_000_000;
-/** Promises that a plugin has been told of and has not asked for yet. */
+/** Most promises that were announced to a plugin, and that it has not requested yet. */
 const MAX_PROMISED = 10_000;
 
 /** @typedef {(args: any) => unknown} Run */
-/** @typedef {(args: unknown[], path: string[]) => unknown} Check throws for what is not permitted */
+/** @typedef {(args: unknown[], path: string[]) => unknown} Check throws if something is not permitted */
 /**
  * @typedef {object} Method
  * @property {string[]} path
- * @property {(args: any[]) => any} [prepare] looks through the arguments: returns what `run` gets instead, or a promise of it where that takes long
+ * @property {(args: any[]) => any} [prepare] examines the arguments: returns what `run` gets instead, or a promise for it if that takes long
  * @property {Run} run
  * @property {unknown} receiver
  * @property {Check} [check]
@@ -91,14 +90,14 @@ class Permissions {
    */
   lacks(kind, method, permission) {
     const text = permission.length > MAX_NAME ? `${permission.slice(0, MAX_NAME)}...` : permission;
-    // It goes to logs, where a plugin's line breaks and control characters could pass for entries.
+    // It goes to logs, where line breaks and control characters from a plugin could forge entries.
     const shown = text.replace(INVISIBLE, '\ufffd');
     return this.refuse(kind, method, `Plugin '${this.#plugin.id}' lacks required permission: ${shown}`, shown);
   }
 
   /**
-   * The violation that a plugin's failure is about, by its message: only that of an error comes out. One that a plugin makes up
-   * is none.
+   * The violation that caused a plugin's failure, found by its message, since only the message of an error leaves the isolate. A violation
+   * that the plugin makes up is not found.
    * @param {unknown} error
    */
   violationOf(error) {
@@ -121,7 +120,7 @@ class Permissions {
   }
 
   /**
-   * Checks URLs and hosts in the arguments of a call, which are clones, and replaces them by the normalized ones.
+   * Checks URLs and hosts in the arguments of a call, which are clones, and replaces them with the normalized ones.
    * @param {unknown[]} args
    * @param {string} method
    */
@@ -133,15 +132,15 @@ class Permissions {
   }
 }
 
-/** One context as the plugin may use it. */
+/** One context, as the plugin may use it. */
 class Gate {
   /** @type {Method[]} */ #methods = [];
   /** @type {Map<number, Method>} */ #functions = new Map();
-  /** behind the numbers of all methods */
+  /** above the numbers of all methods */
   #lastFunction = MAX_METHODS;
   /** @type {Map<number, Promise<unknown>>} */ #promises = new Map();
   #lastPromise = 0;
-  /** its execution is under way */
+  /** whether its execution is in progress */
   isRunning = true;
   #listening = new Set();
   #permissions;
@@ -169,7 +168,7 @@ class Gate {
     this.#addOthers(context);
   }
 
-  /** Whether the plugin will come back for certain. Promises are asked for at once, if ever. */
+  /** Whether the plugin is certain to use this context again. Promises are requested at once or never. */
   get isInUse() {
     for (const id of this.#listening) {
       if (!this.#listeners.has(id)) {
@@ -179,7 +178,7 @@ class Gate {
     return this.isRunning || this.#listening.size > 0;
   }
 
-  /** Where the plugin finds the methods, in the order of their numbers. */
+  /** The methods' paths in the plugin's context, in the order of their numbers. */
   get paths() {
     return this.#methods.map(({ path }) => path);
   }
@@ -189,7 +188,7 @@ class Gate {
    * @param {unknown} number
    * @param {unknown} args
    * @param {import('./actors.js').Caller} caller
-   * @returns {unknown[] | Promise<unknown[]>} an answer: how to understand it, and what it is
+   * @returns {unknown[] | Promise<unknown[]>} an answer: one of ANSWER, and the value
    */
   call(number, args, caller) {
     const method = typeof number === 'number' ? this.#methods[number] ?? this.#functions.get(number) : undefined;
@@ -218,7 +217,7 @@ class Gate {
   }
 
   /**
-   * A promise that an answer has announced.
+   * A promise that an answer announced.
    * @param {unknown} id
    */
   promised(id) {
@@ -229,7 +228,7 @@ class Gate {
 
   /**
    * @param {any} result
-   * @param {Method} method that has given it
+   * @param {Method} method that returned it
    */
   #answer(result, method) {
     const { check, path, receiver } = method;
@@ -247,11 +246,11 @@ class Gate {
       if (value === receiver || typeof value === 'function') {
         return undefined;
       }
-      // The plugin asks for it later, or never.
+      // The plugin requests it later, or never.
       discardWithin(ORIGIN.CONTEXT, value);
       return value;
     });
-    // The plugin may have been stopped before it asks.
+    // The plugin may be stopped before it requests the promise.
     promise.catch(() => {});
     this.#lastPromise += 1;
     this.#promises.set(this.#lastPromise, promise);
@@ -269,7 +268,7 @@ class Gate {
   }
 
   /**
-   * What a method has returned: it ends a timer, or takes something back. What it is called with is checked as for the method.
+   * Adds a function that a method returned, such as one that ends a timer or undoes something. Its arguments are checked as for the method.
    * @param {Function} target
    * @param {string[]} path
    * @param {Check} [check]
@@ -360,7 +359,7 @@ class Gate {
         discard(ORIGIN.EVENT_BUS, names);
         return [...names].filter((name) => permissions.plugin.hooks.has(name));
       },
-      // Its own: the host's and other plugins' stay.
+      // It removes the plugin's own listeners; those of the host and of other plugins stay.
       removeAllListeners: (event, _rest, method) =>
         listeners.removeAll(event === undefined ? undefined : permissions.checkEvent(event, method)),
     };
@@ -387,7 +386,7 @@ class Gate {
   }
 
   /**
-   * What a context has beside the interface: functions, and objects of functions. They may take URLs.
+   * Adds the other members of a context: functions, and objects of functions. They may take URLs.
    * @param {any} context
    */
   #addOthers(context) {
@@ -407,7 +406,7 @@ class Gate {
   }
 
   /**
-   * All methods of an object, those of its class and of objects in it too.
+   * Adds all methods of an object, including those of its class and of objects in it.
    * @param {any} holder
    * @param {string[]} path
    * @param {Check} check
@@ -447,13 +446,13 @@ class Gate {
 }
 
 /**
- * Any kind of promise as one of the language's.
+ * Converts any kind of promise to a plain `Promise`.
  * @param {any} result
  */
 const settled = (result) => (isThenable(result) ? adopt(result) : result);
 
 /**
- * Asks a cache whether it has something: `isThere` of it is false where it says no, in whatever way.
+ * A function that asks a cache whether it has something. It returns false, or a promise for false, if the cache says no in any way.
  * @param {any} cache
  * @returns {(name: string) => unknown}
  */
@@ -471,7 +470,7 @@ function prober(cache) {
 }
 
 /**
- * What follows from a task, now or when it is done.
+ * Continues after a task, now or when it is done.
  * @template T, R
  * @param {T | Promise<T>} task
  * @param {(task: T) => R} next
@@ -494,7 +493,7 @@ const isData = (value) => Array.isArray(value) || ArrayBuffer.isView(value) || t
   || types.isSet(value) || types.isDate(value) || types.isRegExp(value) || types.isNativeError(value) || types.isAnyArrayBuffer(value);
 
 /**
- * Names of what an object and its classes have, `Object` excepted. Accessors of classes are left alone.
+ * Names of the members of an object and its classes, except `Object`. Accessors of classes are ignored.
  * @param {object} holder
  * @returns {Set<string>}
  */

@@ -1,5 +1,5 @@
 'use strict';
-// Globals of `createSandbox` on their way in: values are copied, functions at any depth become functions that the guest
+// Prepares the globals of `createSandbox` for the guest: values are copied, and functions at any depth become functions that the guest
 // calls as if they were synchronous.
 
 const { CallbackRecord } = require('../../callback.js');
@@ -18,12 +18,12 @@ function define(object, key, value) {
   Object.defineProperty(object, key, bare({ value, writable: true, enumerable: true, configurable: true }));
 }
 
-/** A function on its way in. Unlike a plain object, an instance is asked for what it stands for when it is cloned. */
+/** Represents a function that is sent to the guest. When an instance is cloned, its carrier is looked up, unlike that of a plain object. */
 class Bridge {}
 
 /**
  * @param {Function} target
- * @param {object | undefined} receiver what holds the function
+ * @param {object | undefined} receiver the object that holds the function
  * @param {string} name
  */
 function bridgeFunction(target, receiver, name) {
@@ -46,7 +46,7 @@ function bridgeGlobals(globals, api) {
     if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) {
       return false;
     }
-    // What has a brand of its own is cloned as that; all else is looked through for functions.
+    // Objects with a brand of their own are cloned as such; all others are searched for functions.
     return Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]';
   };
 
@@ -77,7 +77,7 @@ function bridgeGlobals(globals, api) {
 }
 
 /**
- * `api.request`, as often as allowed.
+ * `api.request`, with a limit on the number of calls.
  * @param {Function} target
  * @param {ApiCount} api
  */

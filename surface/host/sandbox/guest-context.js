@@ -1,20 +1,20 @@
 'use strict';
-// What a plugin's realm has before the plugin: the functions behind `context` and `console`. It is the body of a function,
-// compiled inside the isolate. It runs before any code of the plugin, keeps what it uses of the built-ins, and hands out
-// nothing but what is listed in `begin`: the functions that lead out are known to closures only.
+// The functions behind `context` and `console`, which a plugin's realm has before the plugin runs. They are the body of a function that
+// is compiled inside the isolate. It runs before any code of the plugin, captures the built-ins that it uses, and exposes only what is
+// listed in `begin`. Only closures can reach the functions that call the host.
 
-/** What `enter` is called for. */
+/** Operations of `enter`. */
 const ENTER = Object.freeze({ BEGIN: 0, FIRE: 1 });
-/** How an answer of the host's is to be understood. */
+/** Kinds of answers of the host. */
 const ANSWER = Object.freeze({ VALUE: 0, PROMISE: 1, FUNCTION: 2 });
 
 /**
- * The body of a function whose arguments are what takes console calls, the names of those, the ways to methods and promises, and a list of
- * native functions: the first gives the actor that code runs for, the second calls a function for an actor, and the third makes text of a
- * list of a console's arguments, if somebody wants that.
+ * The body of a function. Its arguments are the function that receives console calls, the names of the console's methods, the functions that
+ * call a method and wait for a promise, and a list of native functions. The first of these returns the actor for which code runs, the second
+ * calls a function for an actor, and the third, which is present only if needed, converts a list of console arguments to text.
  *
- * An actor is an execution, or the delivery of an event; V8 keeps it for all that those go on with. It has a number on the host, and a
- * context, which is what the global `context` is to its code.
+ * An actor is an execution, or the delivery of an event. V8 preserves it for everything that these continue later. It has a number on the
+ * host, and a context, which its code sees as the global `context`.
  */
 const BOOTSTRAP = `'use strict';
 const report = $0;
@@ -34,14 +34,14 @@ const mapSet = uncurry(Map.prototype.set);
 const mapDelete = uncurry(Map.prototype.delete);
 const mapForEach = uncurry(Map.prototype.forEach);
 
-// Code that no execution has brought about acts for none.
+// The actor of code that no execution caused.
 const nobody = freeze({ __proto__: null, context: undefined });
 const actor = () => present() ?? nobody;
 
 const put = (object, key, value) => defineProperty(object, key, { __proto__: null, value, enumerable: true });
 const putGlobal = (key, value, enumerable) => {
   const found = getOwnPropertyDescriptor(globalThis, key);
-  // What a script of a snapshot has declared cannot be configured any more.
+  // A global that a script of a snapshot declared is not configurable.
   const isFixed = found !== undefined && !found.configurable;
   defineProperty(globalThis, key, isFixed ? { __proto__: null, value } : { __proto__: null, value, writable: true, enumerable, configurable: true });
 };
@@ -50,7 +50,7 @@ const named = (method, name) => {
   return freeze(method);
 };
 
-// The plugin's listeners, by the numbers that the host has for them.
+// The plugin's listeners, by the host's numbers for them.
 const listeners = new Map();
 let last = 0;
 
@@ -62,7 +62,7 @@ const numberOf = (event, handler) => {
   return found;
 };
 
-// How the methods of a bus do more than to call out.
+// The methods of a bus that do more than call the host.
 const meanings = {
   __proto__: null,
   on: (call, own) => (event, handler) => { listen(call, own, event, handler, false); },
@@ -95,11 +95,11 @@ const fire = async (number, args, delivery) => {
   if (listener === undefined) return;
   const { by, handler } = listener;
   if (listener.once) mapDelete(listeners, number);
-  // Its context is that of whoever listens, its calls are its own.
+  // Its context is that of the actor that added the listener; its calls are its own.
   await act({ __proto__: null, number: delivery, context: by.context }, () => apply(handler, undefined, args));
 };
 
-// What an answer of the host means. Calls count for whoever makes them, else for the execution that the context belongs to.
+// Interprets an answer of the host. Calls count for the actor that makes them, or else for the execution that the context belongs to.
 const understand = (own, answer) => {
   const meaning = answer[0];
   const what = answer[1];
@@ -107,7 +107,7 @@ const understand = (own, answer) => {
   return meaning === ${ANSWER.PROMISE} ? wait(own.gate, what) : what;
 };
 
-// A script of a snapshot may have declared the name, whose property cannot get a getter any more. This stands there instead.
+// A script of a snapshot may have declared the name. Its property then cannot get a getter, and this proxy is its value instead.
 const stand = new Stand({}, freeze({
   __proto__: null,
   get: (_, key) => actor().context?.[key],
@@ -125,7 +125,7 @@ const stand = new Stand({}, freeze({
   preventExtensions: () => false,
 }));
 
-// \`context\` is that of the present actor, which may put something else in its place, for itself.
+// \`context\` is that of the current actor, which may replace it for itself.
 const lend = () => {
   const own = {
     __proto__: null,
@@ -137,12 +137,12 @@ const lend = () => {
 };
 const lent = lend();
 const offer = () => {
-  // The plugin may have made its global object one that does not change.
+  // The plugin may have frozen its global object.
   if (getOwnPropertyDescriptor(globalThis, 'context')?.get === lent.get) return;
   if (!define(globalThis, 'context', lent)) defineProperty(globalThis, 'context', { __proto__: null, value: stand });
 };
 
-// Makes the actor of an execution, and its context.
+// Creates the actor of an execution, and its context.
 const begin = ({ number, gate, pluginId, paths, config, allowedDomains }) => {
   const context = {};
   const own = { __proto__: null, number, gate, context };
@@ -171,7 +171,7 @@ const begin = ({ number, gate, pluginId, paths, config, allowedDomains }) => {
   return own;
 };
 
-// As the plugin's own code would see it, where it cannot be sent.
+// A value that cannot be sent, as the plugin's own code would see it.
 const shown = (value) => {
   if (typeof value === 'symbol' || typeof value === 'function') return text(value);
   if (typeof value !== 'object' || value === null) return value;

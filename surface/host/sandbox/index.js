@@ -1,5 +1,5 @@
 'use strict';
-// The ready-made sandboxes, which hosts have beside isolated-vm's classes.
+// The ready-made sandboxes, which hosts have in addition to isolated-vm's classes.
 
 const { createAgentSandbox } = require('./agent.js');
 const { createSandboxFactory } = require('./code.js');
@@ -16,7 +16,7 @@ const { createStripper } = require('./typescript.js');
  * @param {import('../../index.js').Core} core
  * @param {any} environment the native one
  * @param {() => any} ivm
- * @param {string} [launcher] what processes are started with, instead of the executable beside the addon
+ * @param {string} [launcher] the executable that starts processes, instead of the one beside the addon
  * @returns {object}
  */
 function createSandboxes(core, environment, ivm, launcher) {

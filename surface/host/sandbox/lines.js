@@ -1,5 +1,5 @@
 'use strict';
-// The lines of a text, as V8 counts them. The text is nobody's whom we trust, and may be millions of lines: there is no list of them.
+// The lines of a text, as V8 counts them. The text is untrusted and may have millions of lines, so there is no list of them.
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -7,10 +7,10 @@ const LINE_SEPARATOR = 0x2028;
 const PARAGRAPH_SEPARATOR = 0x2029;
 
 /**
- * The position behind the next line's end.
+ * The position after the next line break.
  * @param {string} text
  * @param {number} from
- * @returns {number} 0 where there is none
+ * @returns {number} 0 if there is none
  */
 function nextLine(text, from) {
   const { length } = text;
@@ -69,7 +69,7 @@ class Lines {
 
   /**
    * @param {number} number from 1
-   * @returns {string | undefined} undefined where there is no such line
+   * @returns {string | undefined} undefined if there is no such line
    */
   line(number) {
     const starts = this.#starts;

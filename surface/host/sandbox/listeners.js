@@ -1,11 +1,11 @@
 'use strict';
-// A plugin's listeners on its host's event bus. The host's bus holds functions of this file; the plugin's own are known by
-// number and are called inside.
+// A plugin's listeners on its host's event bus. The bus holds functions of this file. The plugin's own functions have numbers, and are
+// called inside the isolate.
 
 const { adopt, discard, isThenable, ORIGIN, report } = require('../host-calls.js');
 const { member } = require('./options.js');
 
-/** Listeners of one plugin at a time. */
+/** Most listeners of one plugin at a time. */
 const MAX_LISTENERS = 1_000;
 
 /**
@@ -100,7 +100,7 @@ class Listeners {
       .map(([id]) => id);
   }
 
-  /** The plugin hears nothing any more. */
+  /** Ends all delivery to the plugin. */
   close() {
     this.isClosed = true;
     this.removeAll();
@@ -113,13 +113,13 @@ function leave({ bus, event, hear }) {
     const name = ['off', 'removeListener'].find((each) => typeof member(bus, each) === 'function');
     settle(name === undefined ? undefined : bus[name](event, hear));
   } catch (error) {
-    // What the bus still calls finds no listener here.
+    // A function that the bus still calls finds no listener here.
     report(ORIGIN.EVENT_BUS, error);
   }
 }
 
 /**
- * A bus may be asynchronous. Nobody waits for that.
+ * A bus may be asynchronous. Its promises are not awaited.
  * @param {any} result
  */
 function settle(result) {

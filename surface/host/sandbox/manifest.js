@@ -1,12 +1,12 @@
 'use strict';
-// What a plugin's manifest permits, read once: whoever changes the object later changes nothing.
+// What a plugin's manifest permits. The manifest is read once: later changes to the object have no effect.
 
 const { MIN_MEMORY } = require('../../options.js');
 const { checkOptions, own, readNumber, wrong } = require('./options.js');
 const { readDomain } = require('./urls.js');
 
 const DEFAULT = Object.freeze({ memoryLimit: 128, cpuLimit: 5_000 });
-/** Others may be in the rest of a manifest, which is somebody else's, too. A limit that is not known would not hold. */
+/** The only limits: an unknown limit would not be enforced. Elsewhere, a manifest may have members for other software. */
 const LIMITS = Object.freeze(['memoryMB', 'cpuMs']);
 const MAX_TIME = 0x7fff_ffff;
 
@@ -16,7 +16,7 @@ const MAX_TIME = 0x7fff_ffff;
  * @property {number} memoryLimit megabytes
  * @property {number} cpuLimit milliseconds
  * @property {readonly string[]} domains normalized
- * @property {number | undefined} quota bytes of storage; undefined where there is no permission
+ * @property {number | undefined} quota bytes of storage; undefined without the permission
  * @property {ReadonlySet<string>} hooks
  */
 
@@ -24,7 +24,7 @@ const MAX_TIME = 0x7fff_ffff;
  * @param {any} holder
  * @param {string} key
  * @param {string} name
- * @returns {Record<string, any>} empty where there is none
+ * @returns {Record<string, any>} empty if there is none
  */
 function section(holder, key, name) {
   const value = own(holder, key);
@@ -40,13 +40,13 @@ function section(holder, key, name) {
 /**
  * @param {unknown} list
  * @param {string} name
- * @returns {string[]} empty where there is none
+ * @returns {string[]} empty if there is none
  */
 function strings(list, name) {
   if (list === undefined || list === null) {
     return [];
   }
-  // What is checked must be what counts, so elements are read once.
+  // Elements are read only once, so that the values that were checked are the ones that are used.
   const elements = Array.isArray(list) ? [...list] : [undefined];
   if (!elements.every((each) => typeof each === 'string')) {
     throw wrong(name, 'an array of strings');
@@ -96,7 +96,7 @@ function readManifest(manifest) {
     memoryLimit: Math.trunc(readNumber(limits, 'memoryMB', DEFAULT.memoryLimit, MIN_MEMORY)),
     cpuLimit,
     domains: Object.freeze(domains),
-    // One that names no size has none.
+    // Without a size, the quota is 0.
     quota: hasStorage ? readNumber(storage, 'maxSize', 0, 0) : undefined,
     hooks: new Set(strings(own(permissions, 'hooks'), 'manifest.permissions.hooks')),
   });

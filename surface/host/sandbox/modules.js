@@ -6,22 +6,22 @@ const { FILE } = require('./failure.js');
 const { own, wrong } = require('./options.js');
 const { leftOf } = require('./typescript.js');
 
-/** Names are like URLs relative to this one; src/sandbox/modules.rs has the same. */
+/** Names are resolved like URLs relative to this one; src/sandbox/modules.rs has the same. */
 const ROOT = 'module:///';
-/** What the code itself is called in stacks, that of a plugin with a number, and what looks there like one of its lines. */
+/** The name of the code itself in stacks (a plugin's has a number), and names that look like one of its lines there. */
 const OWN = new RegExp(`^${FILE.replace('.', '\\.')}(?:[#:]|$)`);
 const OWN_PLACE = new URL(FILE, ROOT).href;
-/** Characters of a name. */
+/** Most characters of a name. */
 const MAX_NAME = 1_000;
-/** Names of what has no types. */
+/** Names of modules without types. */
 const PLAIN = /\.(?:m?js|json)$/;
 
 /** @typedef {import('./execution.js').Outcome} Outcome */
 
 /**
- * Modules as the native side takes them.
+ * Modules in the form that the native side expects.
  * @typedef {object} Packed
- * @property {string} index name and length of each, each followed by a NUL
+ * @property {string} index name and length of each module, each followed by a NUL
  * @property {string} text all sources, one after the other
  */
 
@@ -39,9 +39,9 @@ function packed(texts) {
 
 /** What the code of a sandbox can import. */
 class Modules {
-  /** by name, as their author wrote them @type {ReadonlyMap<string, string>} */ texts;
+  /** sources by name, as their author wrote them @type {ReadonlyMap<string, string>} */ texts;
   /** those that may have types @type {[name: string, text: string][]} */ #typed;
-  /** undefined as long as types have to be taken off @type {Packed | undefined} */ packed;
+  /** undefined until types are removed @type {Packed | undefined} */ packed;
 
   /**
    * @param {ReadonlyMap<string, string>} texts
@@ -54,7 +54,7 @@ class Modules {
   }
 
   /**
-   * The modules without types, which are taken off once in the life of a sandbox, or why there are none.
+   * The modules without types, or why they are not available. Types are removed once in the life of a sandbox.
    * @param {import('./typescript.js').Strip} strip
    * @param {number} timeout milliseconds
    * @param {any} signal
@@ -82,7 +82,7 @@ class Modules {
 
 /**
  * @param {Record<string, any>} options
- * @param {boolean} typescript the sources may have types
+ * @param {boolean} typescript whether the sources may have types
  * @returns {Modules | undefined}
  */
 function readModules(options, typescript) {
@@ -120,7 +120,7 @@ function readModules(options, typescript) {
 }
 
 /**
- * Where a module is in the map, which is what specifiers are resolved to.
+ * The URL of a module, to which specifiers are resolved.
  * @param {string} name
  * @returns {string | undefined}
  */
@@ -143,7 +143,7 @@ function placeOf(name) {
 /** @typedef {{ packed: Packed, main: Main }} Importable what an execution can import, and its code as a module */
 
 /**
- * As the native side takes them.
+ * The parts in the form that the native side expects.
  * @param {Importable | undefined} importable
  * @returns {[index: string | undefined, text: string | undefined, main: string | undefined, line: number, column: number]}
  */

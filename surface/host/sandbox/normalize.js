@@ -1,5 +1,5 @@
 'use strict';
-// What the text that an AI wrote is meant to be: a function, statements, or one expression.
+// Determines what AI-written text is meant to be: a function, statements, or one expression.
 
 const { FILE } = require('./failure.js');
 const { endPosition } = require('./lines.js');
@@ -8,12 +8,12 @@ const { wrong } = require('./options.js');
 const FENCE = '```';
 const LANGUAGES = Object.freeze(['', 'js', 'javascript', 'ts', 'typescript']);
 const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|function)\b/;
-/** What else begins a statement in TypeScript. */
+/** Other starts of statements in TypeScript. */
 const DECLARATION = /^(?:interface|type|enum|declare|namespace|abstract)\s+[\p{ID_Start}$_]/u;
 /** An arrow function's parameters, or, captured, the `function` keyword. */
 const FUNCTION_START = /^(?:(?:async\s+)?(function)\b|async\b|\(|[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*=>)/u;
 const VISIBLE = /\S|$/g;
-/** All between these is visible. */
+/** All characters between these are visible. */
 const SPACE = 0x20;
 const DELETE = 0x7f;
 
@@ -22,13 +22,13 @@ const DELETE = 0x7f;
  * @typedef {object} Body
  * @property {string} text
  * @property {number} line of its first character as the user counts, from 0
- * @property {number} column of its first character, less than 0 where characters come before the user's own
+ * @property {number} column of its first character, less than 0 if characters precede the user's own
  * @property {string} [name] of a module
- * @property {string} [script] the name of a script, which is no body of a function
+ * @property {string} [script] the name of a script, which is not a function body
  */
 
 /**
- * What is left of a user's text, and where it begins there.
+ * The remaining part of a user's text, and its position there.
  * @typedef {object} Piece
  * @property {string} text
  * @property {number} line from 0
@@ -36,8 +36,8 @@ const DELETE = 0x7f;
  */
 
 /**
- * The code without blanks around it and without a Markdown fence. The text is nobody's whom we trust: no expression here may
- * take longer than its length.
+ * The code without blanks around it and without a Markdown fence. The text is untrusted: every regular expression here must take at
+ * most linear time.
  * @param {string} code
  * @returns {string}
  */
@@ -47,7 +47,7 @@ function strip(code) {
 }
 
 /**
- * What the fence says, in lower case; undefined where there is none that we know.
+ * The fence's language, in lower case; undefined if there is no fence, or its language is unknown.
  * @param {string} trimmed
  */
 function languageOf(trimmed) {
@@ -60,19 +60,19 @@ function languageOf(trimmed) {
 }
 
 /**
- * The fence says that it is TypeScript.
+ * Whether the fence says that it is TypeScript.
  * @param {string} code
  */
 const isTypeScript = (code) => languageOf(code.trim())?.startsWith('t') === true;
 
 /**
- * Where a part of a text begins. Lines end as V8 counts them.
+ * The position of a part in a text, with lines as V8 counts them.
  * @param {string} whole
  * @param {string} part
  * @returns {Piece}
  */
 function place(whole, part) {
-  // What a fence says may be the code as well.
+  // The fence's language may occur in the code, too, so the search starts after it.
   const trimmed = whole.trimStart();
   const from = whole.length - trimmed.length + (languageOf(trimmed.trimEnd()) === undefined ? 0 : trimmed.indexOf('\n'));
   return { text: part, ...endPosition(whole.slice(0, Math.max(whole.indexOf(part, from), 0))) };
@@ -102,7 +102,7 @@ function withoutSemicolons(code) {
 }
 
 /**
- * The code from its first token on. One expression for all comments would need a stack as deep as there are comments.
+ * The code from its first token on. One regular expression for all comments would need a stack as deep as the number of comments.
  * @param {string} code
  * @returns {string}
  */
@@ -124,8 +124,8 @@ function withoutComments(code) {
 }
 
 /**
- * Makes an async arrow function of what an AI wrote: blanks and a Markdown fence are taken off; code that starts with
- * `async (` stays as it is; statements become its body, anything else what it returns.
+ * Converts AI-written code to an async arrow function. Blanks and a Markdown fence are removed. Code that starts with `async (` stays as
+ * it is. Statements become the function's body, and anything else becomes its return value.
  * @param {string} code
  * @returns {string}
  */
@@ -138,8 +138,8 @@ function normalizeCode(code) {
 
 /**
  * @param {string} bare
- * @param {string} end what separates the code from the brace after it
- * @param {boolean} [typed] it is TypeScript
+ * @param {string} end separates the code from the brace after it
+ * @param {boolean} [typed] whether it is TypeScript
  */
 function wrap(bare, end, typed = false) {
   if (bare.startsWith('async (')) {
@@ -149,9 +149,9 @@ function wrap(bare, end, typed = false) {
 }
 
 /**
- * What calls the normalized code. It differs in one thing: a comment at the end of the code ends there.
+ * A body that calls the normalized code. One difference: a line break ends a comment at the end of the code.
  * @param {string} code
- * @param {boolean} typed it is TypeScript
+ * @param {boolean} typed whether it is TypeScript
  * @returns {Body}
  */
 function normalBody(code, typed) {
@@ -161,7 +161,7 @@ function normalBody(code, typed) {
   return { text: `return (${wrapped}\n)()`, line, column: column - 'return ('.length - before };
 }
 
-/** What a module has before the user's own text where `globalThis` is shadowed. */
+/** Text before the user's own in a module in which `globalThis` is shadowed. */
 const SHADOW = 'var globalThis; ';
 
 /**
@@ -189,8 +189,8 @@ const BEFORE = 'return (async () => (';
 const AFTER = '\n))()';
 
 /**
- * Code that may be one function expression as a whole, as a body that evaluates to a promise of the function; undefined for
- * all other code. The guard compiles where it is not one: no arrow function is an operand, and no function can be assigned to.
+ * A body that evaluates to a promise for a function, for code that may be one function expression as a whole; undefined for all other
+ * code. The guard compiles if the code is not one: an arrow function cannot be an operand, and a function cannot be assigned to.
  * @param {string} code
  * @returns {Form | undefined}
  */
@@ -211,7 +211,7 @@ function form({ text, line, column }, hasKeyword) {
 }
 
 /**
- * The same with a body in which only what is between the places has changed.
+ * The same with another body, which differs only between `BEFORE` and `AFTER`.
  * @param {Form} before
  * @param {Body} body
  */

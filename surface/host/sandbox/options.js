@@ -11,13 +11,13 @@ const { guard, isSignal } = require('../signals.js');
 
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 
-/** Characters that are told of an option's name. */
+/** Characters of an option's name that an error shows. */
 const MAX_NAME = 100;
 
 /** Options that all sandboxes have. */
 const COMMON = Object.freeze(['maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'web', 'wasm', 'typescript', 'modules', 'snapshot']);
 
-/** Options of an execution that has no more than those. */
+/** Options of an execution that has no others. */
 const SIGNAL = Object.freeze(['signal']);
 
 /**
@@ -28,7 +28,7 @@ const wrong = (name, what) => invalid(`\`${name}\` must be ${what}`);
 
 /**
  * @param {unknown} options
- * @param {readonly string[]} [names] all that there are; others are refused
+ * @param {readonly string[]} [names] all valid names; others are refused
  * @returns {Record<string, any>}
  */
 function checkOptions(options, names) {
@@ -47,16 +47,16 @@ function checkOptions(options, names) {
 }
 
 /**
- * An option that is the object's own: others are nobody's choice.
+ * An option that is the object's own property. Inherited ones were not set on purpose.
  * @param {any} options
  * @param {string} name
- * @returns {any} undefined where there is none
+ * @returns {any} undefined if there is none
  */
 const own = (options, name) => (Object.hasOwn(options, name) ? options[name] : undefined);
 
 /**
- * A member of something that the host lends, which may be its class's. What is on `Object.prototype`, or what another realm has in its
- * place, is nobody's choice.
+ * A member of an object that the host provides, possibly inherited from its class. Members of `Object.prototype`, also of that of another
+ * realm, were not set on purpose.
  * @param {any} object
  * @param {string} key
  * @returns {any}
@@ -81,7 +81,7 @@ function member(object, key) {
 }
 
 /**
- * Options of ours for the API, which reads inherited ones as well.
+ * Removes the prototype of this library's own options for the API, which also reads inherited options.
  * @template {object} O
  * @param {O} options
  * @returns {O}
@@ -107,7 +107,7 @@ function readNumber(options, name, fallback, least) {
 }
 
 /**
- * What becomes of console calls.
+ * How to handle console calls.
  * @param {Record<string, any>} options
  * @param {{ entries: number, length: number }} fallback
  * @returns {import('./execution.js').Console}
@@ -138,7 +138,7 @@ function readLogging(options, fallback) {
 }
 
 /**
- * A function of the host's that is called when something happens. It never throws; its failures are reported.
+ * Wraps a host function that is called when something happens. The wrapper never throws; failures are reported.
  * @param {Record<string, any>} options
  * @param {string} name
  * @param {string} origin one of ORIGIN
@@ -156,9 +156,9 @@ function readListener(options, name, origin) {
 }
 
 /**
- * What may abort an execution.
+ * The signal that may abort an execution.
  * @param {Record<string, any>} options of the execution
- * @returns {import('../signals.js').Signal | undefined} undefined where there is none
+ * @returns {import('../signals.js').Signal | undefined} undefined if there is none
  */
 function readSignal(options) {
   const signal = own(options, 'signal');
@@ -177,7 +177,7 @@ const MIN_DEFAULT_OUTPUT = 64 * 2 ** 20;
 const defaultOutput = (memoryLimit) => Math.max(MIN_DEFAULT_OUTPUT, memoryLimit * 2 ** 20);
 
 /**
- * What an execution may give out and ask for: bytes of JSON that a result may take, and how often it may call its host.
+ * The quota of an execution: the bytes of JSON that a result may take, and how often it may call its host.
  * @param {Record<string, any>} options
  * @param {{ output: number, calls?: number }} fallback
  * @returns {{ output: number, calls: number }}
@@ -195,7 +195,7 @@ const readQuota = (options, { output, calls = MAX_INTEGER }) => ({
 const readMemory = (options, fallback) => Math.trunc(readNumber(options, 'memoryLimit', fallback, MIN_MEMORY));
 
 /**
- * An environment variable; one that the host does not let us read counts as unset.
+ * An environment variable. It counts as unset if the host does not allow reading it.
  * @param {string} name
  */
 function readEnvironment(name) {
@@ -223,22 +223,22 @@ function readBoolean(options, name, fallback = false) {
   return value;
 }
 
-/** Isolates that wait for an execution, and how many may. */
+/** Isolates that are kept ready for executions: the default, and the maximum. */
 const WARM = 1;
 const MAX_WARM = 64;
 
 /**
- * How many isolates are to be ready for the executions that come next.
+ * How many isolates to keep ready for the next executions.
  * @param {Record<string, any>} options
  */
 const readWarm = (options) => Math.min(Math.trunc(readNumber(options, 'warm', WARM, 0)), MAX_WARM);
 
-/** Names of the web that guests can have, by their bits; surface/web/index.js has the same. */
+/** Names of web APIs that guests can have, in the order of their bits; surface/web/index.js has the same. */
 const WEB = Object.freeze([
   'TextEncoder', 'TextDecoder', 'URL', 'URLSearchParams', 'atob', 'btoa', 'structuredClone', 'crypto', 'performance',
 ]);
 
-/** A bit after those: the guest has no WebAssembly; src/web/mod.rs has the same. */
+/** The bit after those: the guest has no WebAssembly; src/web/mod.rs has the same. */
 const NO_WASM = 1 << 9;
 
 /**
@@ -254,7 +254,7 @@ function readWasm(options) {
 }
 
 /**
- * What a guest gets of the web, and whether it has WebAssembly.
+ * Which web APIs a guest has, and whether it has WebAssembly.
  * @param {Record<string, any>} options
  * @returns {number} bits of WEB, and NO_WASM
  */

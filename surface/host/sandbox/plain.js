@@ -5,7 +5,7 @@ const { types } = require('node:util');
 const { discard, discardWithin } = require('../host-calls.js');
 
 /**
- * A value as data: what cannot be cloned loses what JSON has no form for.
+ * A value as data. If it cannot be cloned, it loses everything that JSON cannot represent.
  * @param {unknown} value
  * @param {string} origin of the value, for promises in it
  */
@@ -15,7 +15,7 @@ function plain(value, origin) {
   } catch {
     discardWithin(origin, value);
     const json = JSON.stringify(value, (_, each) => {
-      // Of a getter or `toJSON`.
+      // It comes from a getter or `toJSON`.
       if (types.isPromise(each)) {
         discard(origin, each);
       }

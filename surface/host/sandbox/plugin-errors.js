@@ -1,5 +1,5 @@
 'use strict';
-// What goes wrong with plugins, by the names that plugin systems know.
+// Errors of plugins, with the names that plugin systems know.
 
 const { CODE } = require('../../error.js');
 const { bare } = require('./options.js');
@@ -18,7 +18,7 @@ const CODE_OF = Object.freeze({
 /** @param {unknown} cause */
 const because = (cause) => bare(cause === undefined ? {} : { cause });
 
-/** There is no such isolate, or no longer. */
+/** The isolate does not exist, or no longer exists. */
 class NotFoundError extends Error {
   code = CODE.NOT_FOUND;
   resourceType;
@@ -35,7 +35,7 @@ class NotFoundError extends Error {
   }
 }
 
-/** A plugin has failed. */
+/** A plugin failed. */
 class PluginError extends Error {
   code = CODE.PLUGIN;
   pluginId;
@@ -54,7 +54,7 @@ class PluginError extends Error {
   }
 }
 
-/** A plugin has exceeded a limit, or asked for what its manifest does not permit. */
+/** A plugin exceeded a limit, or requested something that its manifest does not permit. */
 class SandboxViolationError extends Error {
   code;
   pluginId;
@@ -80,7 +80,7 @@ class SandboxViolationError extends Error {
 
 const errors = { NotFoundError, PluginError, SandboxViolationError };
 for (const [name, Class] of Object.entries(errors)) {
-  // As built-in errors have it; also where a bundler renames classes.
+  // As with built-in errors, and even if a bundler renames classes.
   Object.defineProperty(Class.prototype, 'name', bare({ value: name, writable: true, configurable: true }));
 }
 

@@ -1,5 +1,5 @@
 'use strict';
-// One execution of a plugin's code: what it is called, what it takes, and where it fails.
+// One execution of a plugin's code: its file name, its usage, and the position of its failure.
 
 const { performance } = require('node:perf_hooks');
 const { FILE } = require('./failure.js');
@@ -8,7 +8,7 @@ const { locate } = require('./plugin-failure.js');
 const NANOSECONDS = 1e6;
 
 /**
- * What an isolate has taken: nanoseconds of its clock, and the most bytes of heap that were in use since this was asked `anew`.
+ * The usage of an isolate: nanoseconds of its CPU clock, and the most bytes of heap that were in use since the last call with `anew`.
  * @typedef {(anew: boolean) => [cpu: number, heapPeak: number]} Meter
  */
 
@@ -19,15 +19,15 @@ class Execution {
   #start = performance.now();
   #cpu;
   #actor;
-  /** what the code is called in stacks */ file;
+  /** the name of the code in stacks */ file;
 
   /**
    * @param {string} text the plugin's own
-   * @param {number} number of the execution in its isolate, from 1: what earlier ones have left there has places in other texts
+   * @param {number} number of the execution in its isolate, from 1: code that earlier ones left there has positions in other texts
    * @param {import('./equipment.js').Equipment} equipment
    * @param {Meter} meter
-   * @param {boolean} isAlone nothing else is under way in the isolate
-   * @param {import('./actors.js').PluginActor} actor whose calls of the host are the execution's
+   * @param {boolean} isAlone whether nothing else is in progress in the isolate
+   * @param {import('./actors.js').PluginActor} actor whose calls of the host count as the execution's
    */
   constructor(text, number, equipment, meter, isAlone, actor) {
     this.#text = text;
@@ -49,11 +49,11 @@ class Execution {
   }
 
   /**
-   * Tells beside `error` how the code failed.
+   * Adds `failure` to `error`, which describes how the code failed.
    * @template {Error} E
    * @param {E} error what the host gets
    * @param {unknown} thrown what the code failed with
-   * @param {string} message of that, as it is reported
+   * @param {string} message of the thrown value, as it is reported
    */
   locate(error, thrown, message) {
     return locate(error, thrown, message, { text: this.#text, file: this.file, modules: this.#equipment.texts });

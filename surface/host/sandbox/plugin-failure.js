@@ -1,18 +1,18 @@
 'use strict';
-// Why a plugin's code failed, as the other sandboxes tell it: beside the error, with the lines where it arose.
+// Describes why a plugin's code failed, as the other sandboxes do: in addition to the error, with the lines where it occurred.
 
 const { coded } = require('../../error.js');
 const { failureOf } = require('./failure.js');
 const { bare, own } = require('./options.js');
 
-/** What comes after the frames of a guest. */
+/** The text after the frames of a guest. */
 const BOUNDARY = '\n    at (<isolated-vm boundary>)';
 const FRAME = '\n    at ';
 
 /** @typedef {import('./failure.js').Failure} Failure */
 
 /**
- * The frames of a guest in the stack of an error that has come from there.
+ * The frames of a guest in the stack of an error that came from the guest.
  * @param {unknown} stack
  */
 function guestFrames(stack) {
@@ -24,12 +24,12 @@ function guestFrames(stack) {
   return end < 0 || start < 0 || start >= end ? '' : stack.slice(start, end);
 }
 
-/** Stacks of errors that were never anywhere else. @type {WeakMap<object, string>} */
+/** Stacks of the errors that `errorOf` creates. @type {WeakMap<object, string>} */
 const stacks = new WeakMap();
 
 /**
- * The error that an outcome stands for.
- * @param {import('./execution.js').Outcome} outcome one that is not ok
+ * The error for an outcome.
+ * @param {import('./execution.js').Outcome} outcome of a failure
  */
 function errorOf({ value, code, name, stack = '' }) {
   const Class = name === 'SyntaxError' ? /** @type {ErrorConstructor} */ (SyntaxError) : Error;
@@ -39,11 +39,11 @@ function errorOf({ value, code, name, stack = '' }) {
 }
 
 /**
- * Tells beside `error` how the code failed.
+ * Adds `failure` to `error`, which describes how the code failed.
  * @template {Error} E
  * @param {E} error what the host gets
  * @param {any} thrown what the plugin's code failed with
- * @param {string} message of that, as it is reported
+ * @param {string} message of the thrown value, as it is reported
  * @param {{ text: string, file: string, modules: ReadonlyMap<string, string> | undefined }} source
  * @returns {E}
  */

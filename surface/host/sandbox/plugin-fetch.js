@@ -1,6 +1,6 @@
 'use strict';
-// A `fetch` for the contexts of plugins: it follows redirects to permitted hosts only, connects to no address that is not public unless its
-// name may have such, and bounds what it reads. Arguments and results are data, as they cross the border of an isolate.
+// A `fetch` for the contexts of plugins. It follows redirects to permitted hosts only, and connects to an address that is not public only if
+// its name may have such an address. It limits what it reads. Arguments and results are data, since they cross the boundary of an isolate.
 
 const { Buffer } = require('node:buffer');
 const timers = require('node:timers');
@@ -15,34 +15,34 @@ const INIT = Object.freeze(['method', 'headers', 'body', 'redirect', 'responseTy
 const METHODS = Object.freeze(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const REDIRECTS = Object.freeze(['follow', 'manual', 'error']);
 const RESPONSE_TYPES = Object.freeze(['text', 'bytes']);
-/** Statuses that lead to another URL. */
+/** Statuses that redirect to another URL. */
 const MOVED = Object.freeze([301, 302, 303, 307, 308]);
 
 const DEFAULT = Object.freeze({ redirects: 5, body: 10_485_760, timeout: 30_000 });
 const MAX_TIME = 0x7fff_ffff;
 const MAX_REDIRECTS = 20;
 const MAX_HEADERS = 100;
-/** Characters of all headers of a request. */
+/** Most characters of all headers of a request. */
 const MAX_HEADER_LENGTH = 16_384;
-/** Pieces in which a response may come that have fewer bytes than `SMALL_PIECE`, and interim responses before it: each costs more than its bytes. */
+/** Most pieces of a response with fewer bytes than `SMALL_PIECE`, and most interim responses before it. Each costs more than its bytes. */
 const MAX_SMALL_PIECES = 100_000;
 const SMALL_PIECE = 64;
 const MAX_INTERIM = 100;
-/** Requests at a time, those that wait, and bodies of the latter of the largest size: each request takes a descriptor. */
+/** Most requests at a time, since each takes a descriptor; most requests that wait, and how many bodies of the largest size those may have. */
 const MAX_CONCURRENT = 64;
 const MAX_WAITING = 10_000;
 const MAX_WAITING_BODIES = 16;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const FIELD = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** What the connection itself says, or by which a server could be named that was not checked. */
+/** Headers that the connection itself sets, or that could name a server that was not checked. */
 const RESERVED = /^(?:accept-encoding|connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade|via|proxy-.*|sec-.*)$/;
-/** What is meant for one origin. */
+/** Headers that are meant for one origin. */
 const CREDENTIALS = Object.freeze(['authorization', 'cookie']);
-/** What describes a body. */
+/** Headers that describe a body. */
 const CONTENT = /^content-/;
 
-/** The text of a URL is read without a limit of its own: it has been cut before. */
+/** The text of a URL is read without a work limit: its length is limited already. */
 const UNLIMITED = Object.freeze({ spend() {} });
 const MAX_URL = 65_536;
 
@@ -84,7 +84,7 @@ function readLimits(options) {
   const domains = readDomains(own(given, 'allowedDomains'), 'allowedDomains');
   const limits = {
     domains,
-    // This name can mean nothing else.
+    // This name can only mean a private address.
     privateDomains: [...readDomains(own(given, 'privateDomains'), 'privateDomains'), ...domains.filter((domain) => domain === 'localhost')],
     redirects: readNumber(given, 'maxRedirects', DEFAULT.redirects, 0),
     body: readNumber(given, 'maxBodySize', DEFAULT.body, 0),
@@ -103,7 +103,7 @@ function readLimits(options) {
 /**
  * @param {unknown} text
  * @param {Limits} limits
- * @param {string} what it is
+ * @param {string} what the name of the text in messages
  * @returns {URL}
  */
 function readUrl(text, { domains, privateDomains }, what) {
@@ -125,7 +125,7 @@ function readUrl(text, { domains, privateDomains }, what) {
   if (url.username !== '' || url.password !== '') {
     throw invalid(`${what} must have no user name and no password`);
   }
-  // The name of a domain's part may look like an address, but not the other way round: an address is permitted by itself.
+  // A name below a permitted domain may look like an address, but an address is not below any domain: it must be permitted itself.
   const address = url.hostname.replace(/^\[(.*)\]$/, '$1');
   if (isNumeric(address) && !isPublic(address) && !domains.includes(url.hostname) && !isAllowed(privateDomains, url.hostname)) {
     throw denied(`${what} leads to an address that is not public`);
@@ -207,7 +207,7 @@ function readBody(body, limit) {
 /** @param {string} what */
 const tooMany = (what) => coded(/** @type {ErrorConstructor} */ (RangeError), `Response has too many ${what}`, CODE.LIMIT);
 
-/** The body of a response, in one buffer: as a list, pieces of a byte each would take a hundred times their size. */
+/** The body of a response, in one buffer. In a list, pieces of one byte each would take a hundred times their size. */
 class Body {
   #bytes = Buffer.alloc(0);
   #length = 0;
@@ -257,12 +257,12 @@ function exchange({ url, method, headers, body }, limits, begun) {
     const isPrivate = isAllowed(limits.privateDomains, url.hostname);
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
     let isChecked = isNumeric(hostname);
-    // Not needed by those who fetch nothing.
+    // Loaded only here, since programs that fetch nothing do not need it.
     const { request } = url.protocol === 'https:' ? require('node:https') : require('node:http');
     const sent = request({
       protocol: url.protocol, hostname, port: url.port === '' ? undefined : Number(url.port), path: url.pathname + url.search, method,
       headers: { ...headers, 'accept-encoding': 'identity', ...(body === undefined ? {} : { 'content-length': String(body.length) }) },
-      // No connection of anybody else's, and no proxy.
+      // No shared connection, and no proxy.
       agent: false,
       ...(limits.ca === undefined ? {} : { ca: limits.ca }),
       lookup: checkedLookup(isPrivate, () => { isChecked = true; }),
@@ -320,7 +320,7 @@ function plainHeaders(headers) {
 }
 
 /**
- * The request that a redirect asks for.
+ * The request to make after a redirect.
  * @param {Request} request
  * @param {number} status
  * @param {string} location
@@ -340,7 +340,7 @@ function redirected({ url, method, headers, body }, status, location, limits) {
   return { url: next, method: isGet ? 'GET' : method, headers: Object.fromEntries(kept), body: isGet ? undefined : body };
 }
 
-/** The requests of one function: so many at a time, and others in the order in which they came. */
+/** The requests of one function: up to `MAX_CONCURRENT` at a time, and the others in the order of their arrival. */
 class Turns {
   #free = MAX_CONCURRENT;
   /** @type {Map<() => void, number>} each with the bytes of its body */ #waiting = new Map();
@@ -355,7 +355,7 @@ class Turns {
   /**
    * @param {number} bytes of its body
    * @param {(stop: (error: Error) => void) => void} begun
-   * @returns {Promise<void> | undefined} when its turn comes; undefined where that is now
+   * @returns {Promise<void> | undefined} resolves when its turn comes; undefined if that is now
    */
   take(bytes, begun) {
     if (this.#free > 0) {
@@ -393,7 +393,7 @@ class Turns {
 }
 
 /**
- * Makes a function that plugins can call for resources of the network.
+ * Creates a function with which plugins can fetch network resources.
  * @param {any} options
  */
 function createPluginFetch(options) {

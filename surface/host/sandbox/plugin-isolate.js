@@ -26,22 +26,22 @@ const { errorOf } = require('./plugin-failure.js');
 const { entryLimits, Shown } = require('./plugin-log.js');
 const { createInTurns } = require('./turns.js');
 
-/** Milliseconds that an execution may take with all that it waits for, unless it is told otherwise. */
+/** Milliseconds that an execution may take by default, including everything that it waits for. */
 const DEADLINE = 30_000;
 /** Milliseconds that a measurement may take; the plugin may still be busy. */
 const PATIENCE = 50;
-/** Contexts that nobody needs for certain. */
+/** Most contexts that are kept although they may not be needed. */
 const MAX_IDLE = 256;
-/** Events that wait for a plugin. */
+/** Most events that wait for a plugin. */
 const MAX_EVENTS = 1_000;
-/** Bytes of their arguments. One event may take more. */
+/** Most bytes of their arguments. One event may take more. */
 const MAX_EVENT_BYTES = 64 * 2 ** 20;
 const LEVELS = Object.freeze(['log', 'info', 'debug', 'warn', 'error']);
 
 /** @typedef {import('./plugin-log.js').Level} Level */
 
 /**
- * @typedef {object} Ending what becomes of an execution
+ * @typedef {object} Ending how an execution may end, and the listener for its usage
  * @property {any} signal from `readSignal`
  * @property {number | undefined} deadline milliseconds
  * @property {((usage: import('./execution.js').Usage) => void) | undefined} onUsage
@@ -66,23 +66,23 @@ class PluginIsolate {
   #budget;
   #equipment;
   #quota;
-  /** The contexts that the plugin may still know: each execution brings one. @type {import('./recent.js').RecentOnes<import('./gate.js').PluginGate>} */
+  /** The contexts that the plugin may still use: each execution has one. @type {import('./recent.js').RecentOnes<import('./gate.js').PluginGate>} */
   #gates = new Recent(MAX_IDLE);
   #actors;
   #events = 0;
   /** the arguments of events that wait, with the number of deliveries of each @type {Map<import('./event-copies.js').Copy, number>} */
   #copies = new Map();
   #eventBytes = 0;
-  /** settles when the events up to now have been sent, where some wait for a slice @type {Promise<void> | undefined} */
+  /** settles when the events so far have been sent, if some wait for a slice @type {Promise<void> | undefined} */
   #sending = undefined;
   #copyFor;
   #inTurns;
   #executions = 0;
   #underWay = 0;
-  /** entries of the plugin's console that may be passed on */ #entries = 0;
+  /** how many more entries of the plugin's console may be passed on */ #entries = 0;
   #isolateId;
   #failed;
-  /** It has been ended for using more processor time than it may. */
+  /** Whether it was ended because it used more CPU time than it may. */
   isExhausted = false;
 
   /**
@@ -92,8 +92,8 @@ class PluginIsolate {
    * @param {import('./storage.js').StorageAccount} storage
    * @param {import('./plugin-log.js').PluginLog} log
    * @param {Equipment} equipment
-   * @param {string} isolateId as its host knows it
-   * @param {(error: unknown) => Error} failed hears of every failure and says what it is to the host
+   * @param {string} isolateId the host's id for it
+   * @param {(error: unknown) => Error} failed called with every failure; returns the error for the host
    */
   constructor(core, ivm, permissions, storage, log, equipment, isolateId, failed) {
     this.#core = core;
@@ -118,7 +118,7 @@ class PluginIsolate {
     return this.#isolate.isDisposed;
   }
 
-  /** Makes the realm; nothing else works before. */
+  /** Creates the realm. Nothing else works before. */
   async start() {
     this.#context = await this.#isolate.createContext();
     const { ExternalCopy } = this.#ivm;
@@ -147,7 +147,7 @@ class PluginIsolate {
   }
 
   /**
-   * A callback of a timer has failed.
+   * Logs that a callback of a timer failed.
    * @param {string | undefined} code
    * @param {string} name
    * @param {string} message
@@ -161,13 +161,13 @@ class PluginIsolate {
     this.#log.ofPlugin('error', 'Plugin timer failed', { reason: this.#failed(error).message }, error);
   }
 
-  /** @returns {number} milliseconds that an execution may take in all, unless it is told otherwise */
+  /** @returns {number} milliseconds that an execution may take in all by default */
   get deadline() {
     return Math.max(DEADLINE, this.#plugin.cpuLimit);
   }
 
   /**
-   * An execution begins, and is to be run.
+   * Begins an execution, which `execute` then runs.
    * @param {string} code
    */
   begin(code) {
@@ -177,7 +177,7 @@ class PluginIsolate {
   }
 
   /**
-   * Runs a script. Its last value comes out as a clone; one that is a promise is waited for.
+   * Runs a script. Resolves to a clone of its last value, which is awaited if it is a promise.
    * @param {import('./plugin-execution.js').PluginExecution} execution
    * @param {string} code
    * @param {any} context
@@ -189,7 +189,7 @@ class PluginIsolate {
     try {
       const { signal, deadline = this.deadline } = ending;
       const found = this.#equipment.read(code, execution.file, { timeout: deadline, signal });
-      // What needs no waiting begins at once.
+      // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
       if (reading.failure !== undefined) {
         throw errorOf(reading.failure);
@@ -223,7 +223,7 @@ class PluginIsolate {
     this.#begin(deadline);
     try {
       if (this.#sending !== undefined) {
-        // Events that were emitted before come first.
+        // Events that were emitted earlier come first.
         await this.#sending;
       }
       const name = reading.modules && await this.#equipment.moduleOf(this.#context, reading, execution.file);
@@ -241,7 +241,7 @@ class PluginIsolate {
   }
 
   /**
-   * The plugin may take its time and say something, again.
+   * Renews the plugin's CPU time and log entries, unless the plugin itself caused what begins.
    * @param {number} deadline milliseconds
    */
   #begin(deadline) {
@@ -252,7 +252,7 @@ class PluginIsolate {
   }
 
   /**
-   * Has a listener of the plugin's called.
+   * Calls a listener of the plugin.
    * @param {number} id
    * @param {string} event
    * @param {unknown[]} args
@@ -310,7 +310,7 @@ class PluginIsolate {
   /**
    * Counts a delivery of an event's arguments. Deliveries of the same arguments share their bytes.
    * @param {import('./event-copies.js').Copy} copy
-   * @returns {boolean} false where too many bytes wait already
+   * @returns {boolean} false if too many bytes already wait
    */
   #hold(copy) {
     const deliveries = this.#copies.get(copy) ?? 0;
@@ -345,7 +345,7 @@ class PluginIsolate {
     }
   }
 
-  /** What it goes on with has no end. */
+  /** Ends the plugin, since it continues without end. */
   #exhausted() {
     this.isExhausted = true;
     this.dispose();
@@ -356,7 +356,7 @@ class PluginIsolate {
   /**
    * @param {string} level
    * @param {unknown[]} args
-   * @param {string | undefined} message the same as text
+   * @param {string | undefined} message the arguments as text
    */
   #report(level, args, message) {
     const { entries, length } = this.#equipment.console;
@@ -377,7 +377,7 @@ class PluginIsolate {
   #say(level, args, message) {
     const said = level === 'warn' || level === 'error' ? level : 'debug';
     this.#log.ofPlugin(said, `Plugin console.${level}`, { args });
-    // One that is being stopped says nothing.
+    // A plugin that is being stopped sends no text.
     if (message !== undefined) {
       this.#equipment.console.onLog?.({ level, message, pluginId: this.#plugin.id, isolateId: this.#isolateId });
     }
@@ -391,14 +391,14 @@ class PluginIsolate {
     return figures === undefined ? undefined : named(figures).used_heap_size;
   }
 
-  /** Brings `used` up to date, as far as the plugin gives way. */
+  /** Updates `used`, if the plugin is not busy for too long. */
   async measure() {
     const patience = new AbortController();
     const timer = timers.setTimeout(() => patience.abort(), PATIENCE);
     try {
       await this.#isolate.getHeapStatistics(bare({ signal: patience.signal }));
     } catch {
-      // It is busy, or has ended: then the last figures stand.
+      // The plugin is busy, or has ended. The last figures remain.
     } finally {
       timers.clearTimeout(timer);
     }
@@ -413,7 +413,7 @@ class PluginIsolate {
 }
 
 /**
- * A script whose value is a module's default export, or what that gives where it is a function.
+ * A script whose value is a module's default export, or the result of the default export if that is a function.
  * @param {string} name
  */
 const runnerOf = (name) => `(async () => {
@@ -422,7 +422,7 @@ const runnerOf = (name) => `(async () => {
 })()`;
 
 /**
- * A function of the guest's that calls `target`, and gets what its promise settles to, where it returns one.
+ * A function for the guest that calls `target`. If that returns a promise, the guest gets what the promise settles to.
  * @param {(...args: any[]) => unknown} target
  * @param {number} mode one of CALLBACK
  */

@@ -1,5 +1,5 @@
 'use strict';
-// What a plugin sandbox tells its host's logger. A logger that fails changes nothing; one plugin cannot fill it.
+// Writes a plugin sandbox's entries to its host's logger. Failures of the logger have no effect, and one plugin cannot flood it.
 
 const { Buffer } = require('node:buffer');
 const { CODE } = require('../../error.js');
@@ -7,11 +7,11 @@ const { notify, ORIGIN } = require('../host-calls.js');
 const { member } = require('./options.js');
 const { measurementOf } = require('./size.js');
 
-/** Entries that one execution of a plugin can bring about. */
+/** Most entries that one execution of a plugin can cause. */
 const MAX_ENTRIES = 10_000;
-/** What is passed on of one: values, characters of a text or bytes of an object. */
+/** Limits on what is passed on of one entry: values, and characters of a text or bytes of an object. */
 const MAX = Object.freeze({ values: 100, length: 10_000 });
-/** Steps of work that measuring the values of one entry may take, and how many for each character or byte that may be passed on of a value. */
+/** Steps of work for measuring the values of one entry: at least this many, and this many per character or byte of a value that may be passed on. */
 const MIN_STEPS = 50_000;
 const STEPS_PER_BYTE = 4;
 
@@ -25,7 +25,7 @@ class Log {
 
   /**
    * @param {any} logger undefined for none
-   * @param {Record<string, unknown>} [fields] said with every entry of a plugin
+   * @param {Record<string, unknown>} [fields] added to every entry of a plugin
    */
   constructor(logger, fields = {}) {
     this.#logger = logger;
@@ -51,14 +51,14 @@ class Log {
     }, undefined, []);
   }
 
-  /** A plugin begins: it may say something again. */
+  /** Call it when an execution or event of a plugin begins: the plugin may then log again. */
   refill() {
     this.#left = MAX_ENTRIES;
     this.#isFull = false;
   }
 
   /**
-   * There was one entry too many.
+   * Call it when an entry exceeds the limit.
    * @param {number} limit
    */
   full(limit) {
@@ -68,7 +68,7 @@ class Log {
     }
   }
 
-  /** @returns {boolean} whether the plugin may have one more entry, which counts */
+  /** @returns {boolean} whether the plugin may have one more entry, which is counted */
   admits() {
     if (this.#left <= 0) {
       return false;
@@ -81,7 +81,7 @@ class Log {
   }
 
   /**
-   * Something that a plugin has brought about.
+   * Logs something that a plugin caused.
    * @param {Level} level
    * @param {string} message
    * @param {Record<string, unknown>} fields
@@ -103,7 +103,7 @@ class Log {
  */
 const entryLimits = (length = MAX.length) => ({ steps: Math.max(MIN_STEPS, length * STEPS_PER_BYTE) });
 
-/** What a plugin says, as far as a logger can bear it. */
+/** What a plugin logs, shortened so that it does not overload a logger. */
 class Shown {
   /** @type {unknown[]} */ values = [];
   /** @type {import('./size.js').SizeMeasurement | undefined} of the next value */ #measurement;
@@ -123,8 +123,8 @@ class Shown {
   }
 
   /**
-   * @param {boolean} isPausing stops when the slice of work is over
-   * @returns {boolean} whether all `values` are there
+   * @param {boolean} isPausing whether to stop when the slice of work is over
+   * @returns {boolean} whether all `values` are complete
    */
   run(isPausing) {
     const { values } = this;
@@ -143,7 +143,7 @@ class Shown {
   /**
    * @param {unknown} value
    * @param {boolean} isPausing
-   * @returns {boolean} false where it is to go on in another slice
+   * @returns {boolean} false if it must continue in another slice
    */
   #runNext(value, isPausing) {
     const length = this.#length;
@@ -172,7 +172,7 @@ class Shown {
 }
 
 /**
- * The beginning of a text, as a text of its own: a slice would keep the whole one in memory.
+ * A copy of the beginning of a text. A slice would keep the whole text in memory.
  * @param {string} text
  * @param {number} length
  */

@@ -1,6 +1,6 @@
 'use strict';
-// `IsolatedVmSandbox`: plugins, each in an isolate that keeps its state from one execution to the next. What a plugin reaches
-// of its host is in `gate.js`.
+// `IsolatedVmSandbox`: runs plugins, each in an isolate that keeps its state from one execution to the next. `gate.js` determines what
+// a plugin can access of its host.
 
 const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
@@ -18,7 +18,7 @@ const { Account } = require('./storage.js');
 const OPTIONS = Object.freeze(['fresh', 'deadline', 'onUsage', ...SIGNAL]);
 
 const MEGABYTE = 2 ** 20;
-/** Part of the memory limit beyond which the logger hears of it. */
+/** Fraction of the memory limit above which a warning is logged. */
 const HIGH = 0.9;
 
 /**
@@ -30,16 +30,16 @@ const HIGH = 0.9;
  */
 
 /**
- * What stands behind a `SandboxIsolate`.
+ * The internal state of a `SandboxIsolate`.
  * @typedef {object} Entry
  * @property {SandboxIsolate} handle
- * @property {number} made when
+ * @property {number} made when it was created
  * @property {import('./gate.js').PluginPermissions} permissions
  * @property {import('./storage.js').StorageAccount} storage
  * @property {import('./plugin-log.js').PluginLog} log
- * @property {import('./plugin-isolate.js').Running} own keeps state
- * @property {Set<import('./plugin-isolate.js').Running>} fresh made for one execution each
- * @property {number | undefined} told megabytes, by `updateMemoryUsage`
+ * @property {import('./plugin-isolate.js').Running} own the isolate that keeps state
+ * @property {Set<import('./plugin-isolate.js').Running>} fresh isolates for one execution each
+ * @property {number | undefined} told megabytes, from `updateMemoryUsage`
  */
 
 /**
@@ -123,7 +123,7 @@ function createPluginSandbox(core, classes, readEquipment) {
 
     /**
      * @param {SandboxIsolate} handle
-     * @returns {SandboxIsolate} which ends with its scope, where a program has such
+     * @returns {SandboxIsolate} the handle, which can be declared with `using`
      */
     #handle(handle) {
       defineDisposal(handle, () => this.dispose(handle));
@@ -210,7 +210,7 @@ function createPluginSandbox(core, classes, readEquipment) {
     }
 
     /**
-     * What a failure is to the host.
+     * The error that the host gets for a failure.
      * @param {Entry} entry
      * @param {import('./plugin-isolate.js').Running} running
      * @param {unknown} error
@@ -256,7 +256,7 @@ function createPluginSandbox(core, classes, readEquipment) {
 
     /**
      * @param {any} isolate
-     * @returns {Entry | undefined} undefined also for one that has ended by itself
+     * @returns {Entry | undefined} also undefined if it has ended by itself
      */
     #find(isolate) {
       const entry = this.#entries.get(isolate?.id);
@@ -303,7 +303,7 @@ function createPluginSandbox(core, classes, readEquipment) {
 
     /**
      * @param {Entry} entry
-     * @param {string} [reason] where nobody has asked for it
+     * @param {string} [reason] if the host did not request it
      */
     #end(entry, reason) {
       const { id, pluginId } = entry.handle;

@@ -1,5 +1,5 @@
 'use strict';
-// What one execution may give out and ask for: the size of its result, and the number of its calls of the host.
+// The quota of one execution: the size of its result, and the number of its calls of the host.
 
 const { CODE, coded } = require('../../error.js');
 const { Work } = require('../work.js');
@@ -9,7 +9,7 @@ const { outputSize } = require('./size.js');
 /**
  * Counts the calls of one execution.
  * @param {number} limit
- * @returns {() => void} throws for a call too many
+ * @returns {() => void} throws if a call exceeds the limit
  */
 function callCounter(limit) {
   let calls = 0;
@@ -22,15 +22,15 @@ function callCounter(limit) {
 }
 
 /**
- * What ends an execution while its result is being measured.
+ * Conditions that end an execution while its result is measured.
  * @typedef {object} Ending
  * @property {any} signal from `readSignal`
- * @property {number} until when its time is over, as `performance.now()` has it
+ * @property {number} until when its time is over, as a value of `performance.now()`
  * @property {() => boolean} isGone whether its sandbox has ended it
  */
 
 /**
- * Why a result is not given out.
+ * Why a result is not returned.
  * @typedef {object} Refusal
  * @property {string} value the message
  * @property {string} code
@@ -41,7 +41,7 @@ function callCounter(limit) {
  * @param {unknown} value
  * @param {number} limit bytes of JSON
  * @param {Ending} ending
- * @returns {Promise<Refusal | undefined>} undefined for a result that is given out
+ * @returns {Promise<Refusal | undefined>} undefined if the result is returned
  */
 async function refusalOf(value, limit, { signal, until, isGone }) {
   if (limit === Number.MAX_SAFE_INTEGER) {
@@ -59,7 +59,7 @@ async function refusalOf(value, limit, { signal, until, isGone }) {
 }
 
 /**
- * The outcome of an execution, which has failed where its result is too large.
+ * The outcome of an execution, or a failure if its result is too large.
  * @template {import('./execution.js').Outcome} O
  * @param {O} outcome
  * @param {number} limit bytes of JSON

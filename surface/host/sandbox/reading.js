@@ -1,13 +1,13 @@
 'use strict';
-// Code as it is run: a body of a function, or a script, or else a module; without types.
+// Converts code to the form in which it runs, without types: a function body, a script, or otherwise a module.
 
 const { performance } = require('node:perf_hooks');
 const { FILE } = require('./failure.js');
 const { failureOfBoth, leftOf } = require('./typescript.js');
 
 /**
- * What makes the body of an async function of code, and has it called.
- * @param {string} prefix what comes before it
+ * Creates a function that wraps code in an async function, which is called at once.
+ * @param {string} prefix the text before the code
  * @returns {(code: string) => import('./normalize.js').Body}
  */
 const bodyAfter = (prefix) => (code) => ({ text: `${prefix}${code}\n})()`, line: 0, column: -prefix.length });
@@ -15,9 +15,9 @@ const bodyAfter = (prefix) => (code) => ({ text: `${prefix}${code}\n})()`, line:
 /**
  * @typedef {object} Request
  * @property {string} code
- * @property {(code: string) => import('./normalize.js').Body} bodyOf what is run of it unless it is a module
+ * @property {(code: string) => import('./normalize.js').Body} bodyOf returns the body that runs, unless the code is a module
  * @property {string} [name] of the code in stacks
- * @property {boolean} typescript it may have types
+ * @property {boolean} typescript whether it may have types
  * @property {import('./modules.js').ModuleMap | undefined} modules
  * @property {number} timeout milliseconds
  * @property {any} signal from `readSignal`
@@ -27,13 +27,13 @@ const bodyAfter = (prefix) => (code) => ({ text: `${prefix}${code}\n})()`, line:
  * @typedef {object} Reading
  * @property {import('./normalize.js').Body} body
  * @property {import('./modules.js').Importable | undefined} modules
- * @property {boolean} isModule it is nothing else
- * @property {import('./execution.js').Outcome | undefined} failure why it is not to be run
- * @property {number} left milliseconds that are left of its timeout
+ * @property {boolean} isModule whether it can only run as a module
+ * @property {import('./execution.js').Outcome | undefined} failure why it cannot be run
+ * @property {number} left remaining milliseconds of its timeout
  */
 
 /**
- * The code with its types, if it may have any; undefined where the modules' types have to be taken off first.
+ * The code with its types, if it may have any; undefined if the modules' types have to be removed first.
  * @param {Request} request
  * @returns {Reading | undefined}
  */
@@ -55,7 +55,7 @@ function bareReading({ code, bodyOf, name = FILE, modules, timeout }) {
 function readingOf(request, strip) {
   const { typescript, signal } = request;
   const reading = bareReading(request);
-  // One that is aborted is told so by what executes it.
+  // An aborted execution is reported by the function that executes it.
   if (signal?.aborted) {
     return reading ?? /** @type {Reading} */ (bareReading({ ...request, modules: undefined }));
   }

@@ -1,16 +1,16 @@
 'use strict';
-// What a plugin may still know by number: contexts, and who acts in it. What is over is kept for a while, for what of the plugin refers
-// to it only its garbage collector could tell.
+// What a plugin may still refer to by number: contexts and actors. Those that are no longer in use are kept for a while, since only the
+// plugin's garbage collector could tell whether the plugin still refers to them.
 
 /** @typedef {{ readonly isInUse: boolean }} Kept */
 
 /** @template {Kept} T */
 class Recent {
-  /** @type {Map<number, T>} what was used last is the last */ #all = new Map();
+  /** @type {Map<number, T>} the one used last is the last */ #all = new Map();
   #last = 0;
   #mostIdle;
 
-  /** @param {number} mostIdle of those that are not in use */
+  /** @param {number} mostIdle how many may be kept that are not in use */
   constructor(mostIdle) {
     this.#mostIdle = mostIdle;
   }
@@ -28,7 +28,7 @@ class Recent {
 
   /**
    * @param {any} number
-   * @returns {T | undefined} undefined for what was over long ago
+   * @returns {T | undefined} undefined if it is no longer kept
    */
   use(number) {
     const value = this.#all.get(number);

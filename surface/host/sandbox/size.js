@@ -1,21 +1,21 @@
 'use strict';
-// The size of a guest's value: the bytes of its JSON in UTF-8. What JSON has no form for counts as much as it holds: the entries of
-// maps and sets, the fields of errors, buffers, BigInts, and the named keys of arrays.
+// The size of a guest's value: the bytes of its JSON in UTF-8. What JSON cannot represent counts by its content: the entries of maps and
+// sets, the fields of errors, buffers, BigInts, and the named keys of arrays.
 //
-// What stands in several places counts in each of them, as in JSON, but is looked at once: measuring takes time in proportion to the
-// value's distinct parts, whatever it unfolds to.
+// A part that occurs several times counts each time, as in JSON, but is examined only once. So measuring takes time in proportion to the
+// value's distinct parts, however large its JSON is.
 
 const { Buffer } = require('node:buffer');
 const { types } = require('node:util');
 const { EVENT, ROLE, Visitor } = require('../visit.js');
 const { treeBytes } = require('../wire/notes.js');
 
-/** Bytes over the limit up to which the exact size is found. */
+/** Bytes above the limit up to which the exact size is determined. */
 const TOLERANCE = 2 ** 20;
 
-/** A BigInt of more bits than this is long: the time that writing it in decimal takes grows with the square of its length. */
+/** A BigInt of more bits than this counts as long: the time to write it in decimal grows with the square of its length. */
 const LONG_BITS = 4096;
-/** Of a BigInt in any engine. */
+/** Most bits of a BigInt in any engine. */
 const MAX_BITS = 2 ** 30;
 const DECIMAL_PER_BIT = Math.log10(2);
 
@@ -23,17 +23,17 @@ const DECIMAL_PER_BIT = Math.log10(2);
 const PIECE = 65_536;
 const CHARACTERS_PER_STEP = 64;
 
-/** A result may have keys without a value, which JSON leaves out, of so many bytes for each byte of its limit. */
+/** JSON leaves out keys without a value. A result may have this many bytes of such keys for each byte of its limit. */
 const MAX_LEFT_OUT_PER_BYTE = 16;
 
-/** A text of up to so many characters, all of which JSON writes as one byte, is measured faster here than there. */
+/** A text of up to this many characters, each of which JSON writes as one byte, is measured faster here than by `JSON.stringify`. */
 const SHORT = 48;
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const DELETE = 0x7f;
 
-/** Bytes of JSON for each byte on the wire, at most: errors have more fields than bytes. */
+/** Most bytes of JSON for each byte of the wire format: errors have more fields than bytes. */
 const MAX_JSON_PER_BYTE = 16;
 
 /** Bytes of `null`, of quotes or brackets, and of a hole with its comma. */
@@ -60,10 +60,10 @@ function jsonBytes(text) {
 }
 
 /**
- * The number of bits of a BigInt, to within one. Little of it is copied: shifting by more bits than it has costs nothing, and the first shift that
- * leaves something leaves an eighth of it at most.
+ * The number of bits of a BigInt, to within one. Little of it is copied: shifting by more bits than it has costs nothing, and the first shift
+ * that leaves something leaves at most an eighth of it.
  * @param {bigint} value
- * @param {number} max bits that it has at most
+ * @param {number} max upper bound of its bits
  */
 function bitsOf(value, max) {
   const none = value < 0n ? -1n : 0n;
@@ -83,10 +83,10 @@ function bitsOf(value, max) {
 const shorter = (width) => Math.floor((width * 7) / 8);
 
 /**
- * The number of digits of a BigInt; of a long one to within one.
+ * The number of digits of a BigInt; for a long one, to within one.
  * @param {bigint} value
- * @param {number} max digits that are wanted
- * @returns {number} Infinity where there are certainly more
+ * @param {number} max digits up to which the number is needed
+ * @returns {number} Infinity if there are certainly more
  */
 function digitsOf(value, max) {
   if (BigInt.asIntN(LONG_BITS, value) === value) {
@@ -100,9 +100,9 @@ function digitsOf(value, max) {
 }
 
 /**
- * @param {any} leaf anything but a string, as `Visitor` gives it
- * @param {number} max bytes up to which the size is wanted
- * @returns {number | undefined} undefined for what has no form in JSON and holds nothing
+ * @param {any} leaf anything but a string, as `Visitor` reports it
+ * @param {number} max bytes up to which the size is needed
+ * @returns {number | undefined} undefined if it has no form in JSON and no content
  */
 function leafSize(leaf, max) {
   switch (typeof leaf) {
@@ -122,7 +122,7 @@ function objectSize(leaf) {
   if (types.isRegExp(leaf)) {
     return '{"source":}'.length + jsonBytes(leaf.source);
   }
-  // A view brings its whole buffer.
+  // A view counts with its whole buffer.
   const bytes = ArrayBuffer.isView(leaf) ? leaf.buffer : leaf;
   return types.isAnyArrayBuffer(bytes) ? NULL + bytes.byteLength : PAIR;
 }
@@ -131,14 +131,14 @@ function objectSize(leaf) {
 
 /** A container whose parts are being measured. */
 class Frame {
-  /** size before its parts; -1 while the key that it has in its own container is being measured */ start = -1;
+  /** size before its parts; -1 while its own key in the container around it is measured */ start = -1;
   parts = 0;
   elements = 0;
 }
 
-/** One measuring of a value. */
+/** One measurement of a value. */
 class Measurement {
-  /** Bytes so far; Infinity once they are more than the limit by far. */ size = 0;
+  /** Bytes so far; Infinity once they exceed the limit by far. */ size = 0;
   /** bytes of keys without a value */ #leftOut = 0;
   #max;
   #maxLeftOut;
@@ -146,13 +146,13 @@ class Measurement {
   #work;
   /** @type {Frame[]} */ #path = [];
   /** Sizes of the containers that have been measured. @type {Map<object, number>} */ #known = new Map();
-  /** A text that is being measured, how far, and the one after it. */ #text = '';
+  /** The text that is being measured, the position in it, and the next text. */ #text = '';
   #at = 0;
   #nextText = '';
 
   /**
    * @param {unknown} root
-   * @param {number} max bytes up to which the exact size is wanted
+   * @param {number} max bytes up to which the exact size is needed
    * @param {number} maxLeftOut bytes of keys without a value that do not count; 0 if all count
    * @param {Budget} work
    */
@@ -164,8 +164,8 @@ class Measurement {
   }
 
   /**
-   * Goes on measuring.
-   * @param {boolean} isPausing stops when the slice of work is over
+   * Continues to measure.
+   * @param {boolean} isPausing whether to stop when the slice of work is over
    * @returns {boolean} whether the size is known
    */
   run(isPausing) {
@@ -195,7 +195,7 @@ class Measurement {
       case EVENT.LEAF: this.#leaf(visitor.value); break;
       case EVENT.ENTER: this.#enter(visitor.value); break;
       case EVENT.LEAVE: this.#leave(visitor.value); break;
-      // A cycle, which JSON has no form for, ends here.
+      // A cycle, which JSON cannot represent, ends here.
       default: this.#part(NULL);
     }
     return true;
@@ -251,7 +251,7 @@ class Measurement {
   }
 
   /**
-   * A part of the present container, with what stands around it.
+   * Adds a part of the current container, with its key and punctuation.
    * @param {number} size
    */
   #part(size) {
@@ -261,7 +261,7 @@ class Measurement {
       return;
     }
     const { role, key } = this.#visitor;
-    // Between the parts stand commas. The entry of a map is a list of two.
+    // Commas separate the parts. An entry of a map is a list of two.
     this.size += role === ROLE.MAP_VALUE ? 1 : (frame.parts === 0 ? 0 : 1) + (role === ROLE.MAP_KEY ? PAIR : 0);
     frame.parts += 1;
     if (role === ROLE.ELEMENT) {
@@ -280,7 +280,7 @@ class Measurement {
       this.#work.spend(Math.floor(text.length / CHARACTERS_PER_STEP));
       this.size += jsonBytes(text) - PAIR;
     } else if (this.#at < this.#text.length) {
-      // A key before its value.
+      // The text in progress is the key of this value.
       this.#nextText = text;
     } else {
       this.#text = text;
@@ -302,7 +302,7 @@ class Measurement {
 }
 
 /**
- * Where the next piece of a text ends: not between the halves of a character.
+ * The end of the next piece of a text, which is not between the halves of a character.
  * @param {string} text
  * @param {number} start
  */
@@ -312,7 +312,7 @@ function pieceEnd(text, start) {
   return end < text.length && last >= 0xd800 && last < 0xdc00 ? end + 1 : end;
 }
 
-/** One measuring of a text as it is, in UTF-8. */
+/** One measurement of a text as it is, in UTF-8. */
 class TextMeasurement {
   size = 0;
   #at = 0;
@@ -322,7 +322,7 @@ class TextMeasurement {
 
   /**
    * @param {string} text
-   * @param {number} max bytes up to which the exact size is wanted
+   * @param {number} max bytes up to which the exact size is needed
    * @param {Budget} work
    */
   constructor(text, max, work) {
@@ -332,7 +332,7 @@ class TextMeasurement {
   }
 
   /**
-   * @param {boolean} isPausing stops when the slice of work is over
+   * @param {boolean} isPausing whether to stop when the slice of work is over
    * @returns {boolean} whether the size is known
    */
   run(isPausing) {
@@ -355,9 +355,9 @@ class TextMeasurement {
 }
 
 /**
- * Begins to measure a value as it is stored: a text as it is, anything else as JSON. All that it has counts, also keys without a value.
+ * Begins to measure a value as it is stored: a text as it is, anything else as JSON. Everything counts, including keys without a value.
  * @param {unknown} value
- * @param {number} max bytes up to which the exact size is wanted; beyond them it is Infinity
+ * @param {number} max bytes up to which the exact size is needed; beyond them it is Infinity
  * @param {Budget} work
  */
 const measurementOf = (value, max, work) => (typeof value === 'string' ? new TextMeasurement(value, max, work) : new Measurement(value, max, 0, work));
@@ -373,11 +373,11 @@ function isSurelyWithin(value, limit) {
 }
 
 /**
- * Bytes of a result as JSON, with turns of the event loop for others where it takes long.
+ * Bytes of a result as JSON. The event loop turns in between if it takes long.
  * @param {unknown} value
  * @param {number} limit
  * @param {Budget} work
- * @returns {Promise<number>} Infinity where they are more than `limit` by far, 0 where they are certainly not more
+ * @returns {Promise<number>} Infinity if they exceed `limit` by far, 0 if they certainly do not exceed it
  */
 async function outputSize(value, limit, work) {
   if (isSurelyWithin(value, limit)) {

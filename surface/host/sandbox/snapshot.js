@@ -1,13 +1,13 @@
 'use strict';
-// The option `snapshot`: what executions find in their heaps before their code runs.
+// The option `snapshot`: the contents of executions' heaps before their code runs.
 
 const { bare, own } = require('./options.js');
 const { TRANSFER } = require('../../protocol.js');
 const { readSnapshot } = require('../../snapshot.js');
 
 /**
- * @typedef {(options: Record<string, any>, memoryLimit: number) => object | undefined} ReadSnapshot gives an ExternalCopy of its own, which stays
- *   whatever becomes of the one in the options; undefined where there is none
+ * @typedef {(options: Record<string, any>, memoryLimit: number) => object | undefined} ReadSnapshot returns a separate ExternalCopy, which
+ *   remains even if the one in the options is released; undefined if there is none
  */
 
 /**

@@ -1,5 +1,5 @@
 'use strict';
-// What plugins keep in their host's cache: under keys of their own, and no more bytes than their manifests say.
+// The data that plugins keep in their host's cache: under their own keys, and no more bytes than their manifests allow.
 
 const { Buffer } = require('node:buffer');
 const { performance } = require('node:perf_hooks');
@@ -8,33 +8,33 @@ const { Expiries } = require('./expiries.js');
 const { measurementOf, TOLERANCE } = require('./size.js');
 const { invalid } = require('../../error.js');
 
-/** What a plugin may do with a cache: its methods, and the arguments that they take after the key. Others do not reach the host's. */
+/** Methods of a cache that a plugin may call, and how many arguments follow the key. Other methods and arguments do not reach the host's cache. */
 const METHODS = Object.freeze({
   get: 0, has: 0, exists: 0, set: 2, delete: 0, del: 0, expire: 1, ttl: 0,
 });
 
-/** Characters of a key. */
+/** Most characters of a key. */
 const MAX_KEY = 65_536;
-/** Options by which a cache may be given a time to live. */
+/** Options by which a cache may accept a time to live. */
 const TIMES = Object.freeze(['ttl', 'EX', 'PX', 'EXAT', 'PXAT', 'maxAge']);
-// oxlint-disable-next-line no-control-regex -- those are what it is about
+// oxlint-disable-next-line no-control-regex -- control characters are intended
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** Keys that a cache is asked for at a time. */
+/** Most keys that a cache is asked about at a time. */
 const MAX_PROBES = 100;
 
-/** A plugin may have so many records of which only keys and values count; each further one counts what the account of it takes, too. */
+/** For this many records of a plugin, only keys and values count. For each further record, the bytes of its accounting count, too. */
 const MAX_FREE_RECORDS = 1_000;
 const RECORD_BYTES = 256;
 
 /**
  * @typedef {object} Cache the host's
- * @property {(args: unknown[]) => unknown} run calls the method in question
- * @property {(name: string) => unknown} isThere false where there is nothing, now or as a promise
+ * @property {(args: unknown[]) => unknown} run calls the method
+ * @property {(name: string) => unknown} isThere returns false, or a promise for false, if there is nothing
  */
 
 /**
- * A key as it may follow a plugin's prefix: one that has a form of its own in every cache.
+ * Checks a key that follows a plugin's prefix: in every cache, it must be distinct from all other keys.
  * @param {unknown} key
  * @returns {string}
  */
@@ -52,7 +52,7 @@ function readKey(key) {
 }
 
 /**
- * The time to live of what is set: a number, or an object with one of `TIMES` that is a number.
+ * The time to live of a value that is set: a number, or an object with one of `TIMES` that is a number.
  * @param {unknown} ttl
  */
 function readTtl(ttl) {
@@ -80,10 +80,11 @@ function readNumber(value, name) {
 }
 
 /**
- * The arguments of a cache's method, each of its type. A cache may take more: further keys, and options that change what a key means.
+ * The arguments of a cache's method, with their types checked. Others are left out, since a cache may accept further keys, and options that change
+ * the meaning of a key.
  * @param {keyof typeof METHODS} method
  * @param {unknown[]} args
- * @returns {[string, ...unknown[]]} the key, and the others that are there
+ * @returns {[string, ...unknown[]]} the key, and the other arguments that are present
  */
 function readArguments(method, args) {
   const key = readKey(args[0]);
@@ -101,20 +102,20 @@ function readArguments(method, args) {
 /** @param {unknown} seconds */
 const expiry = (seconds) => (typeof seconds === 'number' && seconds > 0 ? performance.now() + seconds * 1_000 : Infinity);
 
-/** Bytes that are kept, or may be, under one key. */
+/** Bytes that are, or may be, stored under one key. */
 class Record {
   /** @param {string} name */
   constructor(name) {
     this.name = name;
   }
 
-  /** what counts: while writes are under way, the most that any of them may leave behind */
+  /** bytes that count: while writes are in progress, the most that any of them may leave */
   bytes = 0;
-  /** what the write that has ended last left behind */
+  /** bytes that the write that ended last left */
   kept = 0;
   underWay = 0;
   expires = Infinity;
-  /** null, which some caches cannot tell from what is not there */
+  /** whether the value is null, which some caches cannot distinguish from an absent one */
   isNothing = false;
 }
 
@@ -127,13 +128,13 @@ class Account {
 
   /** @param {string} pluginId */
   constructor(pluginId) {
-    // The first colon ends the id, so that no plugin's keys are another's.
+    // The first colon ends the id, so that plugins do not share keys.
     this.#prefix = `${pluginId.replace(/[%:]/g, encodeURIComponent)}:`;
   }
 
   /**
    * @param {string} key
-   * @returns {string} what the host's cache knows it by
+   * @returns {string} its name in the host's cache
    */
   name(key) {
     return this.#prefix + key;
@@ -144,7 +145,7 @@ class Account {
   }
 
   /**
-   * Calls a method of the cache and keeps the account.
+   * Calls a method of the cache and updates the account.
    * @param {string} method
    * @param {string} key
    * @param {unknown[]} rest of the arguments
@@ -186,10 +187,10 @@ class Account {
   }
 
   /**
-   * Gives back what has expired, where the cache says so, too: units and rounding are its own.
+   * Frees the bytes of expired records, if the cache confirms that they are gone: it has its own units and rounding.
    * @param {Cache} cache
    * @param {() => unknown} next
-   * @returns {unknown} what `next` gives
+   * @returns {unknown} what `next` returns
    */
   #reclaim(cache, next) {
     const now = performance.now();
@@ -205,7 +206,7 @@ class Account {
       }
     }
     const answers = expired.map((record) => {
-      // The next time, others are asked for first.
+      // Next time, the cache is asked about others first.
       this.#expire(record, now);
       return record.underWay > 0 ? undefined : after(cache.isThere(record.name), (isThere) => {
         if (isThere === false && record.underWay === 0 && this.#records.get(record.name) === record) {
@@ -217,7 +218,7 @@ class Account {
   }
 
   /**
-   * What counts once a record takes so many bytes.
+   * The bytes that count once a record takes this many bytes.
    * @param {string} name
    * @param {number} bytes
    */
@@ -242,7 +243,7 @@ class Account {
 
   /**
    * @param {string} name
-   * @param {number} bytes that it leaves behind
+   * @param {number} bytes that it leaves
    * @param {() => unknown} call
    * @param {unknown} [value]
    * @param {number} [expires]
@@ -292,7 +293,7 @@ class Account {
 }
 
 /**
- * Hears of a result, now or later.
+ * Calls `done` or `failed` for a result, now or later.
  * @param {unknown} result
  * @param {(value: unknown) => void} done
  * @param {() => void} [failed]
@@ -332,7 +333,7 @@ async function afterAll(answers, next) {
 }
 
 /**
- * Begins to measure a value that is to be set.
+ * Begins to measure a value before it is set.
  * @param {unknown} value
  * @param {number} quota
  * @param {import('./size.js').Budget} work

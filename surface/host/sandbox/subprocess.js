@@ -1,5 +1,5 @@
 'use strict';
-// `SubprocessSandbox`: an agent's code, each execution in a process of its own.
+// `SubprocessSandbox`: runs an agent's code, each execution in a separate process.
 
 const { constants } = require('node:os');
 const { performance } = require('node:perf_hooks');
@@ -27,7 +27,7 @@ const SYSTEMS = Object.freeze(['darwin', 'linux']);
 const TERMINATED = 'Execution terminated (timeout or resource limit)';
 
 /**
- * Where a tool is found inside. What has no namespace of its own is in `default`, which no code can name, and in `tools`.
+ * The places of a tool in the sandbox. A tool without its own namespace is in `default`, which no code can name, and in `tools`.
  * @param {string} name
  * @returns {string[]} namespaces and methods
  */
@@ -42,14 +42,14 @@ function placesOf(name) {
 }
 
 /**
- * What a process finds in its environment. Variables for its loader are taken out on the native side.
+ * The environment variables of a process. The native side removes those for its loader.
  * @param {boolean} minimal
  * @returns {string[]}
  */
 function environmentOf(minimal) {
   const path = readEnvironment('PATH');
   const zone = readEnvironment('TZ');
-  // Dates are the host's, whatever else the process knows of it.
+  // Dates are in the host's time zone, whatever else the process gets of the environment.
   const least = [...(path === undefined ? [] : [`PATH=${path}`]), 'NODE_ENV=sandbox', ...(zone === undefined ? [] : [`TZ=${zone}`])];
   if (minimal) {
     return least;
@@ -57,7 +57,7 @@ function environmentOf(minimal) {
   try {
     return Object.entries(process.env).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}=${value}`);
   } catch {
-    // The host does not let us read it.
+    // The host does not allow reading it.
     return least;
   }
 }
@@ -65,20 +65,20 @@ function environmentOf(minimal) {
 /** @param {number} number */
 const signalName = (number) => Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `SIG${number}`;
 
-/** What can confine a process; launcher/src/confine and src/child/confinement have the same names. */
+/** The layers that can confine a process; launcher/src/confine and src/child/confinement have the same names. */
 const LAYERS = Object.freeze([
   'cgroup', 'oomScore', 'ownUser', 'userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'rlimits', 'pidNamespace', 'parentDeath',
   'capabilities', 'notDumpable', 'noNewPrivileges', 'landlock', 'descriptors', 'seccomp',
   'noTracing', 'seatbelt', 'footprint',
 ]);
 
-/** Layers by the names that a caller may require them by together. */
+/** Names by which a caller may require several layers together. */
 const GROUPS = Object.freeze({
   namespaces: Object.freeze(['userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'pidNamespace']),
 });
 
 /**
- * Layers of the confinement that are not wanted, and those without which nothing is to be run.
+ * Confinement layers to turn off, and layers without which nothing may run.
  * @param {Record<string, any>} options
  * @returns {{ off: string[], required: string[] }}
  */
@@ -135,7 +135,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
   class SubprocessSandbox {
     /** @type {Set<{ terminate(): void }>} */ #running = new Set();
     /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
-    /** how often what ran was terminated */ #terminations = 0;
+    /** how often `terminate` was called */ #terminations = 0;
     #minimal;
     #typescript;
     #modules;
@@ -209,7 +209,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       try {
         const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#sort.timeout, signal };
         const found = readingOf(request, strip);
-        // What needs no waiting begins at once.
+        // Without anything to await, execution begins at once.
         const reading = found instanceof Promise ? await found : found;
         if (this.#terminations > terminations) {
           return { ok: false, value: TERMINATED, code: CODE.DISPOSED, logs: [], lost: 0 };
@@ -251,7 +251,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       }
     }
 
-    /** Kills the processes of what runs; the pending executions resolve with an error. */
+    /** Kills the processes of running executions. Pending executions resolve with an error. */
     terminate() {
       this.#terminations += 1;
       for (const running of this.#running) {
@@ -263,7 +263,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       return this.#outcomes.size > 0;
     }
 
-    /** What confines the processes of this sandbox, layer by layer. */
+    /** The confinement of this sandbox's processes, layer by layer. */
     async confinement() {
       return survey(this.#current);
     }

@@ -1,5 +1,5 @@
 'use strict';
-// Tools of an agent: where code finds them, and what a call of one does here.
+// Tools of an agent: their places in the sandbox, and what a call of a tool does on the host.
 
 const { types } = require('node:util');
 const { CallbackRecord } = require('../../callback.js');
@@ -14,15 +14,15 @@ const { plain } = require('./plain.js');
 
 /**
  * @typedef {object} Parsing
- * @property {(text: string) => any} parse returns the value, or a promise of it where it is large
- * @property {() => Error | undefined} stopped an error when the execution is over
+ * @property {(text: string) => any} parse returns the value, or a promise for it if it is large
+ * @property {() => Error | undefined} stopped returns an error when the execution is over
  */
 
 /** @param {string} name */
 const identifier = (name) => name.replaceAll(/[^A-Za-z0-9_$]/g, '_');
 
 /**
- * Where a tool is found inside: `a:b` (or `a.b`) is `a.b`, the rest of the name joined by `_`.
+ * A tool's place in the sandbox: `a:b` (or `a.b`) is `a.b`, the rest of the name joined by `_`.
  * @param {string} name
  * @returns {{ namespace: string, method: string }}
  */
@@ -34,7 +34,7 @@ function placeOf(name) {
 /**
  * @param {ToolExecutor} toolExecutor
  * @param {string} name
- * @param {() => void} count throws for a call too many
+ * @param {() => void} count throws if a call exceeds the limit
  * @param {Parsing} [parsing] for parameters that arrive as JSON
  */
 function toolCallback(toolExecutor, name, count, parsing) {
@@ -42,7 +42,7 @@ function toolCallback(toolExecutor, name, count, parsing) {
   const target = async (params) => {
     count();
     let parsed = parsing === undefined ? params : parsing.parse(params);
-    // What needs no waiting is called at once: other calls, and the end of the execution, have their turns in between.
+    // Without anything to await, the tool is called at once. Otherwise, other calls and the end of the execution may come in between.
     if (parsing !== undefined && types.isPromise(parsed)) {
       parsed = await parsed;
       const error = parsing.stopped();

@@ -1,6 +1,6 @@
 'use strict';
-// Work on what a guest has sent to a function of the host: in slices, with turns of the event loop for others in between. The guest gets its
-// answer afterwards, and what comes after it from the same isolate waits, so that order is kept.
+// Processes in slices what a guest sent to a function of the host. The event loop turns between the slices. The guest gets its answer
+// afterwards. Later messages from the same isolate wait, so that their order is kept.
 
 const { Work } = require('../work.js');
 
@@ -9,7 +9,7 @@ const UNWANTED = new Error('The call was stopped');
 
 /**
  * @typedef {object} Task
- * @property {(isPausing: boolean) => boolean} run goes on, until the slice is over if `isPausing`; returns whether it is done
+ * @property {(isPausing: boolean) => boolean} run continues, until the slice is over if `isPausing`; returns whether it is done
  */
 
 /** @typedef {ReturnType<typeof createInTurns>} InTurns */
@@ -17,12 +17,12 @@ const UNWANTED = new Error('The call was stopped');
 /** @param {{ hold?: () => import('../arrivals.js').Hold | undefined }} binding */
 function createInTurns({ hold }) {
   /**
-   * Does work for the call that is being served.
+   * Performs a task for the call that is being served.
    * @template {Task} T
    * @param {import('../work.js').WorkLimits} limits
    * @param {(work: InstanceType<typeof Work>) => T} begin
-   * @returns {T | Promise<T>} the task, when it is done; a promise where that takes longer than a slice, which never settles once the call has stopped waiting for the
-   *   answer
+   * @returns {T | Promise<T>} the task when it is done, or a promise for it if it takes longer than a slice; the promise never settles once
+   *   the call no longer waits for the answer
    */
   return function inTurns(limits, begin) {
     /** @type {{ held: import('../arrivals.js').Hold | undefined }} */

@@ -1,6 +1,6 @@
 'use strict';
-// Code in TypeScript, without its types. Each is replaced by blanks, so that all places stay. SWC does that, compiled to WebAssembly,
-// in an isolate for each text: a stranger's text neither holds up the host nor meets another.
+// Removes the types from TypeScript code. Each type is replaced by blanks, so that all positions stay the same. SWC, compiled to
+// WebAssembly, does this in a separate isolate for each text, so that an untrusted text neither blocks the host nor affects other texts.
 
 const { readFileSync } = require('node:fs');
 const { performance } = require('node:perf_hooks');
@@ -11,18 +11,18 @@ const { bare, own } = require('./options.js');
 
 const PACKAGE = '@swc/wasm-typescript';
 const MEMORY_LIMIT = 256;
-/** Milliseconds for the package to start, which nobody's text delays. */
+/** Milliseconds for the package to start, which no text can delay. */
 const START_DEADLINE = 60_000;
 /** Milliseconds that an isolate waits for a text. */
 const KEEP = 60_000;
-/** What a deadline may be. */
+/** The longest deadline. */
 const MAX_TIME = 0x7fff_ffff;
 
-/** A body may return. */
+/** The text around a body, which may contain `return`. */
 const START = '(async () => {';
 const END = '\n})';
 
-/** What the package asks of its host. */
+/** What the package requires of its host. */
 const HOST = `
   class TextDecoder {
     decode(bytes) {
@@ -66,17 +66,17 @@ const CALL = `(texts) => texts.map(([text, isModule]) => {
 const refused = (value, more) => ({ failure: { ok: false, value, logs: [], lost: 0, ...more } });
 
 /**
- * Milliseconds that are left of a time limit, 1 at least.
+ * Remaining milliseconds of a time limit, at least 1.
  * @param {number} timeout
  * @param {number} since when it began
  */
 const leftOf = (timeout, since) => Math.max(timeout - (performance.now() - since), 1);
 
-/** What begins a line with a statement that only modules have. Lines are looked at one by one: a text may be all blanks. */
+/** A line that starts with a statement that only modules have. Lines are searched one by one, since a text may be all blanks. */
 const MODULE = /^[^\S\n\r\u2028\u2029]*(?:import\s*[\w$"'*{]|export\b)/m;
 
 /**
- * Why code is neither a body nor, where it may be one, a module; undefined where it is a body.
+ * Why code is neither a body nor, if it may be one, a module; undefined if it is a body.
  * @param {Stripped} body
  * @param {Stripped | undefined} main
  * @param {string} code
@@ -84,19 +84,19 @@ const MODULE = /^[^\S\n\r\u2028\u2029]*(?:import\s*[\w$"'*{]|export\b)/m;
 const failureOfBoth = (body, main, code) => 
   (body.failure !== undefined && main?.failure !== undefined && MODULE.test(code) ? main.failure : body.failure);
 
-/** Wrapped as a body is, if it is one. @param {Body} body */
+/** Whether it is a function body, and so must be wrapped as one. @param {Body} body */
 const isBody = (body) => own(body, 'name') === undefined && own(body, 'script') === undefined;
 
 /**
- * @param {(memoryLimit: number) => any} make makes an isolate that counts as nobody's
- * @param {number} [keep] milliseconds that one waits for a text
+ * @param {(memoryLimit: number) => any} make creates an isolate that `engineStats` counts as spare
+ * @param {number} [keep] milliseconds that an isolate waits for a text
  */
 function createStripper(make, keep = KEEP) {
-  /** The program that takes types off. @type {string | undefined} */
+  /** The program that removes types. @type {string | undefined} */
   let program;
-  /** An isolate that is to take the next text. @type {Promise<{ isolate: any, strip: any }> | undefined} */
+  /** The isolate for the next text. @type {Promise<{ isolate: any, strip: any }> | undefined} */
   let next;
-  /** Ends its waiting. @type {ReturnType<typeof timers.setTimeout> | undefined} */
+  /** Ends its wait. @type {ReturnType<typeof timers.setTimeout> | undefined} */
   let patience;
 
   async function prepare() {
@@ -106,7 +106,7 @@ function createStripper(make, keep = KEEP) {
     return { isolate, strip: await context.eval(program, bare({ reference: true, timeout: 0, deadline: START_DEADLINE })) };
   }
 
-  /** Has an isolate wait for the next text, for a while. */
+  /** Keeps an isolate ready for the next text, for a while. */
   function stock() {
     const stocked = next ??= prepare();
     const forget = () => {
@@ -159,7 +159,7 @@ function createStripper(make, keep = KEEP) {
       });
     } catch (error) {
       if (signal?.aborted) {
-        // The error is the signal's reason, which may be any value. Callers look at the signal.
+        // The error is the signal's reason, which may be any value. Callers check the signal.
         return bodies.map(() => refused('Execution was aborted', { code: CODE.ABORTED }));
       }
       const { code, message } = /** @type {any} */ (error);

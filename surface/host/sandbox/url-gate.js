@@ -1,5 +1,6 @@
 'use strict';
-// Where the arguments of a call lead. They are clones: URLs and hosts in them are replaced by the normalized ones that were checked.
+// Checks where the arguments of a call lead. They are clones: URLs and hosts in them are replaced with the normalized ones that were
+// checked.
 
 const { types } = require('node:util');
 const { CODE } = require('../../error.js');
@@ -12,41 +13,41 @@ const { hasOwn } = Object;
 
 /** Members whose value is a host by itself. */
 const HOSTS = new Set(['host', 'hostname', 'hostaddr', 'servername', ':authority']);
-/** Members that name a way around every host. */
+/** Members that name a connection that bypasses all hosts. */
 const SOCKETS = new Set(['socketpath', 'unix', 'unixsocket']);
 /** Members that name a server by a URL, or by a name alone. */
 const SERVER = /^(?:origin|baseur[il]|prefixurl)$|proxy$/;
 /** Members whose value is a URL, as are those whose names end in `url` or `uri`. */
 const PLACE = /(?:^href|^endpoint|ur[il])$/;
-/** Members of an object by which it names its server; these, too, are names without regard to spelling. */
+/** Members by which an object names its server, spelled as `nameOf` returns them. */
 const PLACES = Object.freeze(['host', 'hostname', 'origin', 'href', 'url', 'uri', 'baseurl', 'prefixurl', 'socketpath']);
-/** What a path is appended to. */
+/** Members to which a path is appended. */
 const AUTHORITIES = Object.freeze(['host', 'hostname', 'origin', ':authority']);
 const PATHS = new Set(['path', 'pathname', ':path']);
 const PROTOCOLS = new Set(['protocol', ':scheme']);
-/** Members beside a port by which an object is the options of a request. */
+/** Members that, together with a port, make an object the options of a request. */
 const REQUESTS = Object.freeze(['path', 'pathname', 'protocol', 'method', 'headers']);
 const HEADERS = new Set(['headers', 'rawheaders']);
-/** Characters of the longest name above, and some. */
+/** A few more characters than the longest name above. */
 const MAX_NAME = 40;
 /** Steps of work for each name of a container whose names are compared. */
 const STEPS_PER_NAME = 1 / 8;
 const SCHEME_ALONE = /^([a-z][a-z0-9+.-]*):(?:\/\/)?$/i;
 const PORT = /^\d{1,5}$/;
 
-/** Steps of work for one call's arguments: values, and characters of URLs. */
+/** Most steps of work for one call's arguments: values, and characters of URLs. */
 const MAX_STEPS = 100_000;
-/** Characters of a text in a list, which may become part of a longer one, for each step. */
+/** Characters per step for a text in a list, which may become part of a longer text. */
 const LISTED_PER_STEP = 256;
 const MAX_SHOWN = 100;
-/** Bits of an integer in a list. */
+/** Most bits of an integer in a list. */
 const MAX_LISTED_BITS = 65_536;
 const TOO_MUCH = '(too many values)';
 
 const setInMap = Map.prototype.set;
 
 /**
- * A member's name without regard to spelling.
+ * A member's name in lower case, without hyphens and underscores.
  * @param {any} key
  * @returns {string}
  */
@@ -56,12 +57,12 @@ function nameOf(key) {
 }
 
 /**
- * Whether a member has a value that means something.
+ * Whether a member's value has a meaning.
  * @param {unknown} value
  */
 const isSet = (value) => value !== undefined && value !== null && value !== '';
 
-/** What stands in the place of a host that is not allowed. */
+/** Thrown for a host that is not allowed. */
 class Forbidden extends Error {
   /** @param {string} host */
   constructor(host) {
@@ -73,11 +74,11 @@ class Forbidden extends Error {
 /**
  * A container that the visitor is in.
  * @typedef {object} Outer
- * @property {boolean} isPlace its elements are URLs
- * @property {boolean} isEntry it is a key and its value
- * @property {boolean} isHeaders it is a list of names and values in turn
+ * @property {boolean} isPlace whether its elements are URLs
+ * @property {boolean} isEntry whether it is a key and its value
+ * @property {boolean} isHeaders whether it is a list of names and values in turn
  * @property {boolean} isList
- * @property {boolean} isInHeaders a host in it is not the one that is connected to
+ * @property {boolean} isInHeaders whether it is in headers: a host in it is not the one to connect to
  * @property {any} within the container that it is a part of
  */
 
@@ -85,7 +86,7 @@ class Forbidden extends Error {
 const ARGUMENTS = Object.freeze({ isPlace: true, isEntry: false, isHeaders: false, isList: false, isInHeaders: false, within: undefined });
 
 /**
- * What the position of a container makes of its parts, as bits.
+ * The meaning that the position of a container gives to its parts, as bits.
  * @param {Outer} outer
  */
 const bitsOf = ({ isPlace, isEntry, isHeaders }) => (isPlace ? 1 : 0) | (isEntry ? 2 : 0) | (isHeaders ? 4 : 0);
@@ -93,17 +94,17 @@ const bitsOf = ({ isPlace, isEntry, isHeaders }) => (isPlace ? 1 : 0) | (isEntry
 /** The check of one call's arguments. */
 class Check {
   /** @type {Outer[]} */ #outer = [];
-  /** A host that is allowed has been found. */
+  /** Whether a host that is allowed has been found. */
   #isPlaced = false;
-  /** A list stands in several lists. */
+  /** Whether a list occurs in several lists. */
   #isShared = false;
-  /** For which positions the parts of each list have been checked. @type {Map<object, number>} */
+  /** The positions for which the parts of each list have been checked. @type {Map<object, number>} */
   #checked = new Map();
-  /** Lists that stand elsewhere, too, in a position where more is checked. @type {{ list: object, outer: Outer }[]} */
+  /** Lists that also occur elsewhere, in a position where more is checked. @type {{ list: object, outer: Outer }[]} */
   #elsewhere = [];
-  /** What lists with one element become as keys. @type {Map<object, string>} */
+  /** The names that lists with one element become as keys. @type {Map<object, string>} */
   #listNames = new Map();
-  /** The names that containers have, with values. @type {Map<object, Set<string>>} */
+  /** The names that have a value in each container. @type {Map<object, Set<string>>} */
   #names = new Map();
   #work = new Work({ steps: MAX_STEPS });
   #visitor;
@@ -131,7 +132,7 @@ class Check {
     }
   }
 
-  /** @param {Outer} root what the visitor's root is */
+  /** @param {Outer} root the properties of the visitor's root */
   #visit(root) {
     for (let event = this.#visitor.next(); event !== EVENT.END; event = this.#visitor.next()) {
       if (event === EVENT.LEAVE) {
@@ -152,7 +153,7 @@ class Check {
   }
 
   /**
-   * The name that a key becomes where a program makes an object of a map or of entries: the text of a list with one element is the element's.
+   * The name that a key becomes if a program converts a map or entries to an object. The text of a list with one element is the element's.
    * @param {any} key
    */
   #nameOfKey(key) {
@@ -164,7 +165,7 @@ class Check {
     while (isArray(part) && part.length === 1 && !this.#listNames.has(part)) {
       this.#work.spend(STEPS_PER_NAME);
       lists.push(part);
-      // One that lies in itself has no text.
+      // A list that contains itself has no text.
       this.#listNames.set(part, '');
       [part] = part;
     }
@@ -175,7 +176,7 @@ class Check {
     return name;
   }
 
-  /** The name that the present value has, as a member of an object or a map, or behind its name in a list. */
+  /** The name of the current value, as a member of an object or a map, or after its name in a list. */
   #nameHere() {
     const { role, key, parent } = this.#visitor;
     if (role === ROLE.PROPERTY || role === ROLE.MAP_VALUE) {
@@ -187,7 +188,7 @@ class Check {
   }
 
   /**
-   * The container that the present value has its name in. Entries are looked at as a whole.
+   * The container in which the current value has its name. Entries are checked as a whole.
    * @returns {any}
    */
   #holder() {
@@ -197,7 +198,8 @@ class Check {
   }
 
   /**
-   * An array's text is that of its elements, which may stand in several places: nobody could write it down.
+   * Visits all parts as often as they occur. An array's text is that of its elements. If these occur several times, the text may be too long
+   * to write, and the visit exceeds the limit of steps.
    */
   #unfold() {
     const visitor = new Visitor(this.#args, this.#work);
@@ -227,7 +229,7 @@ class Check {
       within: parent,
     };
     if (here.isEntry) {
-      // In each place: the entries beside it are others.
+      // In each place, since the entries beside it differ.
       this.#member(this.#nameOfKey(value[0]), value[1], here.within);
     }
     const checked = this.#checked.get(value);
@@ -245,7 +247,7 @@ class Check {
       return;
     }
     this.#checked.set(value, bits | (checked ?? 0));
-    // Its text has as many commas.
+    // Its text has that many commas.
     this.#work.spend(isList ? value.length / LISTED_PER_STEP : 0);
     this.#outer.push(here);
   }
@@ -283,7 +285,7 @@ class Check {
     if (typeof value === 'string') {
       this.#work.spend(value.length / LISTED_PER_STEP);
     } else if (typeof value === 'bigint' && BigInt.asIntN(MAX_LISTED_BITS, value) !== value) {
-      // Its digits may take minutes.
+      // Computing its digits may take minutes.
       throw new Forbidden(TOO_MUCH);
     }
   }
@@ -311,9 +313,9 @@ class Check {
   }
 
   /**
-   * A text that cannot be replaced must be normalized already.
+   * Checks a text that cannot be replaced: it must already be normalized.
    * @param {string} text
-   * @param {boolean} isNever it is in no case passed on as a URL
+   * @param {boolean} isNever whether it is never passed on as a URL
    */
   #fixed(text, isNever) {
     const found = readText(text, this.#work);
@@ -352,7 +354,7 @@ class Check {
   }
 
   /**
-   * Puts the text that was checked in the place of the one that came.
+   * Replaces the text that arrived with the one that was checked.
    * @param {string} value
    * @param {string} normal
    */
@@ -366,14 +368,14 @@ class Check {
   }
 
   /**
-   * Members that together with others name a server: programs put them into one text.
+   * Checks members that name a server together with others: programs join them into one text.
    * @param {string} name
    * @param {unknown} value
-   * @param {any} holder what has the others
+   * @param {any} holder the container of the others
    */
   #member(name, value, holder) {
     if (value === '' && HOSTS.has(name) && name !== 'servername' && this.#has(REQUESTS, holder)) {
-      // Behind an empty one, a path becomes the host.
+      // After an empty host, a path becomes the host.
       throw new Forbidden(`(${name})`);
     }
     if (!isSet(value)) {
@@ -397,7 +399,7 @@ class Check {
     if (!isNumber && (this.#has(PLACES, holder) || this.#has(REQUESTS, holder) || (typeof value === 'string' && !/^[\w./-]*$/.test(value)))) {
       throw new Forbidden('(port)');
     }
-    // Where no host is named, programs take this machine.
+    // If no host is named, programs connect to this machine.
     if (isNumber && !this.#isPlaced && this.#has(REQUESTS, holder) && !this.#has(PLACES, holder) && !isAllowed(this.#domains, 'localhost')) {
       throw new Forbidden('localhost');
     }
@@ -424,7 +426,7 @@ class Check {
   /**
    * @param {Set<string>} names
    * @param {any} holder an object, a map, a list or set of entries, or a list of names and values in turn
-   * @param {boolean} isHeaders of another: only the host in it counts
+   * @param {boolean} isHeaders whether it is the headers of another container: only the host in it counts
    */
   #addNames(names, holder, isHeaders) {
     /**
@@ -462,10 +464,10 @@ class Check {
 }
 
 /**
- * Looks through a call's arguments, and replaces URLs and hosts in them by the normalized ones.
+ * Checks a call's arguments, and replaces URLs and hosts in them with the normalized ones.
  * @param {readonly string[]} domains from `readDomain`
  * @param {unknown[]} args clones
- * @returns {string | undefined} the first host that is not allowed, or what stands in its place
+ * @returns {string | undefined} the first host that is not allowed, or a text in its place
  */
 function normalizeUrls(domains, args) {
   try {

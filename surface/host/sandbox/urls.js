@@ -1,11 +1,11 @@
 'use strict';
-// What a text is to programs that take URLs. A text that leads to a host has exactly one accepted form, defined by the grammar below, and is
-// passed on as the normalized URL, in which every parser finds the host that was checked. Other texts that some parser may take for a URL
-// are refused; all others are no URLs.
+// Determines what a text means to programs that take URLs. A text that leads to a host has exactly one accepted form, defined by the
+// grammar below. It is passed on as the normalized URL, in which every parser finds the host that was checked. Other texts that some parser
+// may take for a URL are refused. All remaining texts are not URLs.
 
 /** Schemes of the URL standard that need a host. */
 const WEB = new Set(['http', 'https', 'ws', 'wss', 'ftp']);
-/** Other schemes whose authority names the server, for all that use them. */
+/** Other schemes whose authority names the server in all programs that use them. */
 const NETWORK = new Set([
   'amqp', 'amqps', 'coap', 'coaps', 'ftps', 'git', 'gopher', 'grpc', 'grpcs', 'imap', 'imaps', 'irc', 'ircs', 'ldap', 'ldaps', 'mariadb', 'memcached',
   'mongodb', 'mqtt', 'mqtts', 'mysql', 'nats', 'pop3', 'postgres', 'postgresql', 'redis', 'rediss', 'rtmp', 'rtsp', 'sftp', 'smtp', 'smtps', 'ssh', 'tcp',
@@ -17,7 +17,7 @@ const LOCAL = new Set([
 ]);
 /** Sockets and pipes of the machine, as in `http+unix:` and `unix-abstract:`. */
 const SOCKET = /unix|pipe|ipc/;
-/** Parameters by which a URL of another scheme than those of the web names another server than its authority. */
+/** Parameters by which a URL with a scheme that is not one of `WEB` names another server than its authority. */
 const REROUTING = /[?&](?:[^=&#?]*(?:host|socket|unix|proxy|addr|path)|[^=&#?]*%)/i;
 
 const USER = '[a-z0-9._~!$&()*+,=:-]*';
@@ -25,47 +25,47 @@ const NAME = String.raw`[\p{L}\p{M}\p{N}._-]+`;
 const HOST = String.raw`(\[[0-9a-f:.]+\]|${NAME})`;
 const END = '(?=[/?#]|$)';
 
-/** Begins what a parser may take for an absolute URL, or for one that names its host. */
+/** The start of a text that a parser may take for an absolute URL, or for one that names its host. */
 const START = /^(?:([a-z][a-z0-9+.-]*):|[/\\]{2})/i;
-/** The only form of those that is accepted: scheme, user, host and port. */
+/** The only accepted form of such a text: scheme, user, host and port. */
 const ABSOLUTE = new RegExp(String.raw`^(?:([a-z][a-z0-9+.-]*):)?//(?:(${USER})@)?${HOST}(?::(\d{0,5}))?${END}`, 'iu');
-/** What programs that complete a URL without a scheme take for its authority. */
+/** The part that programs take for the authority when they complete a URL without a scheme. */
 const SCHEMELESS = /^[^/?#\\]+/;
-/** A host as a value by itself, and its port. */
+/** A value that is a host by itself, with its port. */
 const HOST_ALONE = new RegExp(String.raw`^(?:${HOST}(?::(\d{1,5}))?|([0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*))$`, 'iu');
 /** A normalized authority with its scheme. */
 const NORMAL = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@\\\s]*@)?([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?\/$/;
-/** What stands between the parts of a name, besides the ASCII dot, and ends sentences in some languages. */
+/** Characters besides the ASCII dot that separate the labels of a name. They end sentences in some languages. */
 const FULL_STOP = /[\u3002\uff0e\uff61]/;
-// oxlint-disable-next-line no-control-regex -- those are what it is about
+// oxlint-disable-next-line no-control-regex -- control characters are intended
 const LETTER = /[^\u0000-\u007f\u3002\uff0e\uff61]/;
-/** What no host has, and what one has that is longer than it looks. */
+/** Characters that no host has, and characters of a host that is longer than it looks. */
 const SPACE = /\p{Z}/u;
 const VANISHING = /[%\p{C}]/u;
 const PORT_BEHIND = /:\d+$/;
-/** Has what such a name or address has, or what may become that. */
+/** Matches a text that may be, or become, a name or address that `QUALIFIED` matches. */
 const MAYBE_HOST = /[^a-z0-9_:@-]|localhost/i;
-/** Has a name of several labels, an address, or the one name that every machine has. */
+/** Matches a name of several labels, an address, or the one name that every machine has. */
 const QUALIFIED = /[^.]\.[^.]|^localhost\.?$|^\[/;
-/** A path on a drive of Windows. */
+/** A path on a Windows drive. */
 const DRIVE = /^[a-z]:[/\\](?![/\\])/i;
-// oxlint-disable-next-line no-control-regex -- those are what it is about
+// oxlint-disable-next-line no-control-regex -- control characters are intended
 const ASCII = /^[\u0000-\u007f]*$/;
-/** What some program removes at the ends of a text: blanks, controls, and what is not visible. */
+/** Some programs remove blanks, controls and invisible characters at the ends of a text: the characters they keep, and those they remove. */
 const VISIBLE = /[^\p{C}\p{Z}\s]/u;
 const BLANK = /[\p{C}\p{Z}\s]/u;
-/** What the URL standard removes wherever it stands. */
+/** Characters that the URL standard removes at any position. */
 const DROPPED = /[\t\n\r]/g;
 
-/** Characters in which the authority of a URL must end. */
+/** Characters within which the authority of a URL must end. */
 const MAX_HEAD = 8_192;
-/** Characters of a URL whose path and query are normalized, too. */
+/** Most characters of a URL whose path and query are normalized, too. */
 const MAX_NORMALIZED = 65_536;
-/** Schemes before a URL, as in `view:https://…`. */
+/** Most schemes before a URL, as in `view:https://…`. */
 const MAX_SCHEMES = 8;
-/** Characters of a text that stand for a host in a refusal. */
+/** Characters of a text that replace a host in a refusal. */
 const MAX_SHOWN = 100;
-/** Characters of a host: no name has more. */
+/** Most characters of a host: no name has more. */
 const MAX_HOST = 259;
 /** Characters for each step of work. */
 const CHARACTERS_PER_STEP = 32;
@@ -78,8 +78,8 @@ const STEPS_PER_LETTER = 4;
 /**
  * A text that may lead to a host.
  * @typedef {object} Destination
- * @property {string} host or what stands in its place
- * @property {string} [normal] the text to pass on if the host is allowed; undefined where the text is refused in any case
+ * @property {string} host or a text in its place
+ * @property {string} [normal] the text to pass on if the host is allowed; undefined if the text is refused in any case
  */
 
 /**
@@ -95,7 +95,7 @@ function parse(text) {
 }
 
 /**
- * What parsers of URLs find as the host, with a port perhaps.
+ * The host that URL parsers find in a text, which may have a port.
  * @param {string} text
  * @param {Work} work
  */
@@ -110,7 +110,7 @@ const withoutDot = (hostname) => (hostname.endsWith('.') ? hostname.slice(0, -1)
 /**
  * The normalized form of a host.
  * @param {string} host
- * @returns {string | undefined} undefined for what is none
+ * @returns {string | undefined} undefined if there is none
  */
 function normalHost(host) {
   const name = NORMAL.exec(parse(`https://${host}/`)?.href ?? '')?.[1];
@@ -118,9 +118,9 @@ function normalHost(host) {
 }
 
 /**
- * A domain as the manifest has it, in the form of parsed URLs.
+ * Converts a domain of the manifest to the form of parsed URLs.
  * @param {string} entry
- * @returns {string | undefined} undefined for what is none
+ * @returns {string | undefined} undefined if there is none
  */
 function readDomain(entry) {
   const found = HOST_ALONE.exec(entry);
@@ -160,12 +160,12 @@ function firstVisible(text, work) {
 }
 
 /**
- * What a text is to a program that takes a URL.
+ * Determines what a text means to a program that takes a URL.
  * @param {string} text
  * @param {Work} work
- * @param {{ isPlace?: boolean, isServer?: boolean }} [position] `isPlace`: a URL is what belongs here, so the scheme may be missing; `isServer`:
- *   so may everything but a name
- * @returns {Destination | undefined} undefined for what is no URL
+ * @param {{ isPlace?: boolean, isServer?: boolean }} [position] `isPlace`: a URL is expected here, so the scheme may be missing; `isServer`:
+ *   everything but a name may be missing
+ * @returns {Destination | undefined} undefined if it is not a URL
  */
 function readText(text, work, { isPlace = false, isServer = false } = {}) {
   const visible = text.slice(firstVisible(text, work)).trimEnd();
@@ -188,7 +188,7 @@ function readText(text, work, { isPlace = false, isServer = false } = {}) {
     const scheme = start[1]?.toLowerCase();
     // A message may begin with a protocol's name and a colon.
     if (scheme === undefined || WEB.has(scheme) || /^[/\\]/.test(rest.slice(start[0].length)) || (NETWORK.has(scheme) && rest[start[0].length] !== ' ')) {
-      // Behind another scheme there is no form that all parsers agree about, so the text stays what it is.
+      // After another scheme, there is no form on which all parsers agree, so the text stays as it is.
       return schemes === 0 ? absolute(visible, head, work) : nested(rest, text);
     }
     if (LOCAL.has(scheme) || SOCKET.test(scheme)) {
@@ -200,7 +200,7 @@ function readText(text, work, { isPlace = false, isServer = false } = {}) {
 }
 
 /**
- * A name alone is no URL, unless a server is what belongs there: file names and keys look the same.
+ * A name alone is not a URL, unless a server is expected here: file names and keys look the same.
  * @param {string} plain
  * @param {string} text
  * @param {boolean} isServer
@@ -210,7 +210,7 @@ function readText(text, work, { isPlace = false, isServer = false } = {}) {
 function schemeless(plain, text, isServer, work) {
   const authority = SCHEMELESS.exec(plain)?.[0] ?? '';
   const at = authority.lastIndexOf('@');
-  // No name, word or address of mail has a bracket, or a colon before an at sign.
+  // No name, word or mail address has a bracket, or a colon before an at sign.
   const isMore = authority.length < plain.length || PORT_BEHIND.test(authority) || authority.includes('[') || authority.slice(0, at + 1).includes(':');
   const raw = authority.slice(at + 1);
   if (!(isServer || isMore) || !MAYBE_HOST.test(authority) || SPACE.test(raw) || (FULL_STOP.test(raw) && LETTER.test(raw))) {
@@ -258,7 +258,7 @@ function absolute(text, head, work) {
   if (!isWeb && !(NETWORK.has(protocol) && ASCII.test(host))) {
     return refused(NETWORK.has(protocol) ? host : `${protocol}:`);
   }
-  // Without a scheme, a port that is some scheme's own must stay.
+  // Without a scheme, a port that is the default of some scheme must stay.
   const base = parse(`${protocol || 'https'}://${user === undefined ? '' : `${user}@`}${isWeb ? host : host.toLowerCase()}${protocol === '' || port === '' ? '' : `:${port}`}/`);
   const name = NORMAL.exec(base?.href ?? '')?.[1];
   if (base === undefined || name === undefined || normalHost(name) !== name || Number(port) > 65_535) {
@@ -279,8 +279,8 @@ function absolute(text, head, work) {
 const slashed = (rest) => (rest.startsWith('/') ? rest : `/${rest}`);
 
 /**
- * Path, query and fragment of a URL. A text with blanks is rather a message that begins with a URL: its rest stays as it is, and so does that of a
- * very long one.
+ * The normalized path, query and fragment of a URL. A text with blanks is more likely a message that begins with a URL. Its rest stays as it
+ * is, and so does the rest of a very long text.
  * @param {string} rest
  * @param {Work} work
  */
@@ -294,7 +294,7 @@ function normalRest(rest, work) {
 }
 
 /**
- * A host, perhaps with a port, that is a value by itself.
+ * Reads a host, perhaps with a port, that is a value by itself.
  * @param {string} text
  * @param {Work} work
  * @returns {Destination}

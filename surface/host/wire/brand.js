@@ -1,8 +1,8 @@
 'use strict';
-// What an object *is*, told by its internal slots: neither prototype, nor `constructor`, nor `Symbol.toStringTag` decides, and
-// no code of the value runs. Two things cannot be seen from JavaScript. Objects without an accessible brand that V8 refuses
-// (weak references, iterators, Intl, Temporal, WebAssembly objects) are known by their prototypes, so a prototype can only
-// cause a refusal here, never another reading. And what is beneath a proxy stays hidden: proxies are refused, as V8 does.
+// Determines what an object *is* by its internal slots. Its prototype, `constructor` and `Symbol.toStringTag` do not matter, and none of its
+// code runs. JavaScript cannot see two things. First, objects that V8 refuses and that have no accessible brand (weak references,
+// iterators, Intl, Temporal and WebAssembly objects) are recognized by their prototypes. So a prototype can only cause a refusal here, never
+// a different interpretation. Second, the target of a proxy stays hidden: proxies are refused, as V8 does.
 
 const { types } = require('node:util');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf } = require('../../primordials.js');
@@ -16,7 +16,7 @@ const {
 } = types;
 // Deno has no such values.
 const isExternal = types.isExternal ?? (() => false);
-// Called by `call`: JavaScriptCore does not see through an uncurried function, and this one is asked of every object.
+// Called with `call`: JavaScriptCore does not optimize an uncurried function, and this one is called for every object.
 const objectToString = Object.prototype.toString;
 const ObjectPrototype = Object.prototype;
 
@@ -38,7 +38,7 @@ const BRAND = Object.freeze({
   STRING: 13,
 });
 
-/** Prototypes of what V8 refuses and no function can recognise. @type {Set<unknown>} */
+/** Prototypes of objects that V8 refuses and that no function can recognize. @type {Set<unknown>} */
 const refusedPrototypes = new Set();
 const { Intl, Iterator, Temporal, WebAssembly } = /** @type {any} */ (globalThis);
 for (const holder of /** @type {object[]} */ ([globalThis, Intl, Temporal, WebAssembly])) {
@@ -59,21 +59,21 @@ if (typeof Iterator === 'function' && typeof Iterator.from === 'function') {
 
 const DOMExceptionPrototype = /** @type {any} */ (globalThis).DOMException?.prototype;
 const messageGetter = DOMExceptionPrototype && getOwnPropertyDescriptor(DOMExceptionPrototype, 'message')?.get;
-/** @type {((exception: object) => string) | undefined} throws for everything else */
+/** @type {((exception: object) => string) | undefined} throws for any other object */
 const domExceptionMessage = messageGetter && uncurryThis(messageGetter);
 
 /**
- * Whether an object that is neither array, view nor proxy certainly is ordinary. Cheap, for it is asked of every object;
- * false means: ask `brandOf`.
+ * Whether an object that is neither array, view nor proxy is certainly ordinary. It is cheap, since it is called for every object. If it
+ * returns false, call `brandOf`.
  * @param {object} object
  * @param {object | null} prototype of the object
  */
 function isOrdinary(object, prototype) {
-  // A proxy among the prototypes would see the look-up below.
+  // A proxy among the prototypes would observe the look-up below.
   for (let each = prototype; each !== null && each !== ObjectPrototype; each = getPrototypeOf(each)) {
     if (isProxy(each)) return false;
   }
-  // Without a tag the text names the slots of dates, errors, arguments, regular expressions and boxed primitives.
+  // Without a tag, the text reveals the slots of dates, errors, arguments, regular expressions and boxed primitives.
   return !(toStringTag in object) && objectToString.call(object) === '[object Object]'
     && !isMap(object) && !isSet(object) && !isAnyArrayBuffer(object) && !isPromise(object) && !isBoxedPrimitive(object)
     && !isWeakMap(object) && !isWeakSet(object) && !isGeneratorObject(object) && !isMapIterator(object)

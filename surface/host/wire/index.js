@@ -1,7 +1,6 @@
 'use strict';
-// The host's codec for the form in which values cross between engines: V8's structured-clone format, version 16, with a table
-// of carriers beside the bytes. `t` (ArrayBuffer), `u` (SharedArrayBuffer) and `\` (anything else) are followed by an index
-// into the table.
+// The host's codec for the wire format, in which values cross between engines: V8's structured-clone format, version 16, with a table of
+// carriers beside the bytes. `t` (ArrayBuffer), `u` (SharedArrayBuffer) and `\` (anything else) are followed by an index into the table.
 
 const { MAX_WEIGHT } = require('./leaf-reader.js');
 const { FIXED_TIME, Reader } = require('./reader.js');
@@ -24,7 +23,7 @@ function serialize(value, hooks) {
 }
 
 /**
- * @param {Uint8Array} bytes which nobody else writes to
+ * @param {Uint8Array} bytes to which no other code writes
  * @param {unknown[]} table
  * @param {import('./reader.js').ReadHooks} hooks
  * @param {import('../work.js').WorkBudget} [work] the budget of the call

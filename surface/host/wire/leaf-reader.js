@@ -1,7 +1,6 @@
 'use strict';
-// Reads objects that have no parts of their own: dates, regular expressions, boxed primitives, buffers, views, and what the
-// table holds. Objects are numbered in the order in which V8 numbers them; a reference to a number whose object does not
-// exist yet is refused.
+// Reads objects that have no parts: dates, regular expressions, boxed primitives, buffers, views, and the carriers in the table. Objects
+// are numbered in the same order as in V8. A reference to an object that does not exist yet is refused.
 
 const { types } = require('node:util');
 const { TAG: CARRIER } = require('../../protocol.js');
@@ -24,12 +23,12 @@ const setBytes = uncurryThis(Uint8Array.prototype.set);
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
 const FLAGS = /** @type {[string, number][]} */ (Object.entries(REGEXP_FLAG));
 const ALL_FLAGS = FLAGS.reduce((bits, [, bit]) => bits | bit, 0);
-/** Address space that the resizable buffers of one value may set aside. */
+/** Bytes of address space that the resizable buffers of one value may reserve. */
 const MAX_RESERVED = 2 ** 34;
 
 /**
- * The same of all that this thread has from guests and has not collected, and how many those may be: each takes two parts of the
- * process's address space, of which Linux allows 65,530.
+ * The same limit for all resizable buffers that this thread has from guests and has not collected, and a limit on their number. Each takes two
+ * memory mappings of the process, of which Linux allows 65,530.
  */
 const MAX_RESERVED_BY_ALL = 2 ** 40;
 const MAX_RESIZABLE = 4096;
@@ -41,7 +40,7 @@ const collected = new FinalizationRegistry(/** @param {number} reserved */ (rese
 const followBuffer = uncurryThis(FinalizationRegistry.prototype.register);
 
 /**
- * A buffer that can be resized is there until it is collected.
+ * Counts a resizable buffer until it is collected.
  * @param {ArrayBuffer} buffer
  * @param {number} reserved
  */
@@ -51,39 +50,39 @@ function follow(buffer, reserved) {
   followBuffer(collected, buffer, reserved);
 }
 
-/** Bytes that a value may take here, as far as that can be told: a host would not survive any number. */
+/** Most bytes, by estimate, that a value may take here. Without a limit, a guest could exhaust the host's memory. */
 const MAX_WEIGHT = 2 ** 29;
 /**
- * Bytes that values take, as `bench/heap-cost.mjs` measures them on Node, Bun and Deno: the largest counts. An object counts `OBJECT` and
- * what is named after its kind besides; its place in another one counts `ELEMENT`, `PROPERTY`, `MAP` or `SET`.
+ * Bytes that values take: the largest that `bench/heap-cost.mjs` measures on Node, Bun and Deno. An object counts `OBJECT`, plus the entry for
+ * its kind. Its place in another object counts `ELEMENT`, `PROPERTY`, `MAP` or `SET`.
  */
 const WEIGHT = Object.freeze({
   OBJECT: 72, VIEW: 160, REGEXP: 512, ERROR: 420, DATE: 40, BUFFER: 288, RESIZABLE_BUFFER: 2336,
-  /** Beside its characters or digits. */
+  /** In addition to its characters or digits. */
   STRING: 56, BIGINT: 32,
-  /** A number that is no small integer. */
+  /** A number that is not a small integer. */
   NUMBER: 16,
   ELEMENT: 12,
-  /** What an array takes that is a table, and each of its elements, or a name of any array. */
+  /** An array in dictionary mode, and each of its elements, or a named key of any array. */
   SPARSE_TABLE: 300, SPARSE: 96,
-  /** What maps and sets take that are empty, and for each entry: those of small tables more. */
+  /** Empty maps and sets, and each entry: an entry takes more in a small table. */
   MAP_TABLE: 224, SMALL_MAP: 130, MAP: 72, SET_TABLE: 208, SMALL_SET: 120, SET: 52,
   PROPERTY: 16, INDEX: 24,
-  /** A property of an object with many. */
+  /** A property of an object with many properties. */
   TABLE_PROPERTY: 90,
-  /** What an object takes that has any indices. */
+  /** An object that has any indices. */
   INDICES: 300,
-  /** A name that no other object has, beside its characters, and a sequence of names that no other object has. */
+  /** A name that no other object has, in addition to its characters, and a sequence of names that no other object has. */
   NAME: 48, SHAPE: 240,
 });
 
 /**
- * An array to store things in. Without a prototype none of them can end in a setter.
+ * An array for storing values. It has no prototype, so no store can reach a setter.
  * @returns {any[]}
  */
 const list = () => Object.setPrototypeOf([], null);
 
-/** So many objects find a place in an array that is made with it; most values have no more. */
+/** The initial array holds this many objects. Most values have no more. */
 const FEW = 8;
 
 /** @param {unknown[]} few */
@@ -93,7 +92,7 @@ function longer(few) {
   return objects;
 }
 
-/** Stands for an object that has a number and does not exist yet. */
+/** Placeholder for an object that has a number, but does not exist yet. */
 const UNFINISHED = Object.freeze({});
 
 class LeafReader extends Source {
@@ -101,22 +100,22 @@ class LeafReader extends Source {
    * @param {Uint8Array} bytes
    * @param {unknown[]} table
    * @param {ReadHooks} hooks
-   * @param {number} [weight] bytes that count with the value
+   * @param {number} [weight] bytes to add to the value's own
    */
   constructor(bytes, table, hooks, weight = 0) {
     super(bytes);
     this.table = table;
     this.hooks = hooks;
-    /** By number. What is there can be assigned to without a look at prototypes. @type {unknown[]} */
+    /** Objects by number. The array is full from the start, so assignments ignore its prototypes. @type {unknown[]} */
     this.objects = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
     this.count = 0;
-    /** Whether the bytes name nothing twice, and nothing that is not among them. */
+    /** Whether the bytes contain no reference, and refer to nothing outside. */
     this.isTree = true;
     this.reserved = 0;
-    /** Of the regular expressions so far, and how many those are. */
+    /** The cost of the regular expressions so far, and their number. */
     this.cost = 0;
     this.regexps = 0;
-    /** Where the clock is looked at next. */
+    /** The position at which the clock is checked next. */
     this.mark = 0;
     /** Bytes that the value takes so far. */
     this.weight = weight;
@@ -128,7 +127,7 @@ class LeafReader extends Source {
   /**
    * @template T
    * @param {T} object
-   * @returns {T} the same, numbered
+   * @returns {T} the same object, which now has a number
    */
   register(object) {
     if (this.count === FEW) this.objects = longer(this.objects);
@@ -137,7 +136,7 @@ class LeafReader extends Source {
     return object;
   }
 
-  /** @param {number} [more] bytes that are to be taken */
+  /** @param {number} [more] bytes that will be taken */
   checkWeight(more = 0) {
     if ((this.weight += more) > this.maxWeight) throw tooHeavy(this.maxWeight);
   }
@@ -150,7 +149,7 @@ class LeafReader extends Source {
   }
 
   /**
-   * A string behind its tag.
+   * A string after its tag.
    * @param {number} tag
    * @returns {string}
    */
@@ -170,7 +169,7 @@ class LeafReader extends Source {
       }
       case TAG.UTF8_STRING: {
         const text = this.utf8String();
-        // One wide character makes all of them wide.
+        // One wide character makes the whole string two-byte.
         this.weight += (this.position - position) * 2;
         return text;
       }
@@ -212,7 +211,7 @@ class LeafReader extends Source {
     const cost = costOf(source, bits);
     if (cost === Infinity) throw unreadable('a regular expression that takes too long to make');
     if ((this.cost += cost) > MAX_TOTAL_COST) throw unreadable('regular expressions that take too long to make');
-    // The clock is looked at before the next part.
+    // Checks the clock before the next part.
     if (cost > 0) this.mark = this.position;
     try {
       return (this.objects[id] = new RegExp(source, flags));
@@ -221,7 +220,7 @@ class LeafReader extends Source {
     }
   }
 
-  /** @returns {unknown} what the next varint names */
+  /** @returns {unknown} the carrier that the next varint selects */
   carrier() {
     this.isTree = false;
     const index = this.varint();
@@ -256,7 +255,7 @@ class LeafReader extends Source {
     return this.register(buffer);
   }
 
-  /** A buffer whose bytes follow. An immutable one becomes an ordinary one: few hosts have such a thing. @param {number} tag */
+  /** A buffer whose bytes follow. An immutable buffer becomes an ordinary one, since few hosts support it. @param {number} tag */
   inlineBuffer(tag) {
     const length = this.size();
     const canResize = tag === TAG.RESIZABLE_ARRAY_BUFFER;
@@ -290,13 +289,13 @@ class LeafReader extends Source {
   }
 
   /**
-   * The view, if one follows, on the buffer just read; else the buffer.
+   * The view on the buffer just read, if one follows; otherwise the buffer.
    * @param {unknown} buffer
    */
   viewOn(buffer) {
     const next = this.bytes[this.position];
     if (next !== TAG.ARRAY_BUFFER_VIEW && next !== TAG.PADDING) return buffer;
-    // Behind anything else padding is not skipped: where it may not be, V8 refuses it.
+    // Padding is skipped only after a buffer: V8 refuses it where it is not allowed.
     const shared = isSharedArrayBuffer(buffer);
     if ((!shared && !isArrayBuffer(buffer)) || this.peek() !== TAG.ARRAY_BUFFER_VIEW) return buffer;
     this.position++;
@@ -331,7 +330,7 @@ class LeafReader extends Source {
     try {
       return tracking ? new View(buffer, offset) : new View(buffer, offset, length / size);
     } catch {
-      // V8 of Node 20 wants whole elements up to the end of the buffer even where a view follows its length.
+      // V8 in Node 20 requires whole elements up to the end of the buffer, even for a view that tracks its length.
       throw unreadable('a view that this host cannot make');
     }
   }

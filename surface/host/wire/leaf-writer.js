@@ -1,11 +1,11 @@
 'use strict';
-// Writes objects that have no parts of their own to walk: dates, regular expressions, boxed primitives, buffers, views, and
-// what travels as a carrier in the table.
+// Writes objects that have no parts to visit: dates, regular expressions, boxed primitives, buffers, views, and objects that become a
+// carrier in the table.
 //
-// Buffers travel beside the bytes, except resizable ones, whose kind only the bytes can tell. A view takes its whole buffer
-// along, as in isolated-vm, where that gives away nothing of others: when it covers all of it, when the buffer itself was
-// written before, is moved or is shared, and when the buffer is too small to be a host's pool. Any other view gets a buffer of
-// its own with just the view's bytes, and shares it with no other view.
+// Buffers are sent in the table, except resizable ones, whose kind only the bytes can express. A view is sent with its whole buffer, as in
+// isolated-vm, if that reveals no memory of other code: if it covers the whole buffer, if the buffer itself was written before, is moved
+// or is shared, or if the buffer is too small to be a host's pool. Any other view gets its own buffer with only the view's bytes, which
+// no other view shares.
 
 const { Buffer } = require('node:buffer');
 const { TAG: CARRIER } = require('../../protocol.js');
@@ -18,12 +18,12 @@ const { bufferOf, byteLengthOf, isDetached, isLengthTracking, isResizable, maxBy
 
 /**
  * @typedef {object} WriteHooks
- * @property {(object: object) => unknown} carrierOf asked for every function and for every object that is neither array, view
- *   nor plain (prototype `Object.prototype` or null); what it returns goes into the table, unless undefined
+ * @property {(object: object) => unknown} carrierOf called for every function, and for every object that is neither an array, a view
+ *   nor plain (prototype `Object.prototype` or null); its result goes into the table, unless it is undefined
  * @property {ArrayBuffer[]} [transfer] buffers to move
  * @property {(buffer: SharedArrayBuffer) => unknown} shared the carrier of a shared buffer
- * @property {number} [maxBytes] of bytes and buffers together
- * @property {(stack: string, name: string, message: string) => string} [stack] what becomes of the stacks of errors
+ * @property {number} [maxBytes] limit for the bytes and buffers together
+ * @property {(stack: string, name: string, message: string) => string} [stack] converts the stacks of errors
  * @property {number} [maxDepth]
  */
 
@@ -47,7 +47,7 @@ const flagGetters = [
   { bit: REGEXP_FLAG.v, isSet: regexpGetter('unicodeSets') },
 ];
 
-/** So many objects are found sooner by looking at each than in a map, which most values never need. */
+/** Up to this many objects, a linear search is faster than a map. Most values never need the map. */
 const FEW = 8;
 
 class LeafWriter extends Sink {
@@ -55,20 +55,24 @@ class LeafWriter extends Sink {
   constructor(hooks) {
     super(hooks.maxBytes ?? Infinity);
     this.hooks = hooks;
-    /** The first objects written, by their numbers, which V8 gives in this order. What is there hides what prototypes have. @type {unknown[]} */
+    /**
+     * The first objects written, by number; V8 numbers them in this order. The array is full from the start, so elements of its prototypes
+     * are never visible.
+     * @type {unknown[]}
+     */
     this.first = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
-    /** Numbers of those after them. @type {Map<object, number> | undefined} */
+    /** Numbers of the objects after those. @type {Map<object, number> | undefined} */
     this.ids = undefined;
     this.nextId = 0;
     /** @type {unknown[]} */
     this.table = [];
     this.moved = hooks.transfer?.length ? new Set(hooks.transfer) : undefined;
-    /** Lengths of resizable buffers as they were written. @type {Map<ArrayBuffer, number> | undefined} */
+    /** Lengths of resizable buffers at the time of writing. @type {Map<ArrayBuffer, number> | undefined} */
     this.lengths = undefined;
   }
 
   /**
-   * Writes a reference to what was written before.
+   * Writes a reference to an object that was written before. Returns false if it was not.
    * @param {object} object
    */
   reference(object) {
@@ -96,7 +100,7 @@ class LeafWriter extends Sink {
   }
 
   /**
-   * Writes what travels as a carrier.
+   * Writes an object that becomes a carrier. Returns false if it does not.
    * @param {object} object
    */
   handle(object) {
@@ -109,7 +113,7 @@ class LeafWriter extends Sink {
   }
 
   /**
-   * Objects without parts.
+   * Writes an object without parts.
    * @param {number} brand
    * @param {any} object
    */
@@ -183,7 +187,7 @@ class LeafWriter extends Sink {
     }
   }
 
-  /** Refuses when a getter detached or shortened a buffer after it went into the table. */
+  /** Throws if a getter detached or shortened a buffer after the buffer went into the table. */
   checkBuffers() {
     for (const carrier of this.table) {
       const [tag, buffer, offset, length] = /** @type {any[]} */ (isArray(carrier) ? carrier : []);
@@ -191,7 +195,7 @@ class LeafWriter extends Sink {
     }
   }
 
-  /** A view follows its buffer. @param {ArrayBufferView} view */
+  /** Writes a view after its buffer. @param {ArrayBufferView} view */
   view(view) {
     const anyBuffer = bufferOf(view);
     const shared = isSharedArrayBuffer(anyBuffer);
@@ -205,7 +209,7 @@ class LeafWriter extends Sink {
     const tracking = resizable && isLengthTracking(view, parts);
     let flags = tracking ? VIEW_FLAG.LENGTH_TRACKING | VIEW_FLAG.RESIZABLE_BUFFER : resizable ? VIEW_FLAG.RESIZABLE_BUFFER : 0;
     if (this.reference(buffer)) {
-      // What the view shows has travelled, unless a getter made the buffer longer since.
+      // The view's bytes have been written, unless a getter has enlarged the buffer since.
       const written = this.lengths?.get(buffer);
       if (written !== undefined && offset + length > written) throw uncloneable(view);
     } else if (shared || this.moved?.has(buffer) || length === byteLengthOf(buffer) || isPrivate(view, buffer)) {
@@ -226,11 +230,11 @@ class LeafWriter extends Sink {
   }
 }
 
-/** Bytes. Hosts cut Buffers and chunks of streams out of pools of 8 KB and more. */
+/** Bytes. Hosts allocate Buffers and stream chunks from pools of 8 KB and more. */
 const MIN_POOL = 8_192;
 
 /**
- * Whether nobody else has anything in the view's buffer.
+ * Whether no other code has data in the view's buffer.
  * @param {ArrayBufferView} view
  * @param {ArrayBuffer} buffer
  */

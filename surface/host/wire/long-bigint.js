@@ -1,5 +1,5 @@
 'use strict';
-// A BigInt that takes long to make of its bytes. It is made of parts, in steps of a few milliseconds.
+// A BigInt that takes long to create from its bytes. It is created from parts, in steps of a few milliseconds.
 
 const { Buffer } = require('node:buffer');
 const { cutOff, uncurryThis } = require('../../primordials.js');
@@ -17,7 +17,7 @@ const BITS_PER_BYTE = 8;
 /**
  * @param {Uint8Array} bytes
  * @param {number} start
- * @param {number} end of the digits, the lowest first
+ * @param {number} end of the digits, lowest first
  * @returns {bigint}
  */
 function magnitudeOf(bytes, start, end) {
@@ -31,11 +31,11 @@ function magnitudeOf(bytes, start, end) {
 }
 
 class LongBigInt {
-  /** The parts that are made, the lowest first, and how many bytes each is of. @type {bigint[]} */
+  /** The parts created so far, lowest first, and the number of bytes of each. @type {bigint[]} */
   #parts = [];
   /** @type {number[]} */
   #sizes = [];
-  /** How many parts there are. */
+  /** The number of parts. */
   #count = 0;
   #bytes;
   #position;
@@ -56,14 +56,14 @@ class LongBigInt {
   }
 
   /**
-   * Does the next step.
+   * Performs the next step.
    * @returns {bigint | undefined} the value, after the last one
    */
   step() {
     const last = this.#count - 1;
     const isRead = this.#position === this.#end;
     if (last > 0 && (isRead || this.#sizes[last] === this.#sizes[last - 1])) {
-      // Of equal size, so that each byte is copied few times.
+      // Joins parts of equal size, so that each byte is copied only a few times.
       this.#join(last);
       return undefined;
     }

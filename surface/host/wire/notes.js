@@ -1,17 +1,17 @@
 'use strict';
-// Notes about the large containers that the reader has made. JavaScript has no way to go through the keys of an object, or the named
-// keys of an array, bit by bit: `Object.keys`, `for … in` and spread all make a list of every key first. So the reader keeps the keys of
-// a large container as it reads them, for those who look through the value afterwards.
+// Notes about the large containers that the reader made. JavaScript cannot iterate over the keys of an object, or the named keys of an
+// array, in pieces: `Object.keys`, `for … in` and spread all make a list of every key first. So the reader keeps the keys of a large
+// container as it reads them, for code that visits the value later.
 
 const { weakMapGet, weakMapSet } = require('../../primordials.js');
 
-/** A container with more elements and keys than this has a note. One without a note is small, or not made by the reader. */
+/** A container with more elements and keys than this has a note. Others are small, or were not made by the reader. */
 const MAX_WITHOUT_NOTE = 1024;
 
 /**
  * @typedef {object} Note
- * @property {ArrayLike<string | number>} keys of an array: those that it has beside its elements; of a sparse array and of an object: all
- * @property {boolean} isSparse its elements are among the keys
+ * @property {ArrayLike<string | number>} keys for an array: the keys other than its elements; for a sparse array or an object: all keys
+ * @property {boolean} isSparse whether its elements are among the keys
  */
 
 /** @type {WeakMap<object, Note>} */
@@ -32,14 +32,14 @@ function note(container, keys, isSparse) {
  */
 const noteOf = (container) => weakMapGet(notes, container);
 
-/** A value of more bytes than this has a note if it is a tree: measuring it again would take longer than reading did. */
+/** A value that is read from more bytes than this has a note if it is a tree, since measuring it again would take longer than reading it. */
 const MIN_TREE = 65_536;
 
 /** @type {WeakMap<object, number>} */
 const trees = new WeakMap();
 
 /**
- * Notes that a value was read from so many bytes, which name nothing twice and have nothing beside them.
+ * Notes that a value was read from so many bytes, and is a tree: the bytes contain no reference, and refer to nothing outside.
  * @param {any} value
  * @param {number} bytes
  */
@@ -52,7 +52,7 @@ function noteTree(value, bytes) {
 /**
  * Bytes that a large tree was read from.
  * @param {object} value
- * @returns {number} Infinity for what is none
+ * @returns {number} Infinity for any other value
  */
 const treeBytes = (value) => weakMapGet(trees, value) ?? Infinity;
 

@@ -1,6 +1,6 @@
 'use strict';
-// Reads keys, and gives objects and arrays what was read for them. Every property is made as CreateDataProperty makes it: `__proto__` is
-// a key like any other, and no setter runs, whatever became of the prototypes.
+// Reads keys, and adds properties to objects and arrays. Every property is created as CreateDataProperty does: `__proto__` is a key like
+// any other, and no setter runs, even if the prototypes were changed.
 
 const { define, ownKeys } = require('../../primordials.js');
 const { ObjectPrototype } = require('./brand.js');
@@ -17,23 +17,23 @@ const { hasOwn: isOwn } = Object;
 const inheritedKeys = ownKeys(ObjectPrototype);
 const inherited = new Set(inheritedKeys);
 const MIN_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
-/** With fewer objects than this, looking every key up is cheaper than comparing Object.prototype with what it was. */
+/** With fewer objects than this, looking up every key is cheaper than comparing the keys of Object.prototype with the original ones. */
 const FEW = 8;
-/** Indices of an object behind a gap, from this one on, do not get room for the gap. */
+/** An object gets no room for the gap before an index that is greater than this. */
 const MAX_HOLES = 16;
 const LARGE_INDEX = 4_294_967_294;
 const MAX_INDEX = String(LARGE_INDEX).length;
 const NINE = '9'.charCodeAt(0);
-/** One-byte names up to this length are compared before they are made, which saves making and hashing them. */
+/** One-byte names up to this length are compared with known names before a string is created, which saves creating and hashing it. */
 const SHORT_NAME = 32;
 const BYTES_PER_CHARACTER = 2;
-/** An object with so many properties may be a table. */
+/** An object with this many properties may be a table. */
 const MIN_TABLE = 16;
-/** One with so many is a table in every host, and has no shape. */
+/** An object with this many is a table in every host, and has no shape. */
 const MAX_SHAPED = 128;
 
 /**
- * Whether a name that was seen is this one.
+ * Whether the name at a place equals these bytes.
  * @param {number} place
  * @param {Uint8Array} bytes
  * @param {number} start
@@ -58,7 +58,7 @@ class PropertyReader extends LeafReader {
    */
   constructor(bytes, table, hooks, weight) {
     super(bytes, table, hooks, weight);
-    /** Whether Object.prototype has the keys that it had. @type {boolean | undefined} */
+    /** Whether Object.prototype still has its original keys. @type {boolean | undefined} */
     this.standard = undefined;
     /** The number of the last key that was read. */
     this.nameNumber = 0;
@@ -69,7 +69,7 @@ class PropertyReader extends LeafReader {
   /**
    * @param {object} object with many properties
    * @param {any} key
-   * @param {any[]} keys of the object, to which this one is added
+   * @param {any[]} keys of the object; this one is added
    */
   checkNew(object, key, keys) {
     if (isOwn(object, key)) throw malformed('a property twice');
@@ -77,7 +77,7 @@ class PropertyReader extends LeafReader {
   }
 
   /**
-   * @param {number} tag which is not taken yet
+   * @param {number} tag not consumed yet
    * @returns {any} a string or number
    */
   key(tag) {
@@ -93,7 +93,7 @@ class PropertyReader extends LeafReader {
     }
   }
 
-  /** A one-byte string, after its tag, that is a property's name and was probably seen before. */
+  /** Reads a property's name, a one-byte string after its tag. It was probably seen before. */
   name() {
     const length = this.varint();
     this.require(length);
@@ -116,7 +116,7 @@ class PropertyReader extends LeafReader {
 
   /**
    * @param {string} name
-   * @returns {any} the same one, from those that were seen before if possible
+   * @returns {any} an equal name, one that was seen before if possible
    */
   nameOf(name) {
     const first = placeOf(name);
@@ -141,7 +141,7 @@ class PropertyReader extends LeafReader {
   /**
    * @param {number} place
    * @param {string} name
-   * @returns {any} the name, a number if it is an index: engines treat them alike
+   * @returns {any} the name, as a number if it is an index: engines treat both alike
    */
   newName(place, name) {
     if (name.length <= MAX_INDEX && name.charCodeAt(0) <= NINE) {
@@ -154,8 +154,8 @@ class PropertyReader extends LeafReader {
   }
 
   /**
-   * Reads a key of an object and charges for it. `this.shape` is the object's shape with that key then.
-   * @param {number} tag which is not taken yet
+   * Reads a key of an object and charges for it. Afterwards, `this.shape` is the object's shape with that key.
+   * @param {number} tag not consumed yet
    * @param {number} shape of the object
    * @param {number} count of its properties
    * @returns {any}
@@ -203,20 +203,20 @@ class PropertyReader extends LeafReader {
   }
 
   /**
-   * @param {any} object a plain one
+   * @param {any} object a plain object
    * @param {any} key
    * @param {unknown} value
    */
   property(object, key, value) {
     if (typeof key === 'number' && key > MAX_HOLES && !isOwn(object, key - 1)) this.makeSparse(object);
-    // Assigning is faster, and the same unless the prototype has the key, too.
+    // Assigning is faster, and has the same effect unless the prototype has the key, too.
     if (this.inherits(key)) define(object, key, value, true, true);
     else object[key] = value;
   }
 
   /**
-   * Engines make room for all indices below one that is not much larger than they are: up to thousands of bytes for each such object.
-   * An object that had a very large index has a table instead.
+   * Engines allocate room for all indices below a new one if the gap is not too large: up to thousands of bytes for each such object. An object
+   * that has had a very large index has a table instead.
    * @param {any} object
    */
   makeSparse(object) {
@@ -257,8 +257,8 @@ function checkCount(object, count) {
 }
 
 /**
- * The keys of an object that gets large: those that it has, and those that are added to this list. Such an object is asked for each key
- * whether it has it already; a smaller one is looked at in the end.
+ * The keys of an object that becomes large: those that it has, and those that are added to this list. For such an object, each new key is
+ * checked at once for duplicates. A smaller object is checked at its end.
  * @param {object} object
  * @param {number} count of the properties that it got
  * @returns {any}

@@ -1,10 +1,9 @@
 'use strict';
-// Reads a value from bytes that nobody vouches for: there is a value or there is an Error, in time and memory that the length of
-// the bytes bounds.
+// Reads a value from untrusted bytes. The result is a value or an Error, in time and memory that are bounded by the number of bytes.
 //
-// Nothing recurses deeper than RECURSION_LEVELS; see the writer, which does the same. In the same way reading can be interrupted:
-// what is under way is put aside until it goes on. An array is filled with what was read, never made at its announced length: a
-// sparse one is filled at its end, when the number of its elements is known.
+// Nothing recurses deeper than RECURSION_LEVELS; the writer does the same. Reading is interrupted in the same way: the containers in
+// progress are put aside until reading continues. An array grows as its elements are read, and is never created with its announced length.
+// A sparse array is filled at its end, when the number of its elements is known.
 
 const { uncurryThis, define, ownKeys } = require('../../primordials.js');
 const { list, WEIGHT } = require('./leaf-reader.js');
@@ -21,7 +20,7 @@ const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } 
  * @typedef {object} Frame a container, or a long BigInt, that was put aside
  * @property {number} kind one of `KIND`
  * @property {any} target
- * @property {boolean} waiting for a value; else it is not begun, or was interrupted between two
+ * @property {boolean} waiting for a value; otherwise it is not started, or was interrupted between two values
  * @property {any} key that the value belongs to, or the parts of an error that were read
  * @property {number} index of the value, or the number of entries before it
  * @property {number} length of an array; the shape of an object
@@ -42,40 +41,40 @@ const errorClasses = new Map(Object.entries(ERROR_PROTOTYPES).map(([name, tag]) 
 const SEEN = Object.freeze({ [ERROR_TAG.MESSAGE]: 1, [ERROR_TAG.STACK]: 2, [ERROR_TAG.CAUSE]: 4 });
 
 const MAX_ARRAY = 4_294_967_295;
-/** Bytes that are read before the first look at the clock. */
+/** Bytes that are read before the first check of the clock. */
 const STRETCH = 2048;
 
 /**
- * What reading may cost. The hashes of numbers and BigInts are not seeded in hosts' engines, and not those of all strings in each: a guest
- * that chooses keys which collide makes n insertions into a Map, Set or object cost n². Which keys those are differs from engine to engine
- * and from version to version, and other things are as costly (the elements of an object that become a dictionary and back, again and
- * again): so it is the clock that decides. The time is a fixed allowance and so much for each byte, of the data and of the memory that its
- * value takes: 25 times what honest data takes, or more.
+ * The time that reading may take. Hosts' engines do not seed the hashes of numbers and BigInts, and some do not seed those of all strings.
+ * With colliding keys, a guest can make n insertions into a Map, Set or object cost n². Which keys collide depends on the engine and its
+ * version, and other operations are as costly (such as elements of an object that become a dictionary and back, again and again). So the
+ * limit is on time: a fixed allowance in milliseconds, and an allowance per byte of the data and of the memory that its value takes. This is
+ * at least 25 times what honest data takes.
  */
 const FIXED_TIME = 250;
 const TIME_PER_BYTE = 500e-6;
-/** Bytes for each step of work: the budget looks at the clock after so many of those, and after fewer where they take long. */
+/** Bytes per step of work. The budget checks the clock after a number of steps, and after fewer if the steps take long. */
 const BYTES_PER_STEP = 4;
-/** A regular expression may take as long as so many bytes: see `costOf`. */
+/** A regular expression may take as long as this many bytes: see `costOf`. */
 const REGEXP_BYTES = 20_000;
-/** Pairs of an array that are defined before the first look at the clock. */
+/** Pairs of an array that are defined before the first check of the clock. */
 const MAX_PAIRS = 512;
 
-/** Entries of maps and sets whose tables are larger for each. */
+/** Up to this many entries, the tables of maps and sets take more memory per entry. */
 const SMALL_TABLE = 64;
-/** Elements for which an array gets room at once. */
+/** Most elements for which an array is allocated in advance. */
 const MAX_PREPARED = 256;
-/** An array gets room for this many holes per element and as many more; beyond it is a dictionary. */
+/** An array gets room for this many holes per element, plus this many more. With more holes, it becomes a dictionary. */
 const HOLES = 16;
 
 /**
- * A new error. The frames of this place, which nobody is to see, would take longer than all the rest.
+ * A new error without stack frames. Frames of this code must not be visible, and capturing them would take longer than everything else.
  * @param {ErrorConstructor} Class
  * @returns {any}
  */
 function withoutFrames(Class) {
   const { stackTraceLimit } = Error;
-  // Hosts may have frozen it.
+  // The host may have frozen `Error`.
   Reflect.set(Error, 'stackTraceLimit', 0);
   try {
     return new Class();
@@ -90,40 +89,40 @@ class Reader extends PropertyReader {
    * @param {unknown[]} table
    * @param {ReadHooks} hooks
    * @param {number} [weight]
-   * @param {import('../work.js').WorkBudget} [work] the budget of the call; what has a length of a few KB needs none
+   * @param {import('../work.js').WorkBudget} [work] the budget of the call; values of a few KB need none
    */
   constructor(bytes, table, hooks, weight, work) {
     super(bytes, table, hooks, weight);
     this.work = work;
-    /** Bytes that time was allowed for. */
+    /** Bytes for which time has been allowed. */
     this.allowed = this.weight;
     this.maxDepth = hooks.maxDepth ?? DEFAULT_MAX_DEPTH;
     // As in the writer.
     this.outside = 0;
     this.room = Math.min(RECURSION_LEVELS, this.maxDepth);
-    /** What the current run put aside, innermost first. @type {Frame[] | undefined} */
+    /** Frames that the current run put aside, innermost first. @type {Frame[] | undefined} */
     this.aside = undefined;
-    /** What was put aside, innermost last. @type {Frame[] | undefined} */
+    /** Frames that were put aside earlier, innermost last. @type {Frame[] | undefined} */
     this.stack = undefined;
     /** The value, once all of it is read. @type {any} */
     this.result = PUT_ASIDE;
-    /** When to interrupt, at what weight, and the position at which to look at clock and weight. */
+    /** The time and the weight at which to interrupt, and the position at which to check clock and weight. */
     this.until = Infinity;
     this.allowance = Infinity;
     this.mark = STRETCH;
     this.isInterrupted = false;
   }
 
-  /** Reads all of it. */
+  /** Reads the whole value. */
   run() {
     this.go();
     return this.result;
   }
 
   /**
-   * Reads on until some time.
-   * @param {number} until as `performance.now()` tells it
-   * @param {number} [allowance] bytes that it may take by then
+   * Continues reading until a given time.
+   * @param {number} until as a value of `performance.now()`
+   * @param {number} [allowance] bytes that the value may take until then
    * @returns {boolean} whether all of it is read
    */
   readUntil(until, allowance = Infinity) {
@@ -146,9 +145,9 @@ class Reader extends PropertyReader {
   }
 
   /**
-   * Goes on with what was put aside.
+   * Continues with the frames that were put aside.
    * @param {Frame[]} stack
-   * @returns {boolean} false when interrupted
+   * @returns {boolean} false if interrupted
    */
   deep(stack) {
     for (;;) {
@@ -165,7 +164,7 @@ class Reader extends PropertyReader {
     }
   }
 
-  /** Whether it is time to interrupt; asked at the mark. Throws where the budget is used up. */
+  /** Whether it is time to interrupt. Called at the mark. Throws if the budget is used up. */
   isLate() {
     this.checkWeight();
     const work = (this.work ??= new Work({ time: FIXED_TIME }));
@@ -180,7 +179,7 @@ class Reader extends PropertyReader {
 
   /**
    * @param {Frame} frame
-   * @param {any} value that it waits for
+   * @param {any} value for which the frame waits
    * @returns {unknown}
    */
   resume({ kind, target, waiting, key, index, length, pairs }, value) {
@@ -256,12 +255,12 @@ class Reader extends PropertyReader {
         const length = this.varint();
         this.require(length);
         this.checkWeight(length * WEIGHT.ELEMENT);
-        // Engines make room for more elements than they are given one by one.
+        // Engines over-allocate arrays whose elements are added one by one.
         // oxlint-disable-next-line no-new-array -- it is the length
         return this.begin(KIND.ELEMENTS, length <= MAX_PREPARED ? new Array(length) : [], length, level);
       }
       case TAG.BEGIN_SPARSE_ARRAY:
-        // Its length is more than its bytes.
+        // Its length may exceed the number of its bytes.
         this.isTree = false;
         return this.begin(KIND.SPARSE, [], this.varint(), level);
       case TAG.OBJECT_REFERENCE: return this.viewOn(this.reference());
@@ -402,11 +401,11 @@ class Reader extends PropertyReader {
   }
 
   /**
-   * The keys and values behind the elements of an array, and its end.
+   * Reads the keys and values after the elements of an array, and its end.
    * @param {any[]} array
    * @param {number} kind
    * @param {number} length
-   * @param {any[]} pairs read already
+   * @param {any[]} pairs already read
    * @param {number} level
    * @returns {unknown}
    */
@@ -427,7 +426,7 @@ class Reader extends PropertyReader {
     const count = pairs.length / 2;
     if (this.varint() !== count || this.varint() !== length) throw malformed('a wrong number of elements');
     if (kind === KIND.SPARSE) {
-      // A length makes room for all of it, unless the array has been a dictionary before.
+      // Setting a length allocates all of it, unless the array has been a dictionary before.
       if (length > HOLES * (count + 1)) {
         this.weight += WEIGHT.SPARSE_TABLE;
         array.length = MAX_ARRAY;
@@ -440,8 +439,8 @@ class Reader extends PropertyReader {
 
   /**
    * @param {any[]} array
-   * @param {any[]} pairs of keys and values that it gets; the keys remain
-   * @param {number} index of the next
+   * @param {any[]} pairs keys and values to define; afterwards, only the keys remain
+   * @param {number} index of the next pair
    * @param {number} length
    * @returns {unknown}
    */
@@ -483,7 +482,7 @@ class Reader extends PropertyReader {
   }
 
   /**
-   * Goes on with a map whose key was put aside.
+   * Continues a map whose key was put aside.
    * @param {Map<unknown, unknown>} map
    * @param {unknown} key
    * @param {number} count
@@ -524,7 +523,7 @@ class Reader extends PropertyReader {
     if (Class !== undefined) this.position++;
     this.weight += WEIGHT.ERROR;
     const error = withoutFrames(Class ?? Error);
-    // Nothing of this function's own place, which is what a new error tells: in a stack, and in JavaScriptCore in more.
+    // A new error reveals the place of this function: in its stack, and in JavaScriptCore in more properties. They are removed.
     for (const key of ownKeys(error)) if (key !== 'stack') delete error[key];
     define(error, 'stack', undefined, true, false);
     return this.begin(KIND.ERROR, error, 0, level);
@@ -532,7 +531,7 @@ class Reader extends PropertyReader {
 
   /**
    * @param {Error} error
-   * @param {number} seen parts read already; older versions have another order
+   * @param {number} seen parts already read; older versions have another order
    * @param {number} level
    * @returns {unknown}
    */

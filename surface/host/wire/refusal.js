@@ -1,6 +1,6 @@
 'use strict';
-// The errors of the codec. A value that cannot be cloned is refused in V8's words; describing it runs no code of the value:
-// no getter, no `toString`, no trap of a proxy.
+// The errors of the codec. For a value that cannot be cloned, the error has V8's message. Describing the value runs none of its code: no
+// getter, no `toString`, no proxy trap.
 
 const { types } = require('node:util');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../primordials.js');
@@ -17,7 +17,7 @@ const MAX_LENGTH = 128;
 const OMITTED = '...<omitted>...';
 
 /**
- * The value of a data property on the prototype chain; undefined for an accessor and from a proxy on.
+ * The value of a data property on the prototype chain; undefined for an accessor, or if a proxy comes first.
  * @param {object} object
  * @param {PropertyKey} key
  * @returns {unknown}
@@ -46,7 +46,7 @@ function describe(value) {
     return text.length > MAX_LENGTH ? slice(text, 0, 111) + OMITTED + slice(text, -2) : text;
   }
   const object = /** @type {object} */ (value);
-  // V8 looks through a proxy at its target, which JavaScript cannot without running a trap.
+  // V8 describes a proxy's target, which JavaScript cannot reach without running a trap.
   if (isProxy(object)) return isArray(object) ? '[object Array]' : '#<Object>';
   if (dataProperty(object, 'toString') === objectToString) {
     const maker = dataProperty(object, 'constructor');
@@ -57,7 +57,7 @@ function describe(value) {
   return `[object ${typeof tag === 'string' ? slice(tag, 0, 1000) : isArray(object) ? 'Array' : 'Object'}]`;
 }
 
-/** What could not be cloned, by the error that says so. @type {WeakMap<object, unknown>} */
+/** Values that could not be cloned, by the error that says so. @type {WeakMap<object, unknown>} */
 const culprits = new WeakMap();
 
 /** @param {unknown} value */
@@ -69,7 +69,7 @@ function uncloneable(value) {
 
 /**
  * @param {any} error
- * @returns {unknown} the value that could not be cloned, if the error is about one: a getter may have made it
+ * @returns {unknown} the value that could not be cloned, if the error is about one; a getter may have created it
  */
 const culpritOf = (error) => culprits.get(error);
 
@@ -88,7 +88,7 @@ const tooLarge = (limit) => beyond(`Value is too large: the limit is ${limit} by
 const tooHeavy = (limit) => beyond(`Value would take too much memory: the limit is ${limit} bytes`);
 
 /**
- * Bytes that an honest writer may have written, but that cannot be read here.
+ * An error for bytes that an honest writer may produce, but that cannot be read here.
  * @param {string} reason
  */
 const unreadable = (reason) => coded(Error, `Unable to deserialize cloned data: ${reason}`, CODE.TRANSFER);
@@ -97,7 +97,7 @@ const unreadable = (reason) => coded(Error, `Unable to deserialize cloned data: 
 const malformations = new WeakSet();
 
 /**
- * Bytes that no honest writer writes.
+ * An error for bytes that no honest writer produces.
  * @param {string} reason
  */
 function malformed(reason) {

@@ -1,5 +1,5 @@
 'use strict';
-// How long a host takes to make a regular expression, which cannot be interrupted: a few characters may stand for sets of
+// Estimates how long a host takes to create a regular expression, which cannot be interrupted. A few characters may denote sets of
 // thousands, and some engines compare each named group with all others.
 
 const { uncurryThis } = require('../../primordials.js');
@@ -8,45 +8,45 @@ const { REGEXP_FLAG } = require('./tags.js');
 const exec = uncurryThis(RegExp.prototype.exec);
 const codePointAt = uncurryThis(String.prototype.codePointAt);
 
-/** Characters of an expression that is never refused by itself, and of one that may be made at all. */
+/** Greatest length of an expression that is never refused on its own, and of any expression that is accepted. */
 const SHORT = 50;
 const MAX_LENGTH = 2 ** 15;
-/** With a class, `v` and `i`: some engines ask for each character of it which others are equal. */
+/** Greatest length with a class, `v` and `i`: for each character of the class, some engines look up which others are equal. */
 const MAX_SET = 2 ** 12;
-/** Tenths of a millisecond, on the slowest host: of one expression, and of all of a value together. */
+/** Tenths of a millisecond on the slowest host: for one expression, and for all expressions of a value together. */
 const MAX_COST = 1_000;
 const MAX_TOTAL_COST = 3_000;
-/** Less is of no account, however many there are. */
+/** Costs up to this one do not count, however many expressions there are. */
 const LITTLE = 4;
 /**
- * A property of strings, of characters, a range, and a class in a class where one has nearly all characters: what each costs when an
- * expression is made, not when it is first used. With `i` that is more for those that have `v`: others ask then which letters are
- * equal.
+ * The cost of a property of strings, a property of characters, a range, and a class in a class if any class has nearly all characters. The
+ * cost is that of creating an expression, not of its first use. With `i`, it is higher for expressions with `v`; the others look up equal
+ * letters on first use.
  */
 const COST = Object.freeze({ STRINGS: 15, PROPERTY: 2, RANGE: 0, NESTED: 60 });
 const COST_IN_ANY_CASE = Object.freeze({ STRINGS: 160, PROPERTY: 3, RANGE: 0.5, NESTED: 60 });
-/** With `i`: `\W` and the like, and one in a class, which is compared with what that has already. */
+/** With `i`: `\W` and the like, outside a class and inside one, where it is compared with what the class already has. */
 const LETTERS = 0.02;
 const LETTERS_IN_CLASS = 1;
-/** One host compares each named group with all before it: what that costs for each of those. */
+/** One host compares each named group with all previous ones: the cost per comparison. */
 const GROUP_PAIR = 0.002;
-/** Some look through all named groups for each `\k`. */
+/** Some hosts search all named groups for each `\k`. */
 const REFERENCE = 0.0016;
-/** Engines keep the characters of a class in order: what each that comes too late costs for each of the others, where they are characters of Unicode. */
+/** Engines sort the characters of a class: with Unicode, the cost of each character that is out of order, per character of the class. */
 const DISORDER = 5e-6;
 const DISORDER_IN_SET = 7.5e-6;
-/** What has nearly all characters, or may have. */
+/** Classes that have, or may have, nearly all characters. */
 const WIDE = /\[\^|\\[pPDSW]/;
-/** With `v` there is a class within another for each of these, which may copy all characters of that one: as many in all. */
+/** With `v`, each nested class or operator may copy all characters of the class around it. Most characters that are copied in all. */
 const MAX_COPIED = 2 ** 22;
-/** Of so many ranges a property is made, about. */
+/** Approximate number of ranges in a property. */
 const PROPERTY_RANGES = 700;
 
-/** What may be costly, and any other escape, which hides what it escapes. `(?i` as well: it holds from there on. */
+/** Constructs that may be costly, and any other escape, since it hides the escaped character. Also `(?i`, which applies from there on. */
 const TOKEN = /\\(?:([pP]\{)(RGI_|Basic_|Emoji_K)?|([dDsSwWq])|[^])|\(\?<(?![=!])|(\(\?[a-z]*i)|[[\]]|&&|-/g;
 
 /**
- * What an expression costs; Infinity where it is too much.
+ * The cost of an expression; Infinity if it is too high.
  * @param {string} source
  * @param {number} flags bits of REGEXP_FLAG
  * @returns {number}
@@ -64,7 +64,7 @@ function costOf(source, flags) {
  */
 function parts(source, flags) {
   const hasSets = (flags & REGEXP_FLAG.v) !== 0;
-  /** With these flags a backslash means what is costly. */
+  /** Escapes are costly only with these flags. */
   const isUnicode = (flags & (REGEXP_FLAG.u | REGEXP_FLAG.v)) !== 0;
   let ignoresCase = (flags & REGEXP_FLAG.i) !== 0;
   const isWide = hasSets && exec(WIDE, source) !== null;
@@ -85,7 +85,7 @@ function parts(source, flags) {
     } else if (text === ']') depth = depth > 0 ? depth - 1 : 0;
     else if (text === '&&' || letter === 'q') copies += 1;
     else if (text === '-') {
-      // Two of them are an operator, where it has any.
+      // With `v`, two of them are an operator.
       if (depth > 0) {
         copies += 1;
         cost += costs.RANGE;
@@ -112,7 +112,7 @@ const CLOSE = 0x5d;
 const ASTRAL = 0x10000;
 
 /**
- * Characters of each class, times those of them that come after a greater one.
+ * The sum over all classes: the number of characters, times the number of characters that follow a greater one.
  * @param {string} source
  * @param {boolean} hasSets
  */
@@ -136,7 +136,7 @@ function disorder(source, hasSets) {
       depth -= 1;
       if (depth === 0) sum += members * late;
     } else if (character === BACKSLASH) {
-      // Nobody knows which, without reading on.
+      // Which character it denotes is not known without parsing the escape.
       i += 1;
       members += 1;
       late += 1;

@@ -1,39 +1,42 @@
 'use strict';
-// Engines keep a description of each sequence of names that objects were given: hundreds of bytes for each object that has one of its
-// own. This file tells which sequences were seen before, so that only new ones are charged.
+// Engines keep a description (a shape) of each sequence of property names: hundreds of bytes for each object that has a sequence of its
+// own. This file remembers which sequences were seen before, so that only new ones are charged.
 //
-// Both tables have a fixed size. What is replaced there counts as new again: a guest can add to what is charged, not take away from it.
+// Both tables have a fixed size. A replaced entry counts as new again, so a guest can only increase what is charged, not reduce it.
 
-/** Names that are remembered, and the longest of them. Each has two places, the last one that came in the first. */
+/** Number of places for names, and the greatest length of a name. A name has two possible places; a new one takes the first. */
 const NAMES = 4096;
 const MAX_NAME = 127;
 /** @type {string[]} */
 const names = Array.from({ length: NAMES }, () => '');
-/** The number of each; 0 of none. */
+/** The number of each name; 0 if the place is empty. */
 const numbers = new Int32Array(NAMES);
 let lastNumber = 0;
 
 const SHAPES_LOG2 = 13;
-/** A shape is another one with a name behind it. Each has two places, too. */
+/** A shape is a parent shape plus one name. A shape has two possible places, too. */
 const parents = new Int32Array(2 ** SHAPES_LOG2).fill(-1);
 const additions = new Int32Array(2 ** SHAPES_LOG2);
 const shapes = new Int32Array(2 ** SHAPES_LOG2);
-/** As the added name of a shape, no one-byte name. */
+/** In the place of a shape's added name: equal to no one-byte name. */
 const WIDE = '\u0100';
 /** @type {string[]} */
 const addedNames = Array.from({ length: 2 ** SHAPES_LOG2 }, () => '');
-/** The place of the shape that followed, by the place of the shape before it. */
+/** The place of the shape that followed last, by the place of its parent. */
 const following = new Int32Array(2 ** SHAPES_LOG2);
-/** The shape of an object without names; and a bit of the shapes of those that have indices, too. Others have a number of their own and their place. */
+/**
+ * The shape of an object without names, and the bit that marks shapes of objects with indices. Other shapes combine a number of their own
+ * and their place.
+ */
 const EMPTY = 0;
 const INDEXED = 1;
 let lastShape = 0;
 
 /**
  * Remembers a name.
- * @param {number} place its first
+ * @param {number} place the first of its places
  * @param {string} name
- * @returns {number} its number, never one that another name has had
+ * @returns {number} its number, which no other name has had
  */
 function learn(place, name) {
   lastNumber = (lastNumber + 1) | 0;
@@ -57,7 +60,7 @@ function placeOf(name) {
 
 /**
  * @param {number} shape
- * @param {number} name the number of one
+ * @param {number} name the name's number
  * @returns {number} the first of two places
  */
 const placeWith = (shape, name) => ((Math.imul(shape, 0x9e3779b1) + Math.imul(name, 0x85ebca6b)) >>> (33 - SHAPES_LOG2)) * 2;
@@ -67,7 +70,7 @@ const ownPlace = (shape) => (shape >> 1) & (2 ** SHAPES_LOG2 - 1);
 
 /**
  * @param {number} shape
- * @returns {number} the place of the shape that most likely follows; -1 if there was none
+ * @returns {number} the place of the shape that most likely follows; -1 if none has followed
  */
 function likelyPlace(shape) {
   const place = following[ownPlace(shape)];
@@ -76,8 +79,8 @@ function likelyPlace(shape) {
 
 /**
  * @param {number} shape
- * @param {number} name the number of one
- * @returns {number} the shape with that name behind it, 0 if it is not known
+ * @param {number} name the name's number
+ * @returns {number} the shape with that name appended, 0 if it is not known
  */
 function shapeWith(shape, name) {
   const first = placeWith(shape, name);
@@ -90,9 +93,9 @@ function shapeWith(shape, name) {
 /**
  * Remembers a shape.
  * @param {number} shape
- * @param {number} name its number
+ * @param {number} name the name's number
  * @param {string} text the name itself
- * @returns {number} the shape with that name behind it
+ * @returns {number} the shape with that name appended
  */
 function newShape(shape, name, text) {
   const place = placeWith(shape, name);

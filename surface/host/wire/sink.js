@@ -1,7 +1,6 @@
 'use strict';
-// Where the writer's bytes go: one growing scratch buffer that is used again by the next value, and the encodings of what has
-// no parts. A getter of the value may start another serialization in the middle of one: that one finds the scratch buffer
-// taken and makes its own.
+// Collects the writer's bytes in one growing scratch buffer, which the next value reuses, and encodes values that have no parts. A getter
+// of the value may start another serialization in the middle of one. The inner one finds the scratch buffer in use and makes its own.
 
 const { Buffer } = require('node:buffer');
 const { cutOff, uncurryThis } = require('../../primordials.js');
@@ -21,17 +20,17 @@ const exec = uncurryThis(RegExp.prototype.exec);
 const encoder = new TextEncoder();
 const encodeInto = uncurryThis(TextEncoder.prototype.encodeInto);
 
-/** Deno's methods of Buffer are slow JavaScript; its encoder is not, and tells at once when a string is not plain ASCII. */
+/** Deno's Buffer methods are slow JavaScript. Its encoder is fast, and shows at once if a string is not plain ASCII. */
 const SLOW_BUFFER = 'Deno' in globalThis;
 const BEYOND_LATIN1 = /[^\0-\xff]/;
-/** Up to this length a loop beats a call into the host. */
+/** Up to this length, a loop is faster than a call into the host. */
 const SHORT = 24;
 /** The longest varint of 53 bits, with a tag. */
 const HEAD = 10;
 const SMALLEST = 16_384;
 /** A larger scratch buffer is not kept. */
 const LARGEST_KEPT = 1_048_576;
-/** Values of up to this many bytes are parts of one array, whose making takes as long as writing such a value. */
+/** Values of up to this many bytes share one array, since creating an array takes as long as writing such a value. */
 const SMALL = 2048;
 const SHELF = 65_536;
 
@@ -41,13 +40,13 @@ function allocate(size) {
   return { bytes, data: new DataView(bytes.buffer) };
 }
 
-/** Where small values are kept, one behind the other; nothing is written over. */
+/** Holds small values, one after the other. Nothing is overwritten. */
 let shelf = new Uint8Array(0);
 let shelved = 0;
 
 /**
  * @param {Uint8Array} bytes
- * @param {number} length of what is to be kept, up to SMALL
+ * @param {number} length of the value, up to SMALL
  */
 function shelve(bytes, length) {
   if (shelved + length > shelf.length) {
@@ -60,11 +59,11 @@ function shelve(bytes, length) {
   return subarray(shelf, start, shelved);
 }
 
-/** @type {ReturnType<typeof allocate> | null} null while a serialization has it */
+/** @type {ReturnType<typeof allocate> | null} null while a serialization uses it */
 let spare = allocate(SMALLEST);
 
 class Sink {
-  /** @param {number} maxBytes of bytes written and buffers in the table together */
+  /** @param {number} maxBytes limit for the bytes written and the buffers in the table together */
   constructor(maxBytes) {
     const { bytes, data } = spare ?? allocate(SMALLEST);
     spare = null;
@@ -76,22 +75,22 @@ class Sink {
     this.tableBytes = 0;
   }
 
-  /** Gives the scratch buffer back, whether the value was written or not. */
+  /** Returns the scratch buffer, whether or not the value was written. */
   release() {
     if (this.bytes.length <= LARGEST_KEPT) spare = { bytes: this.bytes, data: this.data };
   }
 
-  /** The bytes written; the last call but `release`. */
+  /** The bytes written. After this, only `release` may be called. */
   take() {
     this.require(0);
     const { bytes, position } = this;
     if (position <= SMALL) return shelve(bytes, position);
-    // A scratch buffer that is not used again need not be copied.
+    // A scratch buffer that is not reused need not be copied.
     return bytes.length > LARGEST_KEPT ? subarray(bytes, 0, position) : copyOf(bytes, 0, position);
   }
 
   /**
-   * Refuses what would go beyond the limit, before anything is allocated for it.
+   * Throws if more bytes would exceed the limit, before anything is allocated for them.
    * @param {number} count of bytes to come
    */
   require(count) {
@@ -99,7 +98,7 @@ class Sink {
   }
 
   /**
-   * Makes room; `count` may be more than what will be written, so this does not measure against the limit exactly.
+   * Makes room. `count` may be more than what will be written, so this does not check the limit exactly.
    * @param {number} count
    */
   reserve(count) {
@@ -120,7 +119,7 @@ class Sink {
     this.varint(VERSION.WRITTEN);
   }
 
-  /** @param {number} value a tag, usually */
+  /** @param {number} value usually a tag */
   byte(value) {
     this.reserve(1);
     this.bytes[this.position++] = value;
@@ -220,7 +219,7 @@ class Sink {
     const length = text.length * 2;
     this.require(length);
     this.reserve(HEAD + 1 + length);
-    // V8 reads the units in place and wants them at an even position.
+    // V8 reads the units in place, and they must start at an even position.
     const lengthBytes = length < 0x80 ? 1 : length < 0x4000 ? 2 : length < 0x200000 ? 3 : length < 0x10000000 ? 4 : 5;
     if ((this.position + 1 + lengthBytes) & 1) this.bytes[this.position++] = TAG.PADDING;
     this.bytes[this.position++] = TAG.TWO_BYTE_STRING;
@@ -234,7 +233,7 @@ class Sink {
     this.position += length;
   }
 
-  /** Sign and length, then 64-bit digits, the lowest first. @param {bigint} value */
+  /** Sign and length, then 64-bit digits, lowest first. @param {bigint} value */
   bigint(value) {
     const negative = value < 0n;
     const magnitude = negative ? -value : value;

@@ -1,6 +1,6 @@
 'use strict';
-// Where the reader's bytes come from: the encodings of what has no parts. Nothing is read beyond the end, and nothing is
-// allocated for a length that the bytes left cannot fill.
+// Reads the bytes of values that have no parts. It never reads beyond the end, and never allocates for a length that the remaining bytes
+// cannot fill.
 
 const { Buffer } = require('node:buffer');
 const { cutOff, uncurryThis } = require('../../primordials.js');
@@ -15,12 +15,12 @@ const subarray = uncurryThis(Uint8Array.prototype.subarray);
 const decode = uncurryThis(TextDecoder.prototype.decode);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Bytes of the longest BigInt that is read: what is done with one is done in one go. */
+/** Bytes of the longest BigInt that is read: operations on a BigInt cannot be interrupted. */
 const MAX_BIGINT = 2 ** 24;
-/** Up to this length JavaScript makes a string faster than a call into the host. */
+/** Up to this length, JavaScript creates a string faster than a call into the host does. */
 const SHORT = 12;
 
-/** Where doubles are put together: a view of all the bytes would take longer to make than most values to read. */
+/** Assembles doubles: creating a view of all the bytes would take longer than reading most values. */
 const doubleBytes = new Uint8Array(8);
 const double = new DataView(doubleBytes.buffer);
 
@@ -50,7 +50,7 @@ class Source {
     return this.bytes[this.position++];
   }
 
-  /** The next byte that is not padding, without taking it. */
+  /** The next byte that is not padding, without consuming it. */
   peek() {
     while (this.position < this.end) {
       const tag = this.bytes[this.position];
@@ -101,7 +101,7 @@ class Source {
     return double.getFloat64(0, true);
   }
 
-  /** @returns {bigint | InstanceType<typeof LongBigInt>} a long one is not made yet */
+  /** @returns {bigint | InstanceType<typeof LongBigInt>} a long one is created later, in steps */
   bigint() {
     const bitfield = this.varint();
     const length = Math.floor(bitfield / 2);

@@ -1,10 +1,10 @@
 'use strict';
-// The bytes of V8's structured-clone format, version 16, under the names that V8's value-serializer.cc gives them. Numbers
-// are little-endian: every platform of this package is.
+// The bytes of V8's structured-clone format, version 16, with the names from V8's value-serializer.cc. Numbers are little-endian, as
+// are all platforms of this package.
 
 const { freeze } = Object;
 
-/** What is written, and the oldest version that is read. */
+/** The version that is written, and the oldest version that is read. */
 const VERSION = freeze({ WRITTEN: 16, OLDEST: 13, VIEW_FLAGS_SINCE: 14 });
 
 /** @param {string} character */
@@ -55,7 +55,7 @@ const TAG = freeze({
   ERROR: code('r'),
 });
 
-/** Inside an error. */
+/** Tags inside an error. */
 const ERROR_TAG = freeze({ MESSAGE: code('m'), CAUSE: code('c'), STACK: code('s'), END: code('.') });
 
 /** Tag of the error classes that keep their prototype; every other error becomes an Error. */
@@ -91,12 +91,12 @@ const VIEW_FLAG = freeze({ LENGTH_TRACKING: 1, RESIZABLE_BUFFER: 2 });
 /** Bit of each flag of a regular expression; V8's experimental `l` (64) is not among them. */
 const REGEXP_FLAG = freeze({ g: 1, i: 2, m: 4, y: 8, u: 16, s: 32, d: 128, v: 256 });
 
-/** How deep a value may nest where the caller names no limit. */
+/** How deep a value may nest if the caller sets no limit. */
 const DEFAULT_MAX_DEPTH = 10_000;
 
 /**
- * Levels that are read or written by recursion. What lies deeper is put aside and taken up from an explicit stack, so the
- * native stack stays shallow whatever the value.
+ * Levels that are read or written by recursion. Deeper containers are put aside and continued from an explicit stack, so the native
+ * stack stays shallow for every value.
  */
 const RECURSION_LEVELS = 64;
 

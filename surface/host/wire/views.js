@@ -1,5 +1,5 @@
 'use strict';
-// What buffers and their views are made of, read through getters captured at load, and the kinds of views by name.
+// Properties of buffers and views, read through getters that were captured at load time, and the kinds of views by name.
 
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf } = require('../../primordials.js');
 const { VIEW_TAG } = require('./tags.js');
@@ -7,7 +7,7 @@ const { VIEW_TAG } = require('./tags.js');
 /**
  * @param {object} prototype
  * @param {PropertyKey} name
- * @returns {(self: object) => any} throws for what has not the right brand
+ * @returns {(self: object) => any} throws if the object does not have the right brand
  */
 function getter(prototype, name) {
   const get = getOwnPropertyDescriptor(prototype, name)?.get;
@@ -41,7 +41,7 @@ for (const name of /** @type {(keyof typeof VIEW_TAG)[]} */ (Object.keys(VIEW_TA
 function isDetached(buffer) {
   if (byteLengthOf(buffer) !== 0) return false;
   try {
-    // The `detached` getter is younger than the oldest host.
+    // The oldest supported host has no `detached` getter.
     return new Uint8Array(buffer).length !== 0;
   } catch {
     return true;
@@ -49,7 +49,7 @@ function isDetached(buffer) {
 }
 
 /**
- * A view's kind, buffer and place; undefined when the view lies outside of its resizable buffer.
+ * A view's kind, buffer, offset and length; undefined if the view lies outside its resizable buffer.
  * @param {ArrayBufferView} view
  */
 function partsOf(view) {
@@ -74,8 +74,8 @@ function partsOf(view) {
 const bufferOf = (view) => (typeOf(view) === undefined ? dataBuffer(view) : arrayBuffer(view));
 
 /**
- * Whether a view follows the length of its resizable buffer. Nothing tells this but a change of length, so the buffer is
- * made longer by one element, or shorter where it cannot grow, and gets its length and bytes back.
+ * Whether a view tracks the length of its resizable buffer. Only a change of length reveals this. So the buffer is enlarged by one element,
+ * or shortened if it cannot grow, and then gets its length and bytes back.
  * @param {ArrayBufferView} view
  * @param {{ tag: number, buffer: ArrayBuffer, offset: number, length: number }} parts
  */
@@ -98,7 +98,7 @@ function isLengthTracking(view, { tag, buffer, offset, length }) {
     new Uint8Array(buffer, whole - size).set(tail);
     return tracking;
   } catch {
-    // Memory of WebAssembly changes its length by pages only.
+    // WebAssembly memory can only be resized by whole pages.
     return false;
   }
 }

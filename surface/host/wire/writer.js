@@ -1,11 +1,11 @@
 'use strict';
-// Writes a value as V8 would: the same tags, the same order of reads, the same object numbers, so that V8 reads it. Getters
-// run once; what they throw passes through; what they change is looked at again before it is written. What V8 decides by its
-// hidden state is decided by what can be seen: an array without holes is dense, even if some of its elements are getters or are
-// not enumerable (V8 would leave the latter out); an int32 is an integer.
+// Writes a value as V8 does, with the same tags, order of reads and object numbers, so that V8 can read it. Getters run once, and their
+// errors pass through. Anything that a getter may have changed is checked again before it is written. Where V8 decides by hidden state,
+// the writer decides by visible state: an array without holes is dense, even if some of its elements are getters or are not enumerable
+// (V8 would omit the latter); an int32 is an integer.
 //
-// Nothing recurses deeper than RECURSION_LEVELS: a container that would is put aside, and so are, innermost first, those
-// around it; `run` takes them up again from a stack of its own.
+// Nothing recurses deeper than RECURSION_LEVELS. A container that would is put aside, and so are the containers around it, innermost
+// first. `run` continues them from its own stack.
 
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../primordials.js');
 const { BRAND, brandOf, domExceptionMessage, isOrdinary, isProxy, isView, ObjectPrototype } = require('./brand.js');
@@ -25,14 +25,14 @@ const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } 
  */
 
 const KIND = Object.freeze({
-  // Not begun:
+  // Not started:
   ORDINARY: 0,
   INSTANCE: 1,
   ARRAY: 2,
   MAP: 3,
   SET: 4,
   ERROR: 5,
-  // In the middle:
+  // Partly written:
   ELEMENTS: 6,
   PROPERTIES: 7,
   ENTRIES: 8,
@@ -50,7 +50,7 @@ const ZERO = 48;
 const NINE = 57;
 
 /**
- * The array index that a key is, or -1.
+ * The array index that a key represents, or -1.
  * @param {string} key
  */
 function indexOf(key) {
@@ -61,8 +61,8 @@ function indexOf(key) {
 }
 
 /**
- * Whether an index is an array's own. `in` is many times faster than asking for an own property, and the same where the
- * prototypes have no such index.
+ * Whether an array has an index as its own property. `in` is many times faster than a check for an own property, and gives the same
+ * result if the prototypes have no such index.
  * @param {unknown[]} array
  * @param {number} index
  * @param {boolean} plain whether the array's prototype is Array.prototype
@@ -74,11 +74,11 @@ class Writer extends LeafWriter {
   constructor(hooks) {
     super(hooks);
     this.maxDepth = hooks.maxDepth ?? DEFAULT_MAX_DEPTH;
-    /** Containers around those that the native stack holds. */
+    /** Containers around those on the native stack. */
     this.outside = 0;
-    /** Levels left to recursion: fewer where the depth limit is near. */
+    /** Levels of recursion that are allowed: fewer near the depth limit. */
     this.room = Math.min(RECURSION_LEVELS, this.maxDepth);
-    /** @type {Frame[]} what the current run put aside, innermost first */
+    /** @type {Frame[]} containers that the current run put aside, innermost first */
     this.aside = [];
   }
 
@@ -111,7 +111,7 @@ class Writer extends LeafWriter {
   }
 
   /**
-   * Remembers a container whose rest is written later.
+   * Puts a container aside, to write the rest of it later.
    * @param {number} kind
    * @param {object} object
    * @param {any[]} parts
@@ -128,7 +128,7 @@ class Writer extends LeafWriter {
   /**
    * @param {unknown} value
    * @param {number} level of recursion
-   * @returns {boolean} whether all of it is written; false means that it was put aside, and the caller must be too
+   * @returns {boolean} whether all of it is written; false means that it was put aside, and the caller must be put aside, too
    */
   value(value, level) {
     switch (typeof value) {
@@ -187,7 +187,7 @@ class Writer extends LeafWriter {
 
   /**
    * @param {number} kind
-   * @param {any} object registered already
+   * @param {any} object already registered
    * @param {number} level
    * @returns {boolean}
    */
@@ -209,7 +209,7 @@ class Writer extends LeafWriter {
   }
 
   /**
-   * A plain object, whose keys `for in` delivers fastest: nothing above it can be a proxy, and what is inherited is left out.
+   * A plain object. `for in` is the fastest way to list its keys. There is no proxy in its prototype chain, and inherited keys are skipped.
    * @param {any} object
    * @param {number} level
    */
@@ -235,7 +235,7 @@ class Writer extends LeafWriter {
   }
 
   /**
-   * The properties of these keys that are still there, and the end of the object or array.
+   * The properties with these keys, if they still exist, and the end of the object or array.
    * @param {any} object
    * @param {string[]} keys
    * @param {number} index
@@ -288,13 +288,13 @@ class Writer extends LeafWriter {
   /**
    * @param {any[]} array
    * @param {number} index
-   * @param {number} length as it was when the array was begun
+   * @param {number} length as it was when the array was started
    * @param {number} level
    */
   elements(array, index, length, level) {
     const plain = getPrototypeOf(array) === ArrayPrototype;
     for (; index < length; index++) {
-      // A getter may have taken elements away. It is too late to be sparse, but V8 marks holes here, too.
+      // A getter may have removed elements. The array can no longer be written as sparse, but V8 marks holes here, too.
       if (!hasIndex(array, index, plain)) {
         this.byte(TAG.THE_HOLE);
       } else if (!this.value(array[index], level + 1)) {
@@ -308,7 +308,7 @@ class Writer extends LeafWriter {
   }
 
   /**
-   * @param {Map<unknown, unknown>} map copied first, for getters could change it
+   * @param {Map<unknown, unknown>} map copied first, since getters could change it
    * @param {number} level
    */
   map(map, level) {
@@ -351,7 +351,7 @@ class Writer extends LeafWriter {
    * @param {number} level
    */
   error(error, level) {
-    // The message of a DOMException is behind a getter of its prototype on some hosts and its own on others.
+    // The message of a DOMException is a getter of its prototype on some hosts, and an own property on others.
     const isException = brandOf(error) === BRAND.DOM_EXCEPTION;
     const message = isException
       ? { value: /** @type {any} */ (domExceptionMessage)(error) }
@@ -370,7 +370,7 @@ class Writer extends LeafWriter {
       this.byte(ERROR_TAG.STACK);
       this.string(this.hooks.stack === undefined ? stack : this.hooks.stack(stack, name, text ?? ''));
     }
-    // Last, for it may lead back to the error itself.
+    // Last, since it may refer to the error itself.
     if (cause !== undefined && isOwn(cause, 'value')) {
       this.byte(ERROR_TAG.CAUSE);
       if (!this.value(cause.value, level + 1)) return this.putAside(KIND.CAUSE, error, [], 0, 0, 0, -1);
