@@ -1,5 +1,5 @@
-//! Where no children can be had: on Windows. Its restricted tokens, integrity levels and jobs would keep a guest that has broken out from
-//! much, but not from reading its user's files and the network.
+//! Windows has no children. Its restricted tokens, integrity levels and job objects would stop a guest that has escaped V8 from doing much,
+//! but not from reading the user's files or from using the network.
 
 use std::sync::Arc;
 

@@ -1,23 +1,23 @@
-//! Why an execution has come to its end without its guest having said so.
+//! Why an execution has ended without a result from its guest.
 
 use super::frame::End;
 use super::spawn::Exit;
 use crate::value::{Code, Text, Value};
 
-/// Why an execution has no result of its guest's making.
+/// Why an execution has no result from its guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     Deadline,
     Terminated,
-    /// It has not told what confines it.
+    /// It has not reported its confinement in time.
     Silent,
     /// The system has not started it in time.
     NotStarted,
     /// A layer that its execution requires does not hold: its name, and why.
     Unconfined(String, String),
-    /// It is given more than it can hold, or has taken more than the system lets it have.
+    /// It was sent more than it can hold, or has used more memory than it may.
     Memory,
-    /// What it has sent is nothing that a child sends.
+    /// It has sent something that a child never sends.
     Protocol(&'static str),
     Exited(Exit),
 }
@@ -55,7 +55,7 @@ impl Cause {
         }
     }
 
-    /// The end of an execution that has this cause.
+    /// The [`End`] of an execution with this cause.
     pub fn end(&self) -> End {
         End {
             ok: false,

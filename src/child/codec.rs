@@ -1,10 +1,10 @@
-//! Neutral values, faults and numbers as bytes. Reading never panics, and never allocates more than is there to be read.
+//! Neutral values, faults and numbers as bytes. Reading never panics, and never allocates more than the bytes present justify.
 
 use std::sync::Arc;
 
 use crate::value::{BigInt, Code, Entry, ErrorClass, ErrorFault, Fault, Outcome, Payload, Text, Value};
 
-/// What a value starts with.
+/// The first byte of a value.
 mod tag {
     pub const UNDEFINED: u8 = 0;
     pub const NULL: u8 = 1;
@@ -16,14 +16,14 @@ mod tag {
     pub const PAYLOAD: u8 = 7;
 }
 
-/// What an outcome that is no value starts with.
+/// The first byte of an outcome that is not a value.
 mod fault {
     pub const THROWN: u8 = 16;
     pub const ERROR: u8 = 17;
     pub const STOPPED: u8 = 18;
 }
 
-/// Words of a BigInt: V8 makes none of more bits than 2^30.
+/// The maximum number of words of a BigInt: V8 makes none of more than 2^30 bits.
 const MAX_WORDS: u32 = 1 << 24;
 
 #[derive(Default)]
@@ -34,7 +34,7 @@ impl Writer {
         self.0.push(byte);
     }
 
-    /// A length above 4 GiB is nothing that either side would accept.
+    /// Neither side accepts a length above 4 GiB.
     pub fn count(&mut self, count: usize) {
         self.0.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
     }
@@ -69,7 +69,7 @@ impl Writer {
         }
     }
 
-    /// What belongs to one process is refused.
+    /// Refuses values that belong to one process.
     pub fn value(&mut self, value: &Value) -> Result<(), Fault> {
         match value {
             Value::Undefined => self.byte(tag::UNDEFINED),
@@ -113,7 +113,7 @@ impl Writer {
         Ok(())
     }
 
-    /// An outcome whose value is refused becomes the refusal.
+    /// Writes an outcome. If its value is refused, writes the refusal instead.
     pub fn outcome(&mut self, outcome: &Outcome) {
         let start = self.0.len();
         let refusal = match outcome {
@@ -151,12 +151,12 @@ fn refused(what: &str) -> Fault {
     Fault::refused(&format!("{what} cannot go to another process"))
 }
 
-/// Rows of the table of a child's payload. A result is copied with its buffers among its bytes; the one row is for a value that is a buffer, or
-/// a view on one. An empty row takes 4 bytes here, and 300 in a host.
+/// The maximum number of rows in the table of a child's payload. A result's buffers are copied into its bytes. The one row is for a value
+/// that is itself a buffer, or a view on one. An empty row takes 4 bytes here, and 300 in a host.
 const MAX_ROWS: u32 = 1;
 
-/// What is left to be read, and how many bytes of memory may be used for that. `None` from any of its methods: a [`Writer`] does not write
-/// these bytes, or what they mean takes more memory.
+/// The bytes left to read, and how many bytes of memory reading them may use. Each method returns `None` if a [`Writer`] does not write
+/// these bytes, or if the result would take more memory.
 pub struct Reader<'a> {
     bytes: &'a [u8],
     room: usize,
@@ -164,7 +164,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads bytes of a process that is trusted.
+    /// Reads the bytes of a trusted process.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, room: usize::MAX, rows: u32::MAX }
     }
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
                 let count = usize::try_from(self.count()?).ok()?;
                 self.need(count.checked_mul(2)?)?;
                 let (units, _) = self.take(count.checked_mul(2)?)?.as_chunks::<2>();
-                // Narrowed where it can be, as everywhere.
+                // Stored as one-byte characters where possible, as everywhere.
                 Some(Some(Text::from_utf16(units.iter().map(|unit| u16::from_le_bytes(*unit)).collect())))
             }
             _ => None,
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
             tag::PAYLOAD => {
                 let bytes = Arc::new(self.bytes()?.to_vec());
                 let count = self.count().filter(|count| *count <= self.rows)?;
-                // No capacity in advance: each row takes bytes that must be there.
+                // No capacity in advance: each row requires bytes that are present.
                 let mut table = Vec::new();
                 for _ in 0..count {
                     table.push(Entry::Buffer(self.bytes()?.to_vec().into()));
@@ -290,7 +290,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// One of ours, or none.
+    /// One of our codes, or none.
     pub fn optional_code(&mut self) -> Option<Option<Code>> {
         match self.optional_text()? {
             None => Some(None),
@@ -312,7 +312,7 @@ mod tests {
         let mut reader = Reader::new(&writer.0);
         let read = reader.outcome();
         assert!(reader.is_empty());
-        // Whatever is cut off is missed.
+        // Truncated input is always detected.
         for length in 0..writer.0.len() {
             assert!(Reader::new(&writer.0[..length]).outcome().is_none(), "{length} bytes of {outcome:?}");
         }

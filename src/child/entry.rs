@@ -1,4 +1,4 @@
-//! What runs in a child: the engine gets ready, one execution comes, its outcome goes, and the parent ends the process.
+//! The life of a child: the engine starts, one execution arrives, its outcome is sent, and the parent ends the process.
 
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -30,14 +30,14 @@ const NO_THREAD: i32 = 71;
 
 const STACK_SIZE: usize = 1 << 20;
 
-/// What the isolate may take in which everything happens once before it counts, and how long that may last.
+/// The memory limit and the timeout of the isolate that runs each step once before the execution (`warm_up`).
 const LIGHT: usize = 16 << 20;
 const DELAY: Duration = Duration::from_secs(1);
 
-/// What the launcher calls (`isolated_v8_launcher::ENTRY`), once in the life of a process. Returns its exit code.
+/// The function that the launcher calls (`isolated_v8_launcher::ENTRY`), once per process. Returns the process's exit code.
 ///
 /// # Safety
-/// Both addresses must be valid for as many bytes as the length behind them says.
+/// Each address must be valid for reads of the number of bytes given by the length after it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn isolated_v8_child(
     terms: *const u8,
@@ -45,16 +45,16 @@ unsafe extern "C" fn isolated_v8_child(
     report: *const u8,
     report_length: usize,
 ) -> i32 {
-    // SAFETY: what the caller promises.
+    // SAFETY: guaranteed by the caller.
     let (terms, report) =
         unsafe { (std::slice::from_raw_parts(terms, terms_length), std::slice::from_raw_parts(report, report_length)) };
     let terms = std::str::from_utf8(terms).ok().and_then(Terms::decode);
     let report = std::str::from_utf8(report).ok().and_then(Report::decode);
     let (Some(terms), Some(mut report)) = (terms, report) else { return MISUSED };
     confinement::before_engine(&terms, &mut report);
-    // SAFETY: descriptor 0 is the socket that the parent has made for this process, and nobody else's here.
+    // SAFETY: descriptor 0 is the socket that the parent made for this process, and nothing else here owns it.
     let socket = unsafe { UnixStream::from_raw_fd(0) };
-    // The C library may be wrong about this thread (`launcher/src/confine/namespaces.rs`): it does nothing but wait.
+    // The C library may be wrong about this thread (`launcher/src/confine/namespaces.rs`), so this thread only waits.
     let thread = thread::Builder::new().stack_size(STACK_SIZE).spawn(move || live(socket, &terms, report));
     thread.map_or(NO_THREAD, |thread| thread.join().unwrap_or(PANICKED))
 }
@@ -63,14 +63,14 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     let Ok(out) = socket.try_clone() else { return MISUSED };
     let link = Link::new(out);
     let host: Arc<dyn Host> = Arc::clone(&link) as Arc<dyn Host>;
-    // No handle of the API ever gets here (`codec`), so that no realm needs its surface. Making a snapshot takes longer than what
-    // it spares one realm: it is made while nobody waits.
+    // No handle of the API ever gets here (`codec`), so no realm needs the surface. Making a startup snapshot takes longer than it saves
+    // for one realm, so it is made only while no execution waits.
     let bare: fn() -> &'static Engine = || Engine::start(&Recipe::NONE, isolate::park);
     let ready: fn() -> &'static Engine = || Engine::start(&BUILTINS, isolate::park);
     if terms.gc {
         engine::expose_gc();
     }
-    // Nor is there anything to be spared where realms start from a snapshot of the user's.
+    // Nor does it save anything where realms start from a snapshot of the user's.
     let engine = if terms.snapshot || is_readable(&socket) { bare } else { ready };
     let settings = Settings { engine, host: Some(Arc::downgrade(&host)), ..crate::settings() };
     let running_engine = (settings.engine)();
@@ -107,7 +107,7 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
                 let supply = spare.take().map_or(Supply::New, Supply::Spare);
                 running = Some(sandbox::start(spec_of(task, &outfit, &link), &settings, supply));
             }
-            // It was there in time, or something else was done meanwhile.
+            // The child was ready in time, or did something else meanwhile.
             Next::Order(Order::Awaited) => {}
             Next::Order(Order::Answer(call, outcome)) => link.answered(call, outcome),
             // The parent is gone, or has no use for this process any more.
@@ -117,12 +117,12 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     }
 }
 
-/// A snapshot that V8 may be given: one that a host process with this file has made, and nothing else.
+/// A snapshot that is safe to give to V8: only one that a host process with this file has made.
 fn opened(engine: &Engine, sealed: Vec<u8>) -> Option<Snapshot> {
     engine.open_snapshot_of(&guest::RECIPE, Arc::new(sealed))
 }
 
-/// What the parent sends.
+/// The orders that the parent sends.
 struct Orders {
     socket: UnixStream,
     frames: Splitter,
@@ -131,9 +131,9 @@ struct Orders {
 
 enum Next {
     Order(Order),
-    /// It sends no more.
+    /// The parent sends no more orders.
     Over,
-    /// No parent says that.
+    /// No parent sends this.
     Malformed,
 }
 
@@ -159,20 +159,20 @@ impl Orders {
     }
 }
 
-/// Threads that come with the first work otherwise.
+/// Starts the threads that would otherwise start with the first work.
 fn raise_threads() {
     clock::after(Duration::ZERO, || {});
     engine::run_on_pool(|| {});
 }
 
-/// Whether an order is there already.
+/// Whether an order has already arrived.
 fn is_readable(socket: &UnixStream) -> bool {
     let mut descriptor = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: the one descriptor is there.
+    // SAFETY: the pointer is to one descriptor, and the count is one.
     unsafe { libc::poll(&raw mut descriptor, 1, 0) > 0 }
 }
 
-/// What the isolates of this process have, whatever they run.
+/// The outfit of this process's isolates, whatever they run.
 fn outfit_of(terms: &Terms, snapshot: Option<Snapshot>) -> Outfit {
     let web = Names::from_bits(terms.web);
     Outfit {
@@ -182,25 +182,26 @@ fn outfit_of(terms: &Terms, snapshot: Option<Snapshot>) -> Outfit {
     }
 }
 
-/// Does what an execution does, in an isolate of nobody's, so that all of it has been in memory once. Nothing of a snapshot's runs.
+/// Runs an empty execution in an isolate that is then discarded, so that all the code that it needs is already in memory. No code of a
+/// snapshot runs.
 fn warm_up(outfit: &Outfit, settings: &Settings) {
     let (send, receive) = mpsc::sync_channel(1);
     let outfit = Outfit { memory_limit: LIGHT, snapshot: None, ..outfit.clone() };
     let spec = Spec { answer: Arc::new(Warmed(send)), ..blank(outfit, DELAY) };
     let isolate = sandbox::start(spec, settings, Supply::New);
-    // Whatever comes of it.
+    // The result does not matter.
     let _ = receive.recv_timeout(DELAY);
     drop(isolate);
 }
 
-/// The isolate of the execution that will come.
+/// Prepares the isolate of the execution to come.
 fn prepare(outfit: &Outfit, settings: &Settings) -> Arc<Remote> {
     let (send, receive) = mpsc::sync_channel(1);
     let spare = outfit.spare(settings, move || {
-        // Nobody waits any more where it has taken too long.
+        // If this took too long, nothing waits for it any more.
         let _ = send.try_send(());
     });
-    // Where it fails the execution will tell.
+    // If it fails, the execution reports that.
     let _ = receive.recv_timeout(DELAY);
     spare
 }
@@ -233,7 +234,7 @@ fn spec_of(task: Task, outfit: &Outfit, link: &Arc<Link>) -> Spec {
     }
 }
 
-/// An execution of nothing, of which nobody hears.
+/// An empty execution whose outcome is ignored.
 fn blank(outfit: Outfit, timeout: Duration) -> Spec {
     Spec {
         code: Body { text: Text::from("'use strict'; return (async () => {})()"), line: 0, column: 0 },
@@ -265,7 +266,7 @@ mod tests {
         let settings = crate::settings();
         let engine = (settings.engine)();
         let sealed = engine.seal_snapshot(b"what V8 has written, in words...", crate::engine::Size::default());
-        // The host's own check takes the same.
+        // The host's own check accepts the same snapshots.
         let value = Value::Payload(Box::new(Payload::buffer(Arc::clone(&sealed))));
         assert!(ops::snapshot::open(value, &settings, 1 << 20).is_ok());
         assert!(opened(engine, sealed.to_vec()).is_some());

@@ -1,4 +1,4 @@
-//! What is asked of a child, by whom, and what comes of it.
+//! What a host asks of a child, and the sort of child that it needs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,36 +10,36 @@ use crate::engine::Snapshot;
 use crate::sandbox::Logging;
 use crate::value::{Answer, Callable};
 
-/// What children of one sort have in common: one can take another's place.
+/// What children of one sort have in common: they are interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort {
     pub launcher: PathBuf,
     pub addon: PathBuf,
-    /// Nothing else is in their environment.
+    /// Their whole environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// What a child may be used for at the most, in [`Sort::bound`]'s steps.
+    /// The maximum timeout that a child may be used for, in the steps of [`Sort::bound`].
     pub timeout: Duration,
     pub memory: u64,
-    /// What there is of the web, as bits.
+    /// The web APIs that guests have, as bits.
     pub web: u32,
-    /// Layers of the confinement that are not wanted.
+    /// Layers of the confinement that are switched off.
     pub off: Vec<String>,
-    /// Layers without which nothing is run.
+    /// Layers without which nothing runs.
     pub required: Vec<String>,
-    /// What executions start from, which a child is given at once: it serves no others.
+    /// The snapshot that executions start from. A child gets it at once, and serves no others.
     pub snapshot: Option<Snapshot>,
 }
 
 impl Sort {
-    /// The timeout of a sort whose children may be used for executions of this one: there are few different ones, for each may have
-    /// children that wait.
+    /// The timeout of the sort whose children may run executions with this timeout. There are few different values, because each sort may
+    /// have waiting children.
     pub fn bound(timeout: Duration) -> Duration {
         const MIN_SECONDS: u64 = 64;
         let seconds = timeout.as_secs().saturating_add(1);
         Duration::from_secs(seconds.checked_next_power_of_two().unwrap_or(u64::MAX).max(MIN_SECONDS))
     }
 
-    /// Whether a child of this sort can do what one of the other would.
+    /// Whether a child of this sort can replace one of the other.
     pub fn serves(&self, other: &Self) -> bool {
         self.timeout >= other.timeout && *other == Self { timeout: other.timeout, ..self.clone() }
     }
@@ -48,29 +48,29 @@ impl Sort {
 /// One execution in a process of its own.
 pub struct Job {
     pub sort: Sort,
-    /// A child has died of it before it could begin.
+    /// A child has died of this job before it could begin.
     pub again: bool,
-    /// Children of this sort that are to be ready for whoever comes next.
+    /// How many children of this sort to keep ready for later jobs.
     pub pool: usize,
     pub task: Task,
-    /// Wall-clock time for everything, starting the process included.
+    /// Wall-clock time for everything, including the start of the process.
     pub timeout: Duration,
-    /// Functions of the host, by the indices that the task's tools have.
+    /// The host's functions, by the indices in the task's tools.
     pub tools: Vec<Arc<Callable>>,
     pub logging: Logging,
     /// The host environment that asks, and its number for the execution.
     pub owner: u64,
     pub request: i64,
-    /// Gets what `sandbox::Spec::answer` does, with the name of the signal that has ended the process, if one has, before the lines of
-    /// the log.
+    /// Gets the same as `sandbox::Spec::answer`, but before the lines of the log also the name of the signal that ended the process, if one
+    /// did.
     pub answer: Arc<dyn Answer>,
 }
 
-/// Variables that change what is loaded into a process, or how; no child gets them.
+/// Variables that change what is loaded into a process, or how. No child gets them.
 const LOADERS: [&str; 9] =
     ["LD_", "DYLD_", "_RLD", "MALLOC_", "GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH", "NLSPATH", "GETCONF_DIR"];
 
-/// The environment that a child may have, of `NAME=value` texts with NULs between.
+/// The environment that a child may have, from `NAME=value` texts separated by NULs.
 pub fn environment(texts: &str) -> Vec<(OsString, OsString)> {
     let pairs = texts.split('\0').filter_map(|text| text.split_once('='));
     pairs

@@ -1,7 +1,7 @@
-//! A control group for one child: the kernel itself then limits its memory and threads, whatever goes wrong in it.
+//! A control group for one child: the kernel itself then limits its memory and threads, whatever happens in the child.
 //!
-//! Only where the system has given this process a part of the tree to manage, as systemd does with users' services. Groups lie
-//! beside the one of this process, or in it: nothing is changed that anybody else has made.
+//! Used only where the system has delegated a part of the tree to this process, as systemd does for users' services. Groups are made beside
+//! the group of this process, or in it. Groups that others have made are not changed.
 
 use std::fs;
 use std::io;
@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The name of this layer, which a child reports itself.
 pub const LAYER: &str = "cgroup";
 
-/// What a child takes beside its guest's heap and buffers.
+/// What a child uses beside its guest's heap and buffers.
 const AROUND: u64 = 256 << 20;
 
 const THREADS: u64 = 256;
 
-/// Its folder. Dropped, it is removed: after the child was reaped.
+/// The group's folder. Dropping it removes the folder, so it is dropped after the child was reaped.
 #[derive(Debug)]
 pub struct Bound(PathBuf);
 
 impl Bound {
-    /// For a guest of so much heap, and as much of buffers. `None` where there is no place for groups.
+    /// For a guest with `memory` bytes of heap, and the same again of buffers. `None` if there is no place for groups.
     pub fn new(memory: u64) -> Option<Self> {
         static PLACE: OnceLock<Option<PathBuf>> = OnceLock::new();
         // SAFETY: has no preconditions.
@@ -38,7 +38,7 @@ impl Bound {
         // A group without these limits is of no use, and is removed.
         group.set("memory.max", memory.saturating_mul(2).saturating_add(AROUND)).ok()?;
         group.set("pids.max", THREADS).ok()?;
-        // These may not be there.
+        // The kernel may not have these.
         let _ = group.set("memory.swap.max", 0);
         let _ = group.set("memory.oom.group", 1);
         Some(group)
@@ -48,12 +48,12 @@ impl Bound {
         fs::write(self.0.join(name), value.to_string())
     }
 
-    /// As the launcher is told (`isolated_v8_launcher::Settings::cgroup`).
+    /// In the form that the launcher takes (`isolated_v8_launcher::Settings::cgroup`).
     pub fn folder(&self) -> Option<String> {
         self.0.to_str().filter(|folder| !folder.contains(';')).map(str::to_owned)
     }
 
-    /// The kernel has ended what was in it, for want of memory.
+    /// The kernel has ended processes in it because they used too much memory.
     pub fn ran_out(&self) -> bool {
         let events = fs::read_to_string(self.0.join("memory.events")).unwrap_or_default();
         let kills = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -63,7 +63,7 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        // A failure leaves an empty folder.
+        // If this fails, an empty folder remains.
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -80,7 +80,7 @@ fn place(system: &Path, root: bool) -> Option<PathBuf> {
     })?;
     let own = mount.join(own);
     let above = own.parent().filter(|_| own != mount);
-    // Root may write everywhere, also where others manage groups: in its own only.
+    // Root may write everywhere, even where others manage groups. So root uses only its own group.
     [Some(own.as_path()), above.filter(|_| !root)]
         .into_iter()
         .flatten()
@@ -88,11 +88,11 @@ fn place(system: &Path, root: bool) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Groups in it have limits of memory and of threads, and can be made.
+/// Whether groups can be made in this folder, with limits of memory and of threads.
 fn is_ours(place: &Path) -> bool {
     let controllers = fs::read_to_string(place.join("cgroup.subtree_control")).unwrap_or_default();
     let has = |name: &str| controllers.split_whitespace().any(|controller| controller == name);
-    // Processes are moved between groups of one tree by whoever may write here.
+    // Moving a process between groups of a tree requires the right to write this file.
     let movable = || fs::OpenOptions::new().write(true).open(place.join("cgroup.procs")).is_ok();
     has("memory") && has("pids") && movable() && Bound::inside(place, 0).is_some()
 }
@@ -138,7 +138,7 @@ mod tests {
     fn lies_beside_the_group_of_the_host() {
         let system = System::new("delegated", "cpu memory pids\n");
         assert_eq!(place(&system.0, false), Some(system.group("user/app")));
-        // Not among others' groups.
+        // Root does not use groups of others.
         assert_eq!(place(&system.0, true), None);
         fs::write(system.group("user/app/host/cgroup.subtree_control"), "memory pids\n").unwrap();
         assert_eq!(place(&system.0, true), Some(system.group("user/app/host")));

@@ -1,4 +1,4 @@
-//! The parent, as the guest of a child sees it: the host whose functions it calls.
+//! The parent as the guest of a child sees it: the host whose functions it calls.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -13,17 +13,17 @@ use crate::value::{
     Answer, Callable, CallbackMode, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Slot, Text, Value,
 };
 
-/// The slot of the function that hears of log lines; every other one is a tool by its index.
+/// The slot of the function that receives log lines; every other slot is a tool's index.
 const LOG: u32 = u32::MAX;
 
 const LEVELS: [&str; 5] = ["log", "info", "warn", "error", "debug"];
 
 pub struct Link {
     id: u64,
-    /// Whoever writes waits until the parent has taken it: a guest that sends faster than that has to.
+    /// A writer waits until the parent has read the bytes. This slows down a guest that sends faster than the parent reads.
     out: Mutex<UnixStream>,
     calls: Mutex<Calls>,
-    /// What the parent reads.
+    /// What the parent accepts.
     limits: OnceLock<Limits>,
 }
 
@@ -38,9 +38,9 @@ impl Link {
         Arc::new(Self { id: next_owner_id(), out: Mutex::new(out), calls: Mutex::default(), limits: OnceLock::new() })
     }
 
-    /// The limits of its one execution.
+    /// Sets the limits of the one execution.
     pub fn limit(&self, limits: Limits) {
-        // There is one execution.
+        // There is one execution, so this is set once.
         let _ = self.limits.set(limits);
     }
 
@@ -51,11 +51,11 @@ impl Link {
     pub fn send(&self, message: &Message) {
         let frame = message.encode();
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // A parent that is gone needs nothing, and takes this process along.
+        // If the parent is gone it needs nothing, and this process ends with it.
         let _ = out.write_all(&frame);
     }
 
-    /// The function that hears of log lines.
+    /// The function that receives log lines.
     pub fn listener(self: &Arc<Self>) -> Arc<Callable> {
         self.function(LOG, CallbackMode::Ignored)
     }
@@ -69,7 +69,7 @@ impl Link {
         Arc::new(Callable { slot, name: Text::from(""), length: 1, mode })
     }
 
-    /// The parent tells what came out of a call.
+    /// The parent sends the outcome of a call.
     pub fn answered(&self, call: u32, outcome: Outcome) {
         let answer = self.calls.lock().unwrap_or_else(PoisonError::into_inner).pending.remove(&call);
         if let Some(answer) = answer {
@@ -116,14 +116,14 @@ impl Host for Link {
                 calls.last += 1;
                 let call = calls.last;
                 calls.pending.insert(call, answer);
-                // Under the lock: the parent gets calls in the order of their numbers.
+                // Under the lock, so that the parent gets calls in the order of their numbers.
                 self.send(&Message::Call(call, tool, params));
             }
             _ => answer.answer(Err(crate::ops::malformed())),
         }
     }
 
-    /// Who asks for too much waits in [`Link::send`].
+    /// A guest that calls too often waits in [`Link::send`].
     fn admit(&self, _asker: u64, _chain: &Chain, _broke: bool, _answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
         Ok(true)
     }
@@ -150,7 +150,7 @@ impl Answer for Last {
     }
 }
 
-/// From what a session answers (`sandbox::Spec::answer`). The lines of its log have gone before.
+/// Converts a session's answer (`sandbox::Spec::answer`). The lines of its log were sent before.
 fn end_of(answer: Value) -> Option<End> {
     let Value::List(list) = answer else { return None };
     let mut list = list.into_iter();

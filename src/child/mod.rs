@@ -1,9 +1,9 @@
-//! The subprocess flavour of the sandboxes: each execution in a process of its own, which loads this same file by way of a
-//! small executable (`launcher/`) and runs the same session (`crate::sandbox`) as the others do.
+//! The subprocess variant of the sandboxes. Each execution has a process of its own, which loads this same file through a small executable
+//! (`launcher/`) and runs the same session (`crate::sandbox`) as the other variants.
 //!
-//! `frame` and `codec` are what the two processes say to each other. `entry`, `link` and `confinement` run in the child. All else is the parent's:
-//! one thread (`reactor`) keeps some children ready (`pool`) and watches over all (`process`), others start them (`spawner`, `spawn`). What a
-//! child sends is never believed: after a guest has broken out of V8 it is the guest that speaks.
+//! `frame` and `codec` define what the two processes send each other. `entry`, `link` and `confinement` run in the child. The rest runs in
+//! the parent: one thread (`reactor`) keeps some children ready (`pool`) and watches over all (`process`); others start them (`spawner`,
+//! `spawn`). The parent trusts nothing that a child sends: once a guest has escaped V8, the guest controls what the child sends.
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "nobody reads there what is asked of a child"))]
 

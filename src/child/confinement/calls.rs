@@ -1,9 +1,9 @@
-//! Which system calls a child needs, and which only an attacker would make.
+//! Which system calls a child needs, and which only an attacker makes.
 //!
 //! - [`allowed`]: memory, threads, locks, clocks, the connection.
 //! - [`attacks`]: end the process at once, so that its parent learns of it.
-//! - [`probes`]: `EPERM`. The C library looks into files and asks for its terminal where it expects to find nothing.
-//! - All others: `ENOSYS`, as kernels answer that do not have them, which every library is prepared for.
+//! - [`probes`]: `EPERM`. The C library looks into files and queries its terminal, and is prepared to find nothing.
+//! - All others: `ENOSYS`, the answer of a kernel without the call. Every library is prepared for that.
 
 use libc::{
     CLONE_FILES, CLONE_FS, CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER,
@@ -14,7 +14,7 @@ use seccompiler::{BackendError, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition
 
 pub type Rules = Vec<(c_long, Vec<SeccompRule>)>;
 
-/// A thread, as opposed to a process.
+/// The flags that make a thread rather than a process.
 const THREAD: c_int = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
 const NO_THREAD: c_int = CLONE_NEWCGROUP
     | CLONE_NEWIPC
@@ -27,18 +27,19 @@ const NO_THREAD: c_int = CLONE_NEWCGROUP
     | CLONE_PTRACE
     | CLONE_VFORK;
 
-/// Flags of what is sent and received. All others are refused, of which `MSG_OOB` is code of the kernel's that sandboxed processes have used
-/// to get into it.
+/// The flags that sending and receiving may have. All others are refused, among them `MSG_OOB`: sandboxed processes have exploited the
+/// kernel through its code.
 const PLAIN: c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 
-/// Flags of a mapping that decide whether its memory counts for `RLIMIT_DATA`: it must be private, and no growing stack or huge page.
+/// Flags of a mapping that decide whether its memory counts for `RLIMIT_DATA`. It does if it is private, and neither a growing stack nor
+/// huge pages.
 const COUNTED: c_int = libc::MAP_TYPE | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
 
 fn bits(flags: c_int) -> u64 {
     u64::from(flags.cast_unsigned())
 }
 
-/// A call whose argument has just these of these bits.
+/// A call whose argument has exactly `value` in the bits of `mask`.
 fn masked(argument: u8, mask: c_int, value: c_int) -> Result<SeccompRule, BackendError> {
     let operator = SeccompCmpOp::MaskedEq(bits(mask));
     SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, bits(value))?])
@@ -52,11 +53,11 @@ fn whatever(calls: &[c_long]) -> Rules {
     calls.iter().map(|call| (*call, Vec::new())).collect()
 }
 
-/// `probes` and `attacks` come on top.
+/// The calls that a child needs. The filters of `probes` and `attacks` are installed in addition.
 pub fn allowed() -> Result<Rules, BackendError> {
     let own = u64::from(std::process::id());
     let mut rules = whatever(&[
-        // Memory. V8 makes what it has compiled executable.
+        // Memory. V8 makes compiled code executable.
         libc::SYS_munmap,
         libc::SYS_mprotect,
         libc::SYS_mremap,
@@ -79,7 +80,7 @@ pub fn allowed() -> Result<Rules, BackendError> {
         libc::SYS_getpid,
         libc::SYS_exit,
         libc::SYS_exit_group,
-        // Signals, to its own threads only.
+        // Signals, only to its own threads.
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_rt_sigreturn,
@@ -91,7 +92,7 @@ pub fn allowed() -> Result<Rules, BackendError> {
         libc::SYS_clock_nanosleep,
         libc::SYS_nanosleep,
         libc::SYS_gettimeofday,
-        // What is open already.
+        // Descriptors that are already open.
         libc::SYS_read,
         libc::SYS_readv,
         libc::SYS_write,
@@ -99,7 +100,7 @@ pub fn allowed() -> Result<Rules, BackendError> {
         libc::SYS_shutdown,
         libc::SYS_close,
         libc::SYS_ppoll,
-        // Figures.
+        // Information about the process and the machine.
         libc::SYS_getrandom,
         libc::SYS_getrlimit,
         libc::SYS_sysinfo,
@@ -108,7 +109,7 @@ pub fn allowed() -> Result<Rules, BackendError> {
         libc::SYS_geteuid,
         libc::SYS_getgid,
         libc::SYS_getegid,
-        // Closed again by `probes`, whose filter comes last.
+        // `probes` closes this again: its filter is installed last.
         libc::SYS_seccomp,
     ]);
     #[cfg(target_arch = "x86_64")]
@@ -127,20 +128,20 @@ pub fn allowed() -> Result<Rules, BackendError> {
             vec![is(1, libc::F_GETFD)?, is(1, libc::F_SETFD)?, is(1, libc::F_GETFL)?, is(1, libc::F_SETFL)?],
         ),
     ]);
-    // Its C library sends signals to its own threads by this one. The thread may be anybody's.
+    // musl signals its own threads with this call. The target can be a thread of another process.
     #[cfg(target_env = "musl")]
     rules.extend(whatever(&[libc::SYS_tkill]));
     Ok(rules)
 }
 
-/// Names for stretches of memory, which allocators give.
+/// Sets names of memory ranges, as allocators do.
 const PR_SET_VMA: c_int = 0x5356_4d41;
 
 fn is(argument: u8, value: c_int) -> Result<SeccompRule, BackendError> {
     compared(argument, SeccompCmpOp::Eq, bits(value))
 }
 
-/// The flags of an `open` that asks for more than reading.
+/// The flags of an `open` for more than reading.
 fn writing(argument: u8) -> Result<Vec<SeccompRule>, BackendError> {
     Ok(vec![
         masked(argument, O_ACCMODE, O_WRONLY)?,
@@ -187,7 +188,7 @@ pub fn attacks() -> Result<Rules, BackendError> {
         libc::SYS_fchownat,
         libc::SYS_truncate,
         libc::SYS_open_by_handle_at,
-        // What has brought down kernels.
+        // Calls whose bugs have compromised kernels.
         libc::SYS_bpf,
         libc::SYS_perf_event_open,
         libc::SYS_userfaultfd,
@@ -200,7 +201,7 @@ pub fn attacks() -> Result<Rules, BackendError> {
         libc::SYS_delete_module,
         libc::SYS_kexec_load,
         libc::SYS_reboot,
-        // Ways out.
+        // Calls that leave the confinement.
         libc::SYS_unshare,
         libc::SYS_setns,
         libc::SYS_mount,
@@ -279,7 +280,7 @@ mod tests {
 
     use super::{Rules, allowed, attacks, probes};
 
-    /// Calls that a list has whatever their arguments are, and those for which it asks.
+    /// Splits a list into calls without conditions and calls with conditions on their arguments.
     fn split(rules: Rules) -> [BTreeSet<libc::c_long>; 2] {
         let count = rules.len();
         let [mut whatever, mut some] = [BTreeSet::new(), BTreeSet::new()];
@@ -302,7 +303,7 @@ mod tests {
         let [probed, conditional] = split(probes().unwrap());
         assert!(conditional.is_empty());
         assert!(refused.is_disjoint(&free) && refused.is_disjoint(&bound) && refused.is_disjoint(&probed));
-        // Processes, other processes' threads, and files that are written.
+        // Processes, threads of other processes, and files opened for writing.
         assert!(partly.iter().all(|call| bound.contains(call) || probed.contains(call)));
         assert_eq!(probed.intersection(&free).copied().collect::<Vec<_>>(), [libc::SYS_seccomp]);
     }

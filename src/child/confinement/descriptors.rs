@@ -1,12 +1,12 @@
-//! No new descriptors: those that there are stay open, and the limit is where they end.
+//! No new descriptors: those that exist stay open, and the limit ends behind the last of them.
 
 use super::Refusal;
 
-/// More than a child has.
+/// More than a child has open.
 const MAX_INHERITED: libc::c_int = 64;
 
 pub fn close() -> Result<String, Refusal> {
-    // SAFETY: asks for flags; fails for what is not open.
+    // SAFETY: only queries flags; fails for descriptors that are not open.
     let first_free = (0..MAX_INHERITED).find(|descriptor| unsafe { libc::fcntl(*descriptor, libc::F_GETFD) } < 0);
     let Some(open) = first_free.and_then(|first| libc::rlim_t::try_from(first).ok()) else {
         return Err(Refusal(format!("more than {MAX_INHERITED} are open")));

@@ -1,7 +1,7 @@
 //! The filter of system calls, for all threads of the process.
 //!
-//! Three filters, as each knows two actions; of what they say of a call the kernel does the strictest, and of two error numbers the
-//! one of the filter that came last.
+//! Three filters are needed because a filter has only two actions. If they disagree about a call, the kernel takes the strictest action. If
+//! two return error numbers, it takes that of the filter that was installed last.
 
 use seccompiler::{BpfProgram, Error, SeccompAction, SeccompFilter, TargetArch};
 

@@ -1,5 +1,5 @@
-//! Landlock: no file may be opened or run, no port bound or connected to, and no process outside be sent a signal, as far as the
-//! kernel knows of each.
+//! Landlock: no file can be opened or run, no port bound or connected to, and no outside process signalled, as far as the kernel supports
+//! each.
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, RestrictionStatus, Ruleset, RulesetAttr,
@@ -8,7 +8,7 @@ use landlock::{
 
 use super::Refusal;
 
-/// The newest that we know of. Older kernels do what they can.
+/// The newest ABI known here. Older kernels apply what they support.
 const NEWEST: ABI = ABI::V6;
 
 pub fn deny() -> Result<String, Refusal> {

@@ -1,7 +1,8 @@
-//! The layers of a child's confinement that this file brings. What the launcher does before is in `launcher/src/confine/`.
+//! The layers of a child's confinement that the addon applies. Those that the launcher applies before are in `launcher/src/confine/`.
 //!
-//! Landlock binds a thread and those that it starts: so it comes before V8, while there is one thread. The filter of system calls
-//! binds all threads at once, and comes when V8 and ICU have read what they read of the system; so does macOS's sandbox profile.
+//! Landlock binds a thread and the threads that it starts, so it is applied before V8, while there is one thread. The filter of system
+//! calls binds all threads at once, and is installed when V8 and ICU have read what they need from the system. The same holds for macOS's
+//! sandbox profile.
 
 mod descriptors;
 
@@ -39,24 +40,24 @@ fn layer(settings: &Settings, report: &mut Report, name: &str, work: impl FnOnce
     }
 }
 
-/// What holds from before the first thread of V8's is there. To be called on the only thread.
+/// Applies the layers that must hold before V8's first thread exists. Must be called on the only thread.
 #[cfg(target_os = "linux")]
 pub fn before_engine(settings: &Settings, report: &mut Report) {
     layer(settings, report, "landlock", landlock::deny);
 }
 
-/// Nothing that V8 could be started under.
+/// Does nothing: V8 cannot be started under any layer.
 #[cfg(target_os = "macos")]
 pub fn before_engine(_settings: &Settings, _report: &mut Report) {}
 
-/// What holds from now on, on all threads. Nothing that this process needs to open is to be opened after it.
+/// Applies the layers that hold from now on, on all threads. Afterwards this process must not need to open anything.
 #[cfg(target_os = "linux")]
 pub fn seal(settings: &Settings, report: &mut Report) {
     layer(settings, report, "descriptors", descriptors::close);
     layer(settings, report, "seccomp", filter::install);
 }
 
-/// The profile first: the system reads files to make it.
+/// Applies the profile first, because the system reads files to make it.
 #[cfg(target_os = "macos")]
 pub fn seal(settings: &Settings, report: &mut Report) {
     layer(settings, report, "seatbelt", seatbelt::deny);

@@ -1,5 +1,5 @@
-//! A sandbox profile (`sandbox(7)`, also known as Seatbelt) that denies all but what V8 needs: files, networks, other processes and
-//! programs, the system's services. It holds for all threads, and cannot be taken off.
+//! A sandbox profile (`sandbox(7)`, also known as Seatbelt) that denies everything that V8 does not need: files, networks, other processes
+//! and programs, the system's services. It holds for all threads, and cannot be removed.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
@@ -9,7 +9,8 @@ use super::Refusal;
 const PROFILE: &str = include_str!("seatbelt.sb");
 
 unsafe extern "C" {
-    /// Of the system's library. With no flags the first argument is a profile's text. Zero, or an error's text in the third.
+    /// A function of the system's library. If the flags are 0, the first argument is a profile's text. Returns zero, or writes an error's
+    /// text to the third argument.
     fn sandbox_init(profile: *const c_char, flags: u64, error: *mut *mut c_char) -> c_int;
     fn sandbox_free_error(error: *mut c_char);
 }
@@ -17,11 +18,11 @@ unsafe extern "C" {
 pub fn deny() -> Result<String, Refusal> {
     let profile = CString::new(PROFILE).map_err(|_| Refusal("the profile is no text".to_owned()))?;
     let mut error = ptr::null_mut();
-    // SAFETY: the profile is a C string, and there is room for the address of the error.
+    // SAFETY: the profile is a C string, and `error` is valid for writes of an address.
     if unsafe { sandbox_init(profile.as_ptr(), 0, &raw mut error) } != 0 {
         return Err(Refusal(format!("sandbox_init: {}", text(error))));
     }
-    // It is not believed before it has refused something.
+    // Do not trust the profile until it has refused something.
     match refusal_of(c"/") {
         Some(libc::EPERM) => Ok("files, network, processes, services".to_owned()),
         Some(number) => Err(Refusal::by("sandbox_init, then open", &std::io::Error::from_raw_os_error(number))),
@@ -29,9 +30,9 @@ pub fn deny() -> Result<String, Refusal> {
     }
 }
 
-/// The error number that reading a folder ends with, which everybody may read otherwise.
+/// Returns the error number of opening a folder that is otherwise readable for all.
 fn refusal_of(path: &CStr) -> Option<c_int> {
-    // SAFETY: the path is a C string; what is opened is closed again.
+    // SAFETY: the path is a C string; the descriptor is closed again.
     unsafe {
         let descriptor = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         if descriptor < 0 {
@@ -42,12 +43,12 @@ fn refusal_of(path: &CStr) -> Option<c_int> {
     None
 }
 
-/// Of an error, which is freed.
+/// Returns the text of an error, and frees it.
 fn text(error: *mut c_char) -> String {
     if error.is_null() {
         return "no reason given".to_owned();
     }
-    // SAFETY: the library has made this C string for us, and is told once to free it.
+    // SAFETY: the library has made this C string for the caller, and it is freed once.
     unsafe {
         let text = CStr::from_ptr(error).to_string_lossy().into_owned();
         sandbox_free_error(error);
