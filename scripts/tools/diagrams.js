@@ -1,5 +1,5 @@
-// Part of every page of the site: shows its Mermaid blocks as diagrams, by the copy of Mermaid that lies beside this script. Only pages that
-// have such blocks load it.
+// Part of every page of the site: shows its Mermaid blocks as diagrams, with the copy of Mermaid beside this script. Only pages that have
+// such blocks load Mermaid.
 
 (() => {
   const blocks = [...document.querySelectorAll('pre > code.mermaid')];
