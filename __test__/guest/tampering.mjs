@@ -1,6 +1,6 @@
-// A guest that replaces every built-in it can find, and keeps whatever is shown to its replacements.
+// A guest that replaces every built-in that it can find, and keeps everything that its replacements see.
 
-/** Evaluated in the guest, gives functions that themselves depend on nothing that they tamper with. */
+/** Evaluated in the guest, returns functions that do not depend on anything that they tamper with. */
 export const TAMPERING = `(() => {
   'use strict';
   const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys, setPrototypeOf } = Reflect;
@@ -173,7 +173,7 @@ export const TAMPERING = `(() => {
   return { arm(on) { armed = on; }, count: () => shown.size, exercise, give, leaks, tamper };
 })()`;
 
-/** Uses of everything that `ivm` has, as an object's source. None calls a built-in itself. */
+/** Uses of every member of `ivm`, as an object's source. None calls a built-in itself. */
 export const USES = `({
   __proto__: null,
   isolate: (give) => { give(globalThis.made = new ivm.Isolate()); return made.isDisposed; },

@@ -23,7 +23,7 @@ const hungry = isolate.compileScriptSync(`
     log('kept ' + (kept.length * 2) + ' MB');
   }
 `);
-// By the asynchronous `run`, so that the host is free to serve the log.
+// With the asynchronous `run`, so that the host is free to serve the log.
 hungry.run(context).catch((error) => {
   console.error(error);
   console.log(String(error));

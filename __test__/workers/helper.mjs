@@ -1,4 +1,4 @@
-// Programs with worker threads, in processes of their own. The one file is both: the main thread's part and the workers'.
+// Programs with worker threads, in processes of their own. One file has both parts: the main thread's and the workers'.
 
 import assert from 'node:assert/strict';
 import { run } from '../harness.mjs';
