@@ -2,8 +2,8 @@
 // everything, `npm run test:rest` what `npm test` leaves out.
 //
 // The options of suite.mjs choose a part. With `--shard 1/3` the checks are divided too; with `--host`, `--file` or `--changed` there are
-// no checks. `--skip-suite` leaves out the suite and the checks that need the hosts, `--skip-checks` leaves out the checks. `--with-rest
-// 2/3` then also runs a shard of what `npm test` leaves out.
+// no checks. `--skip-suite` leaves out the suite and the checks that need the hosts, `--skip-checks` leaves out the checks.
+// `--with-rest 2/3` then also runs a shard of what `npm test` leaves out.
 
 import { parseArgs } from 'node:util';
 import { capture } from './process.mjs';

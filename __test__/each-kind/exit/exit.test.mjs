@@ -1,5 +1,5 @@
-// A process that has used the package ends as it would without: with its own exit code, no signal, and soon. What a single guest
-// is in the middle of then: matrix.test.mjs.
+// A process that has used the package ends as it would without: with its own exit code, no signal, and soon. The states of a single guest
+// at the end are in matrix.test.mjs.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,10 +1,10 @@
-// Isolates that guests make: the same class, under the limits of whoever has made the first of them.
+// Isolates that guests make: the same class, under the limits of the guest that has made the first of them.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import ivm from '../../../index.mjs';
 
-/** An isolate with `ivm` in its one context, and what disposes it. */
+/** An isolate with `ivm` in its one context, and a function that disposes it. */
 function withIvm(options) {
   const isolate = new ivm.Isolate(options);
   const context = isolate.createContextSync();

@@ -1,4 +1,4 @@
-// `configureEngine`: what holds for calls that say nothing. In processes of their own, as it holds for all isolates.
+// `configureEngine`: the defaults of calls. In processes of their own, because the settings apply to all isolates.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

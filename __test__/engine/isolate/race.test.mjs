@@ -1,4 +1,4 @@
-// The race between a limit that passes and the work that it is for.
+// The race between a limit that passes and the work that it limits.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

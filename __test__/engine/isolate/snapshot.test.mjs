@@ -1,4 +1,4 @@
-// Hostile scripts in snapshots: whatever they leave behind, the host goes on.
+// Hostile scripts in snapshots: whatever they leave behind, the host keeps working.
 
 import { describe, test } from 'node:test';
 import { entry } from '../../harness.mjs';

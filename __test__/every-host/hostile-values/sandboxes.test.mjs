@@ -1,4 +1,4 @@
-// The ready-made sandboxes hand nothing of the host's to their guests, and take nothing from them that could change the host.
+// The ready-made sandboxes pass nothing of the host's to their guests, and accept nothing from them that could change the host.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -23,7 +23,7 @@ const GLOBALS = {
   api: { request: async () => ({ status: 200 }) },
 };
 
-/** Uses all that a sandbox has, and walks over that and what came of it. */
+/** Uses everything that a sandbox has, and walks over it and the results. */
 const EXPLORE = (roots, use) => `
   const walk = ${WALKER};
   const all = [];

@@ -1,4 +1,4 @@
-// A SharedArrayBuffer that a guest has made, on its host: shared where the host can wrap memory of others, refused elsewhere.
+// A SharedArrayBuffer of a guest on its host: shared if the host can wrap foreign memory, otherwise refused.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { host, root, run } from '../../harness.mjs';
 import { coded, passes } from '../../isolate/helper.mjs';
 import ivm from '../../../index.mjs';
 
-/** Those that have `node_api_create_external_sharedarraybuffer`. */
+/** Hosts with `node_api_create_external_sharedarraybuffer`. */
 const shares = ['node22', 'node24', 'node26', 'bun'].includes(host);
 
 const HELP = `
@@ -92,7 +92,7 @@ describe('a SharedArrayBuffer of a guest, on any host', () => {
   });
 });
 
-// Electron has the function, and refuses what it is for; a host without it comes to the same.
+// Electron has the function, but refuses what it is for. A host without it behaves the same.
 test('in Electron the refusal names its rule', { skip: (shares || host === 'deno') && 'a host without the function stands for Electron' }, async () => {
   const { code, stdout, stderr } = await run(`
     Object.defineProperty(process, 'versions', { value: { ...process.versions, electron: '40.0.0' } });

@@ -1,9 +1,9 @@
-// Large buffers that a host gives away: they stay where they are, and nobody in the host has them any more.
+// Large buffers that a host transfers: they keep their address, and the host no longer has access to them.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** More of them with TERMINATIONS=1000 (and `--limit 1200`, in seconds, on the suite). */
+/** Set TERMINATIONS=1000 for more (with `--limit 1200`, in seconds, for the suite). */
 const TERMINATIONS = Number(process.env.TERMINATIONS ?? 12);
 
 /** Buffers of more than 128 KiB. */

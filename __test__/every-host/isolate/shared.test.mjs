@@ -1,9 +1,9 @@
-// Memory that a host shares with guests: waiting on it, and a worker's memory that goes with the worker.
+// Memory that a host shares with guests: waiting on it, and memory of a worker that ends.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** More of them with TERMINATIONS=1000 (and `--limit 1200`, in seconds, on the suite). */
+/** Set TERMINATIONS=1000 for more (with `--limit 1200`, in seconds, for the suite). */
 const TERMINATIONS = Number(process.env.TERMINATIONS ?? 60);
 
 const SHARE = `

@@ -1,5 +1,5 @@
-// WebAssembly modules that ask V8 for more of its tables and compilers than a guest may have. Some of the tables are the process's: V8 ends
-// the process where one is full, or keeps a lock that all isolates need.
+// WebAssembly modules that need more of V8's tables and compilers than a guest may have. Some tables belong to the process: if one is full,
+// V8 ends the process, or keeps a lock that all isolates need.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -47,7 +47,7 @@ const BUILD = `
   };
 `.replaceAll(/\n\s*/g, '\n').replaceAll(/\/\*\*.*?\*\/\n/g, '');
 
-/** A program of a host that has the builders as well as its guests; `guest` runs code in a context that has them. */
+/** A program of a host that has the same builders as its guests; `guest` runs code in a context that has them. */
 const PROGRAM = `
   const BUILD = ${JSON.stringify(BUILD)};
   ${BUILD}
@@ -167,7 +167,7 @@ describe('functions that take much memory to optimize', () => {
       assert.ok(grown() < 250, grown() + ' MB more');`);
   }
 
-  // The first function does it for many values by instructions of a few bytes.
+  // The first function does this for many values with instructions of a few bytes.
   const signature = (count) => `join([[0x60], leb(${count}), repeat([0x7f], ${count}), leb(${count}), repeat([0x7f], ${count})])`;
   const wide = {
     'structures with many fields': "wasm(section(1, [2, 0x60, 0, 0, 0x5f], leb(10_000), repeat([0x7f, 1], 10_000)), section(3, [1, 0]), section(6, [1, 0x63, 1, 1, 0xd0, 1, 0x0b]), section(7, [1, 1, 0x66, 0, 0]), section(10, [1], leb(5_002), [0], repeat([0xfb, 1, 1, 0x24, 0], 1_000), [0x0b]))",
