@@ -1,4 +1,4 @@
-// How what is in one isolate lives by what others hold, and how it ends with them.
+// How objects in one isolate are kept alive by handles in others, and end with them.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

@@ -1,4 +1,4 @@
-// What a call's limits mean for everything that the guest brings about: in its own isolate later, and in isolates it has made.
+// How a call's limits apply to everything that its guest causes: later in its own isolate, and in isolates that it has made.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

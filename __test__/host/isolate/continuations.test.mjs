@@ -1,4 +1,4 @@
-// What a guest does after the call that made it do so: under that call's limits, and never at the host's expense.
+// What a guest does after the call that caused it: under that call's limits, and never at the host's expense.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -23,7 +23,7 @@ describe('what a call brings about later is limited as the call was', () => {
   }
 });
 
-/** Sees to it that the isolate is busy. */
+/** Makes sure that the isolate is busy. */
 const BUSY = `
   const runsForEver = () => new Promise((resolve) => {
     context.global.setSync('running', new ivm.Callback(() => resolve(), { ignored: true }));

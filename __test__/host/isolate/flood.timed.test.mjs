@@ -1,10 +1,9 @@
-// Guests that send more than their host reads. Whatever comes from others passes it, and what comes from themselves keeps its
-// order.
+// Guests that send more than their host reads. Messages of others overtake theirs, and their own stay in order.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Milliseconds that anything of others may take, on a machine that gives this process its processors. */
+/** The maximum milliseconds for anything of others, on a machine that gives this process its processors. */
 const MAX_MS = 500;
 
 const PRELUDE = `

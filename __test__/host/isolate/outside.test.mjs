@@ -1,9 +1,9 @@
-// What guests take outside their heaps, in the memory of the host: bounded, and given back.
+// Memory that guests take outside their heaps, in the host: bounded, and returned.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Memory of this process in MiB, and the growth of it over some work. */
+/** The memory of this process in MiB, and its growth during some work. */
 const MEASURE = `
   const resident = () => process.memoryUsage().rss / 2 ** 20;
   const BIG = "const big = 'x'.repeat(2 ** 20);";

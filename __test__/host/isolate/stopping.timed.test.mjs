@@ -1,4 +1,4 @@
-// Every reason to stop × every state that a call may be in. The ends of environments are in exit/matrix.test.mjs.
+// Every reason to stop × every state of a call. exit/matrix.test.mjs tests the ends of environments.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -8,12 +8,12 @@ const DEADLINE = 'ERR_ISOLATE_DEADLINE';
 const DISPOSED = 'ERR_ISOLATE_DISPOSED';
 const MEMORY = 'ERR_ISOLATE_MEMORY';
 const ABORTED = 'told to';
-/** The call goes on, and gives its value. */
+/** The call continues, and returns its value. */
 const GOES_ON = 'goes on';
 
 /**
- * What a call in each state comes to, by reason. `enter` is code for a function that makes the call with `options` and gives its
- * outcome, or a promise of it; it calls `act` when the state is reached, which brings the reason about unless time does.
+ * The outcome of a call in each state, by reason. `enter` is code of a function that makes the call with `options` and returns its outcome,
+ * or a promise of it. It calls `act` when the state is reached, which triggers the reason unless time does.
  * @type {Record<string, { enter: string, isolate?: string, outcomes: Record<string, string> }>}
  */
 const STATES = {
@@ -142,7 +142,7 @@ const STATES = {
   },
 };
 
-/** Brings each reason about, in an isolate of its own, and looks at what is left. */
+/** Triggers each reason, in an isolate of its own, and checks what is left. */
 const PROGRAM = `
   /** Milliseconds that waits take which nothing ends, and that limits leave. */
   const WHILE = 250;

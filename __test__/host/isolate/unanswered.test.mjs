@@ -1,9 +1,10 @@
-// What a guest's host holds of it while a call is unanswered: the guest is charged for that as it is there, not as it was sent.
+// What a guest's host holds for it while a call is unanswered. The guest is charged for the size in the host, not for the size of the
+// message.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** A list of very many empty objects: three bytes each on the way, dozens when it is there. */
+/** A list of very many empty objects: three bytes each in the message, dozens in the host. */
 const SEND = `
   const list = Array.from({ length: 30_000 }, () => ({}));
   globalThis.results = { refused: undefined };
