@@ -4,10 +4,10 @@
 // node scripts/suite.mjs [--full | --rest]      the core of the suite; all of it; what the core leaves out
 //   --file wire/,sandbox/quotas                 files whose path has one of these parts, on all hosts of their places
 //   --host node24,bun                           only on these hosts; with --file on exactly these, whatever their places name
-//   --shard 2/3                                 the second of three parts that take about as long each
+//   --shard 2/3                                 the second of three parts that take about equally long
 //   --changed [--since main]                    files that a change since then can affect (suite/changes.mjs)
 //   --limit 400                                 seconds for each file
-//   --record                                    brings suite/durations.json up to date
+//   --record                                    updates suite/durations.json
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -46,5 +46,5 @@ export async function passes(code, { timeout = 20_000, options = '{}', collects 
   return result;
 }
 
-/** `ivm`'s error with this code, as `assert.throws` takes it. */
+/** `ivm`'s error with this code, in the form that `assert.throws` takes. */
 export const coded = (code, message) => ({ name: 'Error', code: `ERR_ISOLATE_${code}`, ...(message === undefined ? {} : { message }) });

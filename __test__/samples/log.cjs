@@ -1,4 +1,4 @@
-// isolated-vm's first sample since version 4: a function of the host becomes a function of the guest. Then a guest that eats memory.
+// isolated-vm's first sample since version 4: a function of the host becomes a function of the guest. Then a guest that fills memory.
 
 const ivm = require('isolated-vm');
 
@@ -17,7 +17,7 @@ const hungry = isolate.compileScriptSync(`
   while (true) {
     const bytes = new Uint8Array(size);
     for (let at = 0; at < size; at += 4096) {
-      bytes[at] = 1; // so that it takes real memory
+      bytes[at] = 1; // so that it uses physical memory
     }
     kept.push(bytes);
     log('kept ' + (kept.length * 2) + ' MB');

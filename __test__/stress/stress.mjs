@@ -42,7 +42,7 @@ function threads() {
   return Number(count);
 }
 
-/** Promises that have not settled, by what they are for. */
+/** Promises that have not settled, by their purpose. */
 class Watch {
   pending = new Map();
   problems = [];

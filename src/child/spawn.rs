@@ -57,7 +57,7 @@ impl Sort {
         let (stdout, their_stdout) = io::pipe()?;
         let (stderr, their_stderr) = io::pipe()?;
         let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.sealed().len() as u64);
-        // The child has the bytes as well as what it makes of them.
+        // The child holds the snapshot's bytes as well as the heap that it makes from them.
         let memory = self.memory.saturating_add(snapshot);
         let mut settings = Settings {
             parent: std::process::id(),

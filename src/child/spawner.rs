@@ -203,7 +203,7 @@ mod tests {
         // By default a lease is broken after 45 s.
         assert!(began.elapsed() < Duration::from_secs(20));
         assert!(spawner.0.lock().threads <= 4);
-        // Requests that are given up are removed.
+        // Requests that are withdrawn are removed.
         for number in 100..200 {
             spawner.start(number, sort(stalled.0.clone()));
             spawner.forget(number);

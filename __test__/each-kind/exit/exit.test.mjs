@@ -33,7 +33,7 @@ async function ends(code, { exit = 0, stdout = '', stderr, limit = 10_000 } = {}
 const withWorkers = (main, worker) => `
   import { isMainThread, parentPort, Worker } from 'node:worker_threads';
   const work = () => new Worker(new URL(import.meta.url));
-  /** Resolves with a worker that has said that it is ready. */
+  /** Resolves with a worker that has reported that it is ready. */
   const ready = () => new Promise((resolve, reject) => {
     const worker = work();
     worker.once('message', () => resolve(worker));

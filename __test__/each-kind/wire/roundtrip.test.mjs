@@ -99,7 +99,7 @@ group('host → guest → host', () => {
   });
   after(() => isolate.dispose());
 
-  /** Every way there and back. */
+  /** All ways to send a value and get it back. */
   const ways = {
     'ExternalCopy, copyInto, Reference.copySync': (sent) => {
       global.setSync('it', new ivm.ExternalCopy(sent).copyInto({ release: true }));

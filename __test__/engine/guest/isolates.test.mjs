@@ -76,7 +76,7 @@ describe('limits', () => {
       const refused = told(() => { for (;;) made.push(new ivm.Isolate({ memoryLimit: 8 })); });
       const count = made.length;
       made[0].dispose();
-      // What is on its way out is awaited.
+      // Isolates that are being disposed are awaited.
       const again = told(() => { made[0] = new ivm.Isolate({ memoryLimit: 8 }); });
       made[1].createContextSync().evalClosureSync('globalThis.ivm = $0; globalThis.told = $1', [ivm, (call) => 0]);
       const inner = made[1].createContextSync().evalClosureSync('try { new $0.Isolate(); } catch (error) { return error.code; }', [ivm]);

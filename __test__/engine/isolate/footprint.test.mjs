@@ -59,7 +59,7 @@ describe('objects of many shapes', () => {
     results.length === 40 && results.every(Boolean)`;
 
   test('have their properties before collections and after them', () => passes(`
-    // One after the other, for they begin with memory that others have used.
+    // One after another, because they start with memory that others have used.
     for (let i = 0; i < 3; i += 1) {
       const other = new ivm.Isolate({ memoryLimit: 64 });
       assert.equal(other.createContextSync().evalSync(${JSON.stringify(GUEST)}), true);

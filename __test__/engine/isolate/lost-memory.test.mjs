@@ -139,7 +139,7 @@ describe('V8 passes pages on from isolate to isolate', () => {
 });
 
 describe('what stays lost is bounded', () => {
-  /** Runs on, with 50 MB. */
+  /** Keeps running, with 50 MB. */
   const LOST = 'Array(6e6).fill(1).toLocaleString()';
   const REFUSED = 'No isolate can be made: lost isolates of this process take more memory than `lostMemoryLimit`';
 

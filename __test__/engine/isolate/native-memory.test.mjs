@@ -82,7 +82,7 @@ describe('what the host sends', () => {
         const keep = context.evalSync('(x) => { globalThis.x = x }', { reference: true });
         const error = await errorOf(async () => call(context, keep));
         if (error.code === 'ERR_ISOLATE_LIMIT') {
-          // A copy of a string stays outside the heap, where a guest may not have so much.
+          // A copy of a string stays outside the heap, where a guest may not have that much.
           assert.deepEqual([typeof value, how, context.evalSync('6 * 7')], ['string', 'copyInto', 42]);
           continue;
         }
@@ -91,7 +91,7 @@ describe('what the host sends', () => {
         assert.equal(small.isDisposed, true);
         assert.throws(() => context.evalSync('1'), { code: 'ERR_ISOLATE_MEMORY' });
       }
-      // Most of it is the host's: the value and what it writes of it, six times.
+      // Most of it is the host's: the value and what the host writes of it, six times.
       assert.ok(grown() < 2_000, grown() + ' MB more');
       otherWorks();`, { timeout: 120_000 }));
   }

@@ -8,7 +8,7 @@ import { passes } from '../../isolate/helper.mjs';
 /** What programs can use for the counts; `isolate` and `context` of the helper are one isolate. */
 const PRELUDE = `
   const stats = () => ivm.engineStats();
-  /** Waits until the counts are these. */
+  /** Waits until the counts are as expected. */
   const become = async (expected) => {
     const until = ms() + 10_000;
     const pick = ({ endings, ...stats }) => Object.fromEntries(Object.keys(expected).map((name) => [name, { ...endings, ...stats }[name]]));
@@ -84,7 +84,7 @@ test('collection', () => counts(`
     gc();
     await sleep(10);
   }
-  // One may be kept by a conservative look at the stack.
+  // A conservative stack scan may keep one.
   const { collected } = stats().endings;
   assert.ok(collected === 20 || collected === 19, collected + ' collected');
   assert.equal(context.evalSync('1'), 1);`, { collects: true }));

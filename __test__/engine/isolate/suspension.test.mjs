@@ -58,7 +58,7 @@ test('many threads are given up while everybody allocates', linuxOnly, () => pas
   const codes = (await Promise.allSettled(lost)).map(({ reason }) => reason.code);
   for (const code of codes) assert.match(code, /^ERR_ISOLATE_(TIMEOUT|UNRESPONSIVE|MEMORY)$/);
   assert.ok(codes.filter((code) => code === 'ERR_ISOLATE_UNRESPONSIVE').length >= ${GUESTS} / 4, codes.join(' '));
-  // The others are tried again now and then.
+  // Suspension of the others is retried from time to time.
   while (ivm.engineStats().lostRunning > ${GUESTS} / 10) await sleep(50);
   going = false;
   await allocating;

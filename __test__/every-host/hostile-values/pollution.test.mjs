@@ -38,7 +38,7 @@ const check = () => assert.equal(runInThisContext(CHECK), '');
 /** Properties that errors have on Bun. */
 const BUNS = ['line', 'column', 'sourceURL', 'originalLine', 'originalColumn'];
 
-/** What the walk below tells of a value: every object keeps its prototype, and \`__proto__\` is a property of its own. */
+/** What the walk below reports of a value: every object keeps its prototype, and \`__proto__\` is a property of its own. */
 const DESCRIBE = `(root) => {
   const seen = new Set();
   const lines = [];

@@ -17,7 +17,7 @@ const GLOBALS = {
   rejects: async () => { throw failure(); },
   throwsOther: () => { throw { process }; }, // oxlint-disable-line no-throw-literal
   gives: () => ({ list: [failure()], date: new Date(0) }),
-  // oxlint-disable-next-line unicorn/no-thenable -- for whoever awaits it
+  // oxlint-disable-next-line unicorn/no-thenable -- for code that awaits it
   givesThenable: () => ({ then: 1, process: { exit: 'text' } }),
   givesFunction: () => () => process,
   api: { request: async () => ({ status: 200 }) },

@@ -21,7 +21,7 @@ function refused(name, code, expected, { sizes = SIZES, fills = [0], isRefused =
     for (const fill of ${JSON.stringify(fills)}) for (const size of sizes) {
       const one = new ivm.Isolate({ memoryLimit: 8 });
       const context = one.createContextSync();
-      // ICU's memory that is in use already moves the place of the refusal.
+      // ICU's memory that is already in use changes where the refusal happens.
       context.evalSync('const t = "ก".repeat(5e5); globalThis.kept = []; for (let i = 0; i < ' + fill + '; i += 1) kept.push(new Intl.Segmenter("en").segment(t)); 0');
       let got;
       try {

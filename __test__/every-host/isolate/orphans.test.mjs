@@ -46,7 +46,7 @@ for (const [how, call] of Object.entries({
       gc();
       await sleep(10);
     }
-    // Some may still be on the stack, for collectors that do not know what is there.
+    // Some may still be on the stack, for collectors that scan it conservatively.
     assert.ok(collected >= 40, String(collected));`, { collects: true, timeout: 60_000 }));
 }
 

@@ -71,7 +71,7 @@ for (const [group, ways] of Object.entries(WAYS)) {
     }
     assert.ok(reports.length > 0);
     assert.ok(reports.every(([origin]) => typeof origin === 'string' && origin !== ''));
-    // Somebody subscribes.
+    // A listener subscribes.
     assert.doesNotMatch(stderr, /A host function/);
   });
 }

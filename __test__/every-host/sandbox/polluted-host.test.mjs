@@ -81,13 +81,13 @@ const SUITE = String.raw`
     return all;
   };
   const plain = (value) => JSON.stringify(value, (_, each) => (each === undefined ? 'undefined' : each), 1);
-  /** What something looks like that is there for everybody, and how it goes away. */
+  /** How a property that every object inherits looks, and how it is removed. */
   const POLLUTIONS = {
     text: () => ({ value: 'polluted', writable: true }),
     object: () => ({ value: { hooks: ['secret', 'allowed'], network: { allowedDomains: ['example.org'] }, storage: { maxSize: 1_000 }, get: () => 1 }, writable: true }),
     accessor: () => ({ get: () => 'got', set() {} }),
   };
-  /** Names at a time. */
+  /** The number of names at a time. */
   const TOGETHER = 8;
   const lost = [];
   async function pollute(target, names, kinds) {

@@ -34,7 +34,7 @@ const PROGRAM = `
   const session = open();
   const evaluate = (expression, more) => session.call('Runtime.evaluate', { expression, contextId: 2, ...more });
   const pure = { throwOnSideEffect: true, timeout: 300 };
-  /** Longer than a message has for itself. */
+  /** Longer than the time that a message has for itself. */
   const busy = () => sleep(100);
 `;
 

@@ -18,7 +18,7 @@ describe('what a call brings about later is limited as the call was', () => {
       context.global.setSync('r', new ivm.Reference(() => 1));
       context.evalSync(${JSON.stringify(`${code}; 1`)}, { timeout: 100 });
       await sleep(50);
-      // Waits its turn behind the continuation at most.
+      // It waits for the continuation at most.
       assert.equal(context.evalSync('1 + 1'), 2);`));
   }
 });

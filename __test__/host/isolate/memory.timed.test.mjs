@@ -134,7 +134,7 @@ describe('a guest that calls without end', () => {
       const code = 'let refused; for (;;) try { call("x".repeat(100)) } catch (error) { refused ??= error.code; if (error.code !== refused) throw error }';
       const error = await errorOf(() => context.eval(code, { timeout: 1000 }));
       const refused = await context.eval('refused');
-      // Answers arrive as tasks, which this guest never comes to: beyond some number its calls are refused.
+      // Answers arrive as tasks, which this guest never reaches. Beyond some number its calls are refused.
       assert.ok(refused === undefined || refused === 'ERR_ISOLATE_LIMIT', refused);
       clearInterval(interval);
       const took = ms() - start;

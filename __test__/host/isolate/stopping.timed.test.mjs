@@ -144,7 +144,7 @@ const STATES = {
 
 /** Triggers each reason, in an isolate of its own, and checks what is left. */
 const PROGRAM = `
-  /** Milliseconds that waits take which nothing ends, and that limits leave. */
+  /** Milliseconds of waits that nothing ends, and of limits. */
   const WHILE = 250;
   const LIMIT = 80;
   const PROMPT = 3_000;
@@ -152,7 +152,7 @@ const PROGRAM = `
   const BUSY = 'for (const end = Date.now() + ' + WHILE + '; Date.now() < end;); ';
   let marks = 0;
   const mark = () => { marks += 1; };
-  /** Guest code that tells when more of it runs after it was to stop. */
+  /** Guest code that notes when more of it runs after it should have stopped. */
   const MARKED = (code) => '(() => { let ended = false; try { const value = eval(' + JSON.stringify(code) + '); ended = true; return value } finally { if (!ended) mark() } })()';
   const told = Object.assign(new Error('told to'), { code: 'told to' });
 
@@ -184,7 +184,7 @@ const PROGRAM = `
     assert.equal(outcome, expected, reason);
     assert.ok(took < PROMPT, reason + ' took ' + took);
     if (reason in { timeout: 1, deadline: 1 } && expected !== 'goes on') assert.ok(took >= LIMIT - 1, reason + ' took ' + took);
-    // Until what was waited for has come too late.
+    // By then, what was awaited has come too late.
     await sleep(WHILE + 50);
     assert.equal(marks, 0, reason + ': guest code ran after its end');
     if (reason in { dispose: 1, memory: 1 } || expected === 'ERR_ISOLATE_MEMORY') {

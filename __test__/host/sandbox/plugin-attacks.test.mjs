@@ -92,7 +92,7 @@ describe('URLs', () => {
     `{ get url() { return ${evil} } }`, `1, ${evil}`, `"https://api.example.com/", { proxy: ${evil} }`, 'new RegExp("/evil.test")',
     // Texts that arise when an array is converted to a string.
     '["http:", ".evil.test"]', '["http://", ".evil.test/"]',
-    // Hosts by themselves.
+    // Hosts without a URL.
     '{ host: "evil.test" }', '{ hostname: "evil.test" }', '{ protocol: "https:", hostname: "evil.test", path: "/" }', '{ options: { Host: "evil.test:80" } }', '{ hostname: Object("evil.test") }', '{ host: "api.example.com@evil.test" }',
     '{ hostname: "127.0.0.1" }', '{ host: "::1" }', 'new Map([["hostname", "evil.test"]])', '{ host: "api.example.com#.evil.test" }', '{ headers: { host: "evil.test" } }', '{ protocol: "file:" }', '{ host: 2130706433 }', '{ host: ["evil.test"] }', '{ hostname: [["evil.test"]] }', '{ hostname: { 0: "evil.test" } }',
     '{ socketPath: "/var/run/docker.sock", path: "/" }', '"https://api.example.com/", { unix: "/var/run/docker.sock" }', '{ protocol: "https://evil.test" }',

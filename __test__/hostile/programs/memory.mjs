@@ -1,4 +1,4 @@
-// Heaps that fill up, slowly and at once.
+// Heaps that fill up, slowly and suddenly.
 
 export const group = 'memory';
 export const defaults = { ends: 'memory', timeout: 10_000, memory: 16 };

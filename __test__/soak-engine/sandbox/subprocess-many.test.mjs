@@ -11,7 +11,7 @@ const ALL = 1_000;
 /** The host's growth: pages come and go, but some kilobytes per execution would be more. */
 const MAX_GROWTH = 16e6;
 
-/** Each grows in another way. */
+/** Each grows in a different way. */
 const CODES = [
   'const all = []; for (;;) all.push(new Array(1000).fill(1.5))',
   'const all = []; for (;;) all.push("xy".repeat(50_000).split(""))',
