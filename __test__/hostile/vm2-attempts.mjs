@@ -13,14 +13,14 @@
 // | CVE-2026-22709 | what promises of the host resolve to; statics of Promise |
 // | CVE-2026-47140 | GHSA-947f-4v7f-x2v8, with the names that its list forgot |
 //
-// Three holes were in options of NodeVM, which has no counterpart here: no code of a guest loads modules of the host, and none of its names
-// becomes a path. The tests use what a guest would ask for:
+// The holes of three advisories were in options of NodeVM, which has no counterpart here: no code of a guest loads modules of
+// the host, and none of its names becomes a path. The attempts below have what a guest would request instead:
 //
 // | advisory | the hole | here |
 // |---|---|---|
-// | GHSA-8hg8-63c5-gwmx | `nesting` gave the guest vm2 itself, `require: false` notwithstanding | the library is only there where the host passes it in; isolates within isolates reach no more (vm2.test.mjs) |
-// | GHSA-947f-4v7f-x2v8 | built-in modules on the list of those allowed give all others | no built-in module is ever there |
-// | GHSA-cp6g-6699-wx9c | a link below `require.root` led out of it | nothing is read from files |
+// | GHSA-8hg8-63c5-gwmx | `nesting` gave the guest vm2 itself, despite `require: false` | the guest has the library only if the host passes it in; isolates within isolates reach no more (vm2.test.mjs) |
+// | GHSA-947f-4v7f-x2v8 | allowed built-in modules gave access to all others | no built-in module is ever available |
+// | GHSA-cp6g-6699-wx9c | a link below `require.root` led outside it | nothing is read from files |
 //
 // Not adapted, because they test features that only vm2 has: the names that its source transformer creates (except GHSA-wp5r-2gw5-m7q7),
 // `freeze` and `protect`, and NodeVM's compilers, file systems and resolvers.

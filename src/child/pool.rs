@@ -154,8 +154,8 @@ impl Pool {
         self.processes.iter().filter(|process| process.is_warm())
     }
 
-    /// Whether another child may wait beside the `here` that wait of its sort. If too many wait in total, ends the one that has waited
-    /// longest among the sorts with more waiting children. So every sort has a share, and no sort always takes the last child of another.
+    /// Whether another child may wait beside `here` children of its sort. If too many wait in total, ends the one that has waited longest
+    /// among the sorts with more waiting children. So every sort has a share, and no sort always takes the last child of another.
     fn make_room(&mut self, sort: &Sort, here: usize) -> bool {
         let starting = self.starting.iter().filter(|starting| starting.is_to_wait()).count();
         if self.waiting().count() + starting < MAX_WARM {

@@ -20,7 +20,7 @@ use crate::value::{Answer, ErrorClass, Fault, Text, Value};
 const TURN: usize = 256 << 10;
 const PIECE: usize = 64 << 10;
 
-/// How long after its deadline a child may still report it itself, with its figures.
+/// How long after its deadline a child may still report the timeout itself, with its figures.
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// How long a child may take to report its confinement.

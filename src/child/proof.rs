@@ -1,4 +1,4 @@
-//! What the kernel itself says of a child's confinement. A child reports its layers before it gets any code, so it has no reason to lie.
+//! What the kernel itself says of a child's confinement. A child reports its layers before it gets any code, so its report is honest.
 //! Its parent checks nevertheless, before it sends code: a layer that was applied but does not hold is worse than none.
 //!
 //! If a process is not dumpable, the kernel shows less of it to a parent that is not root. What cannot be read contradicts nothing.

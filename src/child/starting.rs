@@ -11,7 +11,7 @@ use crate::value::{Answer, ErrorClass, Fault};
 /// How long the system may take to start a child.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long after its beginning other executions may count on it. A start that takes longer may be stuck.
+/// How long after a start has begun other executions may rely on it. A start that takes longer may be stuck.
 const PROMPT: Duration = Duration::from_millis(100);
 
 pub struct Starting {

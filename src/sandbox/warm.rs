@@ -8,10 +8,10 @@ use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{Maker, Remote, Settings};
 use crate::value::{Answer, Outcome, Owner, Value};
 
-/// If a caller finds no isolate after none was there for this long, others are made besides its own.
+/// If a shelf has been empty for this long when a caller needs an isolate, the shelf is restocked at once.
 const QUIET: Duration = Duration::from_millis(10);
 
-/// How long to wait before restocking, if the isolate outlasts an execution.
+/// How long to wait before restocking after an isolate was taken for longer than an execution.
 const SETTLING: Duration = Duration::from_millis(50);
 
 /// How long unused isolates are kept.
