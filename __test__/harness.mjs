@@ -1,5 +1,5 @@
-// What tests share. Tests themselves are plain `node:test` and `node:assert/strict`, which every host has; use `describe`
-// and `test`, not `t.test` (Bun counts subtests as one).
+// What tests share. Tests are plain `node:test` and `node:assert/strict`, which every host has. Use `describe` and `test`, not `t.test`
+// (Bun counts subtests as one).
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,17 +16,17 @@ const isDeno = 'Deno' in globalThis;
 const isBun = process.versions.bun !== undefined;
 const major = Number.parseInt(process.versions.node, 10);
 
-/** Which runtime this is: `node20` … `node26`, `bun` or `deno`. */
+/** This runtime: `node20` … `node26`, `bun` or `deno`. */
 export const host = isDeno ? 'deno' : isBun ? 'bun' : `node${major}`;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const scratch = join(root, '__test__/.tmp');
 let scripts = 0;
 
-/** What this runtime is called with, before the file of a program. */
+/** The runtime's arguments before the file of a program. */
 export const programArguments = () => (isDeno ? ['run', '--allow-all', '--no-check', '--no-lock', '--node-modules-dir=manual'] : []);
 
-/** The same for programs that call `gc()`, which Bun has under another name. */
+/** The same for programs that call `gc()`, which Bun provides under another name. */
 export const collectorArguments = () => (isDeno ? [...programArguments(), '--v8-flags=--expose-gc'] : isBun ? [] : ['--expose-gc']);
 
 /**
@@ -82,7 +82,7 @@ export function runFile(file, options = {}) {
 }
 
 /**
- * Runs code in a process of its own, as `runFile`. An ES module in which `ivm` is the package, unless `bare`.
+ * Runs code in a process of its own, like `runFile`. It is an ES module in which `ivm` is the package, unless `bare`.
  * @param {string} code
  * @param {RunOptions & { bare?: boolean, commonjs?: boolean }} [options]
  * @returns {Promise<RunResult>}
@@ -93,7 +93,7 @@ export async function run(code, { bare = false, commonjs = false, ...options } =
   const load = commonjs
     ? `const ivm = require(${JSON.stringify(entry)});`
     : `import ivm from ${JSON.stringify(moduleEntry)};`;
-  // On the first line, so that positions in the code's own lines stay true.
+  // On the first line, so that positions in the code's own lines stay correct.
   writeFileSync(file, bare ? code : `${load} ${code}`);
   try {
     return await runFile(file, options);

@@ -1,6 +1,6 @@
-// Installs @utcp/code-mode, a public package that needs isolated-vm, unchanged, with an npm `overrides` entry that gives it this
-// package, and runs its tool chains (__test__/application/main.mjs) on every host, or on those that `--host node24,bun` names.
-// With `--original` it gets isolated-vm itself instead, where that loads: what the program expects is what it does there.
+// Installs @utcp/code-mode, a public package that needs isolated-vm, unchanged, with an npm `overrides` entry that replaces isolated-vm
+// with this package. Then runs its tool chains (__test__/application/main.mjs) on every host, or on those that `--host node24,bun` names.
+// With `--original` it gets isolated-vm itself, on hosts that can load it: the program's expectations come from there.
 
 import { copyFileSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const NEEDS = 'isolated-vm';
 const ORIGINAL_VERSION = '7.0.1';
 const LIMIT_MS = 120_000;
 
-/** A project that depends on the application; resolves with the name of what it gets for isolated-vm. */
+/** Makes a project that depends on the application; resolves with the name of the package that replaces isolated-vm. */
 async function install(folder, original) {
   const dependencies = { ...PACKAGES };
   let replacement = { name: NEEDS, spec: ORIGINAL_VERSION };
@@ -47,7 +47,7 @@ async function runOn(host, folder, name) {
     cwd: folder,
     env: { ...inherited, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' },
   });
-  // The program's last line, which it writes when all of it was as expected.
+  // The program writes this last line if everything was as expected.
   const done = /^(\d+) tool chains with (\S+)$/.exec(output.trimEnd().split('\n').at(-1));
   const ok = code === 0 && done?.[2] === name && Number(done[1]) > 0;
   const ended = late ? `still running after ${LIMIT_MS / 1000} s` : `ended by ${signal ?? `exit code ${code}`}`;

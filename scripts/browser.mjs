@@ -1,6 +1,6 @@
-// `npm run browser`: makes the site and looks at it in Chromium, which has no way out to the network: pages of each kind have their heading,
-// highlighted code, every diagram as a drawing, and scripts that do not fail; no page has a link that leads nowhere. What the pages look like
-// is in `site/screenshots`. Not part of `npm test`: it needs Chromium, from the system's packages or where CHROMIUM says.
+// `npm run browser`: makes the site and checks it in Chromium, without network access. Pages of each kind must have their heading,
+// highlighted code, a drawing for every diagram, and scripts that do not fail. No page may have broken links. Screenshots are in
+// `site/screenshots`. Not part of `npm test`: it needs Chromium, from the system's packages or from the path in CHROMIUM.
 
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -13,13 +13,13 @@ import { root } from './process.mjs';
 
 const LIMIT_MS = 120_000;
 const MAX_OUTPUT = 64 * 2 ** 20;
-/** What a page's scripts may take, by the page's own clock, which does not tick while they run. */
+/** The time limit of a page's scripts, by the page's own clock, which does not tick while they run. */
 const SCRIPTS_MS = 20_000;
 const NAMES = process.env.CHROMIUM === undefined ? ['chromium', 'chromium-browser', 'google-chrome'] : [process.env.CHROMIUM];
 
 const run = promisify(execFile);
 
-/** `source` is where a page's diagrams come from; `height` of its screenshot is in pixels. */
+/** `source` is the document of the page's diagrams; `height` is that of the screenshot, in pixels. */
 const PAGES = [
   { file: 'index.html', heading: 'isolated-v8', source: 'README.md', hasCode: true, height: 2400 },
   { file: 'documents/docs_architecture.html', heading: 'Architecture', source: 'docs/architecture.md', hasCode: false, height: 3400 },
@@ -44,18 +44,18 @@ async function findChromium() {
   throw new Error(`there is no ${NAMES.join(', ')}: apt-get install chromium, or say in CHROMIUM where it is`);
 }
 
-/** Opens a page; resolves with what Chromium writes. */
+/** Opens a page; resolves with Chromium's output. */
 async function open(chromium, profile, file, ...args) {
   const url = pathToFileURL(join(siteFolder, file)).href;
   return run(chromium, [
     '--headless', '--disable-gpu', '--hide-scrollbars', '--no-first-run', '--disable-extensions', '--disable-dev-shm-usage', `--user-data-dir=${profile}`,
-    // Its own sandbox does not work for root; the pages are ours.
+    // Chromium's own sandbox does not work for root. The pages are our own.
     ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     '--host-resolver-rules=MAP * ~NOTFOUND', '--enable-logging=stderr', `--virtual-time-budget=${SCRIPTS_MS}`, ...args, url,
   ], { timeout: LIMIT_MS, maxBuffer: MAX_OUTPUT });
 }
 
-/** What is wrong with a page, as the browser has it once its scripts have run. */
+/** The problems of a page, after its scripts have run. */
 function judge({ heading, source, hasCode }, dom, log) {
   const headings = [...dom.matchAll(/<h1\b[^>]*>([\s\S]*?)<\/h1>/g)].map(([, html]) => withoutTags(html));
   const diagrams = source === undefined ? 0 : count(readFileSync(join(root, source), 'utf8'), /^```mermaid$/gm);
@@ -70,7 +70,7 @@ function judge({ heading, source, hasCode }, dom, log) {
   ];
 }
 
-/** Relative links and sources of all pages that lead nowhere, parts of pages included. */
+/** The broken relative links and sources of all pages, including links to parts of pages. */
 function brokenLinks() {
   const pages = readdirSync(siteFolder, { recursive: true }).map(String).filter((name) => name.endsWith('.html') && !name.startsWith('media/'));
   const texts = new Map(pages.map((name) => [join(siteFolder, name), readFileSync(join(siteFolder, name), 'utf8')]));

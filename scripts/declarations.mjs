@@ -1,7 +1,7 @@
 // Compiles programs written for isolated-vm's type declarations against those and against this package's:
 // `node scripts/declarations.mjs <isolated-vm.d.ts> [--members]`
-// With `--members` it also takes every declared member away in turn, whereupon the programs must not compile any more: what
-// isolated-vm declares and they do not use would go unnoticed.
+// With `--members` it also removes each declared member in turn, after which the programs must no longer compile. Otherwise members that
+// the programs do not use would not be checked.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,14 +13,14 @@ const PACKAGE = 'isolated-v8';
 const PROGRAMS = ['upstream.ts', 'drop-in.ts'].map((name) => join(root, '__test__/types', name));
 const AT_A_TIME = 2;
 
-/** Declared by isolated-vm, and on purpose not here: member → reason. */
+/** Declared by isolated-vm, and deliberately not here: member → reason. */
 const LEFT_OUT = { __proto__: null, lineNubmer: 'misspelt: what both libraries give is `lineNumber`' };
 
-/** A line that declares something with a name; the name is the second group. */
+/** A line that declares a name; the name is the second group. */
 const DECLARATION = /^(\s*(?:(?:export|readonly|static|private)\s+)*(?:(?:class|type)\s+)?)(\w+)(?=\??\s*[(:=]|\s*\{|<\w+ extends |<[^>]*>\s*[={])/;
 const TYPE = /^\s*(?:export\s+)?(?:class|type)\s/;
 
-/** Compiles the programs; resolves with what the compiler says, which is nothing when it is content. */
+/** Compiles the programs; resolves with the compiler's output, which is empty if they compile. */
 async function compile(folder, declarations) {
   const project = {
     extends: join(root, 'tsconfig.json'),
@@ -35,8 +35,8 @@ async function compile(folder, declarations) {
 }
 
 /**
- * Types, and their members: the names of lines that begin outside of parentheses and comments. Some options are declared again
- * in a union beside: a name's lines in one type are one member.
+ * Types and their members: the names of lines that begin outside parentheses and comments. Some options are declared again in a union; all
+ * lines of a name in one type are one member.
  */
 function members(lines) {
   const found = new Map();
@@ -59,7 +59,7 @@ function members(lines) {
   return [...found.values()];
 }
 
-/** Resolves with the members that the programs compile without. */
+/** Resolves with the members without which the programs still compile. */
 async function unusedMembers(folder, text) {
   const lines = text.split('\n');
   const queue = members(lines);

@@ -1,4 +1,4 @@
-// `npm run docs`: the declarations and the pages of docs/ as a site in `site/`. What typedoc warns of is a failure.
+// `npm run docs`: makes a site in `site/` from the declarations and the pages of docs/. Warnings of typedoc are failures.
 
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ export const siteFolder = join(root, 'site');
 /** What pages load to draw diagrams (diagrams.js), and its licence. */
 const MERMAID = { 'dist/mermaid.tiny.js': 'mermaid.js', LICENSE: 'mermaid.LICENSE' };
 
-/** Makes the site; resolves with whether there was nothing to complain of. */
+/** Makes the site; resolves with whether there were no problems. */
 export async function makeSite() {
   // The declarations name types of Node's.
   await setup('dependencies', 'tools');

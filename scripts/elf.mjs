@@ -1,12 +1,12 @@
-// What a file for Linux asks of the C library there.
+// The C library symbols that a Linux binary needs.
 
 import { readFileSync } from 'node:fs';
 
-// Of elf.h.
+// From elf.h.
 const SHT_GNU_VERNEED = 0x6ffffffe;
 const NEED_BYTES = 16;
 
-/** The versions of symbols that a 64-bit little-endian ELF file needs of others. */
+/** The symbol versions that a 64-bit little-endian ELF file needs from other files. */
 function neededVersions(path) {
   const bytes = readFileSync(path);
   if (bytes.readUInt32BE(0) !== 0x7f454c46 || bytes[4] !== 2) throw new Error(`not a 64-bit ELF file: ${path}`);
@@ -35,5 +35,5 @@ function neededVersions(path) {
 
 export const compareVersions = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 
-/** The oldest glibc that has all that a file needs. */
+/** The oldest glibc that has everything that a file needs. */
 export const floorOf = (path) => neededVersions(path).flatMap((version) => /^GLIBC_([\d.]+)$/.exec(version)?.[1] ?? []).toSorted(compareVersions).at(-1);

@@ -1,5 +1,5 @@
-// Which glibc the built files need: `node scripts/glibc.mjs`. What is published must not need a newer one than scripts/targets.mjs says, which
-// scripts/release-build.mjs sees to.
+// Prints which glibc the built files need: `node scripts/glibc.mjs`. Published files must not need a newer one than scripts/targets.mjs
+// names; scripts/release-build.mjs checks that.
 
 import { join } from 'node:path';
 import { floorOf } from './elf.mjs';

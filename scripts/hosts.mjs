@@ -1,5 +1,5 @@
-// The runtimes that the suite runs on. They are packages for x64 Linux, installed apart from the development
-// dependencies so that those install anywhere.
+// The runtimes that the suite runs on. They are packages for x64 Linux, installed separately from the development dependencies so that
+// those can be installed anywhere.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,8 +9,8 @@ export const hostsFolder = join(root, '__test__/hosts');
 
 const binary = (...path) => join(hostsFolder, 'node_modules', ...path);
 
-// How each runtime runs one file of tests, with results for people on its output and for us in `report`; and how one file as a
-// program, with flags for its engine as Node takes them.
+// How each runtime runs a file of tests, with readable results on its output and JUnit results in `report`; and how it runs a file as a
+// program, with engine flags in Node's form.
 const node = (name) => ({
   name,
   executable: binary(name, 'bin/node'),
@@ -61,13 +61,13 @@ const deno = {
     ...(flags.length > 0 ? [`--v8-flags=${flags.join(',')}`] : []),
     file,
   ],
-  // `deno test` passes over errors that nobody catches, and over a test that ends the process.
+  // `deno test` ignores uncaught errors, and a test that ends the process.
   trouble: /^uncaught outside any test: |^The following tests were pending:/m,
 };
 
 export const hosts = [node('node20'), node('node22'), node('node24'), node('node25'), node('node26'), bun, deno];
 
-/** The Node that runs this script, for what is about the repository and not about hosts. */
+/** The Node that runs this script, for tests that concern the repository rather than hosts. */
 export const OWN = 'own';
 const ownNode = { ...node(OWN), executable: process.execPath };
 
@@ -77,7 +77,7 @@ export const missingHosts = () => hosts.filter((host) => !existsSync(host.execut
 export const hostOf = (name) => (name === OWN ? ownNode : hosts.find((host) => host.name === name));
 
 /**
- * The hosts that a list such as `node24,bun` names, or all of them.
+ * The hosts in a list such as `node24,bun`, or all of them.
  * @param {string} [list]
  */
 export function selectHosts(list) {

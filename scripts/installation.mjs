@@ -1,6 +1,6 @@
-// Publishes the packages as a release does, to a registry of ours, installs them from it into empty projects outside of the repository, and runs
-// a program there on every host that `--host` names, or on five. Each package manager installs all three ways in which users ask for it: by its own
-// name, as an alias of isolated-vm, and beneath a package that asks for isolated-vm, by overrides.
+// Publishes the packages as a release does, to a local registry, installs them into empty projects outside the repository, and runs a
+// program there on every host that `--host` names, or on five. Each package manager installs in all three ways that users have: by the
+// package's own name, as an alias of isolated-vm, and through overrides, below a package that depends on isolated-vm.
 
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,14 +16,14 @@ import { setup } from './setup.mjs';
 const HOSTS = 'node20,node25,node26,bun,deno';
 const LIMIT_MS = 180_000;
 const ORIGINAL = 'isolated-vm';
-/** Asks for isolated-vm as its users' libraries do. */
+/** Depends on isolated-vm as its users' libraries do. */
 const LIBRARY = 'a-library';
 const OURS = 'isolated-v8';
 
 /** Not a dependency of the project: it is large, and nothing else needs it. */
 const PNPM = '12.21.0';
 
-/** How a manager installs from this registry, and where it reads that one package is to be another. */
+/** How a manager installs from this registry, and where it reads overrides. */
 const managersIn = (folder) => ({
   npm: { install: (url) => ['npm', 'install', `--registry=${url}`, '--no-fund', '--no-audit', '--cache=cache'], overrides: (map) => ({ overrides: map }) },
   pnpm: {
@@ -51,7 +51,7 @@ async function publishLibrary(folder, args) {
   await npm(source, 'publish', ...args);
 }
 
-/** Publishes the packages as a release does, for this machine's platform; once more, to see that nothing goes out twice. */
+/** Publishes the packages as a release does, for this machine's platform. Does it twice, to check that nothing is published twice. */
 async function publishOwn(registry) {
   const names = [`${OURS}-${ownTriple}`, OURS];
   for (let times = 0; times < 2; times += 1) await publishAll([ownTriple], root, registry.args);
@@ -64,7 +64,7 @@ async function install(folder, name, manager, way, url) {
   const settings = way.overrides === undefined ? {} : overrides(way.overrides);
   const project = { name: 'a-user', private: true, dependencies: way.dependencies, ...(file === undefined && settings) };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(project));
-  // JSON is YAML.
+  // JSON is also valid YAML.
   if (file !== undefined) writeFileSync(join(folder, file), JSON.stringify(settings));
   const [executable, ...args] = command(url);
   const { code, output, late } = await capture(executable, args, { cwd: folder, limit: LIMIT_MS, env: environmentOfUser() });
@@ -82,7 +82,7 @@ async function runOn(host, folder, name) {
   return false;
 }
 
-/** The command that comes with the package, as `npx isolated-v8 doctor` finds it. */
+/** Runs the package's command, where `npx isolated-v8 doctor` finds it. */
 async function runDoctor(folder) {
   const { code, output } = await capture(join(folder, 'node_modules/.bin', OURS), ['doctor'], { limit: LIMIT_MS, cwd: folder, env: environmentOfUser() });
   if (code === 0) return true;

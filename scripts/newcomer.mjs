@@ -1,5 +1,6 @@
-// `npm run newcomer`: what somebody does who has just found the package, in an empty folder: `npm init`, `npm install`, README's first program under
-// the name that README gives it. It has two minutes, for the installation from an empty cache, too. The packages are those that would be published.
+// `npm run newcomer`: the first steps of a new user, in an empty folder: `npm init`, `npm install`, README's first program under the name
+// that README gives it. All of it, including the installation from an empty cache, has two minutes. The packages are those that would be
+// published.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +12,7 @@ import { setup } from './setup.mjs';
 
 const LIMIT_MS = 120_000;
 
-/** The program, as README has it. */
+/** The program from README. */
 function firstProgram() {
   const [program] = programsOf(readFileSync(join(root, 'README.md'), 'utf8'));
   if (program?.file === undefined) throw new Error('README.md does not say how to save its first program');

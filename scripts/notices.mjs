@@ -1,5 +1,5 @@
-// `node scripts/notices.mjs` writes THIRD-PARTY-NOTICES, which is published with each binary: what is linked into it for any of the platforms in
-// npm/, and the licences of that. Those of crates come from their packages, all others from vendor/NOTICES.
+// `node scripts/notices.mjs` writes THIRD-PARTY-NOTICES, which is published with each binary: everything that is linked into it for any of
+// the platforms in npm/, and the licences. Those of crates come from their packages, all others from vendor/NOTICES.
 
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,13 +14,13 @@ export const NOTICES = 'THIRD-PARTY-NOTICES';
 
 const FOLDER = join(root, 'vendor/NOTICES');
 const LICENCE = /^(licen[cs]e|copying|copyright|notice|unlicense)/i;
-/** Left out where the crate may be had under the MIT or a BSD licence instead: those are short, and ask for no more than to be passed on. */
+/** Omitted if the crate is also available under the MIT or a BSD licence: those are short, and only require that they are passed on. */
 const LONGER = /apache|unlicense|copying/i;
 const SHORTER = /-(mit|bsd)/i;
 const OWN = /^isolated-v8/;
 const LINE = '='.repeat(80);
 
-/** The crates that a target's binary has code of: not those that run at build time, nor what only they need. */
+/** The crates whose code a target's binary contains: not those that run at build time, nor their own dependencies. */
 async function linked(target) {
   const { stdout } = await promisify(execFile)('cargo', ['metadata', '--format-version=1', ...locked, `--filter-platform=${target}`], {
     cwd: root,
@@ -51,7 +51,7 @@ function textsOf({ name, version, license, manifest_path: manifest }, index) {
   return kept.map((file) => readFileSync(join(FOLDER, file), 'utf8'));
 }
 
-/** What belongs into THIRD-PARTY-NOTICES as Cargo.lock and vendor/NOTICES are now. */
+/** The contents of THIRD-PARTY-NOTICES for the present Cargo.lock and vendor/NOTICES. */
 export async function writeNotices() {
   const index = JSON.parse(readFileSync(join(FOLDER, 'index.json'), 'utf8'));
   const crates = new Map();
@@ -60,7 +60,7 @@ export async function writeNotices() {
   const add = (owner, text) => {
     const lines = text.replaceAll('\r', '').split('\n').map((line) => line.trimEnd());
     const clean = lines.join('\n').replace(/^\n+|\n+$/g, '');
-    // One text, however its lines are broken.
+    // Texts that differ only in their line breaks count as one.
     const key = clean.replace(/\s+/g, ' ').trim();
     const entry = owners.get(key) ?? { text: clean, names: [] };
     if (!entry.names.includes(owner)) entry.names.push(owner);
@@ -78,7 +78,7 @@ export async function writeNotices() {
   ].join('\n');
 }
 
-/** Resolves with whether the file is what it would be if it were written now. */
+/** Resolves with whether the file is up to date. */
 export async function areNoticesCurrent() {
   return readFileSync(join(root, NOTICES), 'utf8') === (await writeNotices());
 }

@@ -1,5 +1,4 @@
-// The packages as npm publishes them: folders with what belongs into them, and tarballs. Symbolic links to a checkout would hide what a
-// tarball lacks.
+// Makes the packages as npm publishes them, as folders and as tarballs. Symbolic links to a checkout would hide files that a tarball lacks.
 
 import { chmodSync, copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,10 +11,10 @@ import { writeSurface } from './surface.mjs';
 const NPM_LIMIT_MS = 180_000;
 const isWindows = process.platform === 'win32';
 
-/** The triple of this machine, as the names of packages have it. */
+/** This machine's triple, as in the names of packages. */
 export const ownTriple = addonFile.split('.')[1];
 
-/** Runs npm in a folder; resolves with what it writes. */
+/** Runs npm in a folder; resolves with its output. */
 export async function npm(folder, ...args) {
   const { code, output, late } = await capture(isWindows ? 'npm.cmd' : 'npm', [...args, '--loglevel=error', '--no-fund', '--no-audit'], {
     cwd: folder,
@@ -28,7 +27,7 @@ export async function npm(folder, ...args) {
 
 export const readPackage = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
-/** Packs a package into `destination`; resolves with its name and its tarball's. */
+/** Packs a package into `destination`; resolves with its name, its version and the name of its tarball. */
 async function pack(folder, destination) {
   await npm(folder, 'pack', '--ignore-scripts', `--pack-destination=${destination}`);
   const { name, version } = readPackage(folder);
@@ -40,10 +39,10 @@ export async function packMain(destination) {
   return pack(root, destination);
 }
 
-/** The files of a platform's package that are built for it. */
+/** The built files of a platform's package. */
 export const binariesOf = (triple) => readPackage(join(root, 'npm', triple)).files.filter((name) => name !== NOTICES);
 
-/** Makes `folder` the package of a platform, with the binaries that lie in `binaries`, and what their licences ask for. */
+/** Makes `folder` the package of a platform, with the binaries from the folder `binaries` and the licence files. */
 export function stagePlatform(folder, triple, binaries) {
   cpSync(join(root, 'npm', triple), folder, { recursive: true });
   for (const file of ['LICENSE', NOTICES]) copyFileSync(join(root, file), join(folder, file));
@@ -55,7 +54,7 @@ export function stagePlatform(folder, triple, binaries) {
   }
 }
 
-/** The package with the binary of this machine, which the main package names as an optional dependency once published. */
+/** Packs the package with this machine's binary. Once published, the main package names it as an optional dependency. */
 export async function packPlatform(destination) {
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-platform-'));
   try {

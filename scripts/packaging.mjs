@@ -1,6 +1,6 @@
-// Checks that the packed packages have what they must have, THIRD-PARTY-NOTICES as Cargo.lock asks for among it. Then asks publint (do the
-// names in package.json lead to files that are packed, in the right format?) and Are The Types Wrong (does TypeScript find the right
-// declarations, however it resolves modules?). What publint only suggests is a failure as well.
+// Checks that the packed packages have all required files, and that THIRD-PARTY-NOTICES matches Cargo.lock. Then runs publint (do the names
+// in package.json lead to packed files in the right format?) and Are The Types Wrong (does TypeScript find the right declarations, however
+// it resolves modules?). Suggestions of publint are failures too.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { packMain, packPlatform } from './pack.mjs';
 import { capture, root, show } from './process.mjs';
 import { addonFile, launcherFile, setup } from './setup.mjs';
 
-/** Resolves with whether a tarball has these files, those that are executed as such. */
+/** Resolves with whether a tarball has these files, and executables are executable. */
 async function checkFiles(folder, { name, file }, files) {
   const { output } = await capture('tar', ['-tvzf', join(folder, file)]);
   const wrong = files.filter((wanted) => wanted !== undefined).filter((wanted) => {
@@ -21,14 +21,14 @@ async function checkFiles(folder, { name, file }, files) {
   return wrong.length === 0;
 }
 
-/** Resolves with whether the notices are those of what is linked now. */
+/** Resolves with whether the notices match what is linked now. */
 async function checkNotices() {
   const current = await areNoticesCurrent();
   console.log(`notices: ${current ? 'as Cargo.lock has it' : `not as Cargo.lock and vendor/NOTICES have it: node scripts/notices.mjs`}`);
   return current;
 }
 
-/** Resolves with whether publint has nothing to say. */
+/** Resolves with whether publint has no messages. */
 async function lint(folder, { name, file }) {
   const [{ publint }, { formatMessage }] = await Promise.all([import('publint'), import('publint/utils')]);
   const { messages, pkg } = await publint({ pack: { tarball: new Uint8Array(readFileSync(join(folder, file))).buffer } });

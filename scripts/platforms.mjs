@@ -1,8 +1,8 @@
-// `npm run check:platforms`: has clippy check the whole workspace for platforms that this machine is none of, as far as rustup has their
-// targets. It proves that the sources compile there, and no more: nothing is linked or run. With `-- --target x86_64-apple-darwin` only
-// for that one.
+// `npm run check:platforms`: runs clippy on the whole workspace for other platforms than this machine's, as far as rustup has their
+// targets. It shows only that the sources compile there: nothing is linked or run. With `-- --target x86_64-apple-darwin` it checks that
+// target only.
 //
-// V8's library is not needed for that; its binding is the one for the target that the v8 crate carries. Nothing is downloaded.
+// This does not need V8's library. Its binding for each target comes with the v8 crate. Nothing is downloaded.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -17,7 +17,7 @@ const output = async (command, ...args) => {
   return result.code === 0 ? result.output : undefined;
 };
 
-/** Which of the targets rustup has and which it has not, the machine's own left out. */
+/** Which of the targets rustup has and which it does not, except the machine's own. */
 async function targets() {
   const own = (await output('rustc', '-vV'))?.match(/^host: (.*)$/m)?.[1];
   const known = ((await output('rustup', 'target', 'list', '--installed')) ?? '').split('\n');
@@ -25,7 +25,7 @@ async function targets() {
   return { installed: others.filter((target) => known.includes(target)), missing: others.filter((target) => !known.includes(target)) };
 }
 
-/** Where the v8 crate's sources lie. */
+/** The folder of the v8 crate's sources. */
 async function crateFolder() {
   const { stdout } = await promisify(execFile)('cargo', ['metadata', '--format-version=1', ...locked], { cwd: root, maxBuffer: 1 << 28 });
   const { packages } = JSON.parse(stdout);

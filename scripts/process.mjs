@@ -1,4 +1,4 @@
-// Child processes: with the terminal of this one, or captured and limited in time.
+// Child processes: with this process's terminal, or captured and with a time limit.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -10,16 +10,16 @@ export const root = join(fileURLToPath(import.meta.url), '../..');
 const MAX_OUTPUT_CHARS = 256 * 1024;
 const isWindows = process.platform === 'win32';
 
-/** How npm and Node reach a registry on this machine. */
+/** The settings by which npm and Node reach a registry on this machine. */
 const REACHING = /^(npm_config_(registry|ca|cafile|cert|key|strict_ssl|userconfig|globalconfig|(https?_?|no_?)?proxy)|NODE_EXTRA_CA_CERTS)$/i;
 
-/** The environment of a user: of this process's own settings for Node and npm, only these reach those that install or run. */
+/** The environment of a user. Of this process's own settings for Node and npm, it keeps only those that are needed to reach a registry. */
 export function environmentOfUser() {
   const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CI$|FORCE_COLOR$)/i.test(name) || REACHING.test(name));
   return { ...Object.fromEntries(kept), NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' };
 }
 
-/** The process groups that run now: ended when this process is. */
+/** The running process groups, which are ended with this process. */
 const running = new Set();
 
 function end(child) {
@@ -51,10 +51,10 @@ export function show(command, args, options = {}) {
 }
 
 const TICKS_PER_SECOND = 100;
-/** Of `/proc/<pid>/stat`, after the name: what children that have ended took, as users and in the system. */
+/** Fields of `/proc/<pid>/stat` after the name: user and system time of children that have ended. */
 const [CHILDREN_USER, CHILDREN_SYSTEM] = [13, 14];
 
-/** Seconds of processor time that ended children have taken, with their own children; 0 where the system does not tell. */
+/** Seconds of processor time that ended children and their own children have used; 0 if the system does not report it. */
 function takenByEnded() {
   try {
     const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1).split(' ');
@@ -67,8 +67,8 @@ function takenByEnded() {
 let taken = takenByEnded();
 
 /**
- * Runs a command, keeps what it writes, and kills it with all its children after `limit` milliseconds. `cpu` is the processor time that it
- * took, in seconds.
+ * Runs a command, captures its output, and kills it with all its children after `limit` milliseconds. `cpu` is the processor time that it
+ * used, in seconds.
  * @returns {Promise<{ code: number | null, signal: string | null, output: string, late: boolean, ms: number, cpu: number }>}
  */
 export function capture(command, args, { limit = 0, ...options } = {}) {
@@ -91,7 +91,7 @@ export function capture(command, args, { limit = 0, ...options } = {}) {
       running.delete(child);
       reject(error);
     });
-    // A grandchild may hold the pipes open: what counts is that the child itself is gone.
+    // A grandchild may hold the pipes open, so wait for the end of the child itself.
     child.on('exit', () => {
       const before = taken;
       taken = takenByEnded();

@@ -1,6 +1,6 @@
-// `npm run queue`: the job queue among the examples, as its users have it: the packed packages and BullMQ in a project of its own, a real
+// `npm run queue`: runs the job queue among the examples as its users do: the packed packages and BullMQ in a project of its own, a real
 // Redis or Valkey server, and a worker process on each host. Not part of `npm test`: it needs the server, from the system's packages
-// (`apt-get install redis-server`) or where REDIS_SERVER says.
+// (`apt-get install redis-server`) or from the path in REDIS_SERVER.
 
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,9 +15,9 @@ import { capture, root } from './process.mjs';
 import { setup } from './setup.mjs';
 
 const LIMIT_MS = 180_000;
-/** Workers among which jobs must have been shared, where there are as many. */
+/** How many workers must have shared the jobs, if there are as many. */
 const MIN_WORKERS = 2;
-/** For workers to finish what they have. */
+/** How long workers may take to finish their jobs. */
 const PATIENCE_MS = 20_000;
 
 const EXPECTED = [
@@ -36,7 +36,7 @@ async function freePort() {
   return port;
 }
 
-/** Starts a program; resolves once it has written a line that matches, and fails if it ends before. */
+/** Starts a program; resolves once it has written a line that matches, and rejects if it ends before. */
 async function start(command, args, options, ready) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
   const ended = new Promise((resolve) => { child.once('exit', (code, signal) => resolve({ code, signal })); });
@@ -86,7 +86,7 @@ try {
   const { code, output } = await capture(process.execPath, ['submit.mjs'], { limit: LIMIT_MS, ...options });
   const lines = output.trimEnd().split('\n');
   const [last] = lines.splice(-1);
-  // How many had a share is chance; that one took all of them would be none.
+  // How many workers had a share is chance, but one worker for all jobs would be a bug.
   const shared = Number(/^by (\d+) workers$/.exec(last)?.[1]) >= Math.min(MIN_WORKERS, hosts.length);
   const right = code === 0 && shared && JSON.stringify(lines) === JSON.stringify(EXPECTED);
   for (const { child } of workers) child.kill('SIGTERM');

@@ -1,11 +1,11 @@
-// A package registry on this machine for packages that are not published yet. It takes and gives those that it was told the names of, and sends
-// everybody on to the registry that npm is set to for everything else.
+// A package registry on this machine for packages that are not published yet. It accepts and serves the packages that it is given the names
+// of, and redirects all other requests to the registry that npm is configured for.
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 
-/** What npm's registries tell of a package ("package metadata" in npm's documentation). */
+/** The metadata of a package as npm's registries return it ("package metadata" in npm's documentation). */
 function describe({ manifest, bytes }, url) {
   const { name, version } = manifest;
   const dist = {
@@ -17,7 +17,7 @@ function describe({ manifest, bytes }, url) {
 }
 
 /**
- * @param {string[]} names of the packages that are kept here
+ * @param {string[]} names of the packages that are stored here
  * @param {string} upstream the registry for all others
  */
 export async function serve(names, upstream) {
@@ -42,9 +42,9 @@ export async function serve(names, upstream) {
   const host = `localhost:${server.address().port}`;
   return {
     url: `http://${host}/`,
-    /** What npm must be told to publish here. */
+    /** The arguments with which npm publishes here. */
     args: [`--registry=http://${host}/`, `--//${host}/:_authToken=anybody`, '--provenance=false'],
-    /** The names of those that were published. */
+    /** The names of the published packages. */
     published: () => [...known.keys()],
     close: () => {
       server.closeAllConnections();

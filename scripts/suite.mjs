@@ -1,13 +1,13 @@
-// Runs test files, each in a process of its own, on the hosts that their places name (suite/places.mjs); what runs when: suite/schedule.mjs.
-// A file with a failure runs again at once, alone; both outcomes are printed, and the second counts.
+// Runs test files, each in a process of its own, on the hosts that their places name (suite/places.mjs); suite/schedule.mjs decides the
+// order. A file with a failure runs again at once, alone. Both outcomes are printed; the second one counts.
 //
 // node scripts/suite.mjs [--full | --rest]      the core of the suite; all of it; what the core leaves out
 //   --file wire/,sandbox/quotas                 files whose path has one of these parts, on all hosts of their places
 //   --host node24,bun                           only on these hosts; with --file on exactly these, whatever their places name
-//   --shard 2/3                                 the second of three parts that take about as long each
+//   --shard 2/3                                 the second of three parts that take about equally long
 //   --changed [--since main]                    files that a change since then can affect (suite/changes.mjs)
 //   --limit 400                                 seconds for each file
-//   --record                                    brings suite/durations.json up to date
+//   --record                                    updates suite/durations.json
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ import { parseReport } from './suite/report.mjs';
 import { Schedule, shardOf } from './suite/schedule.mjs';
 
 const DEFAULT_LIMIT_SECONDS = 400;
-/** When more files than this have failed, nothing is repeated any more: it is not by chance. */
+/** If more files than this have failed, no more are repeated: such failures are not chance. */
 const MAX_REPEATS = 12;
 
 export const suiteOptions = {
@@ -53,7 +53,7 @@ async function runFile(host, file, limitSeconds, folder) {
   } catch (error) {
     if (error.code !== 'ENOENT') throw error;
   }
-  // What goes wrong outside any test counts as one failure: a crash, a time limit, a file without tests.
+  // Failures outside tests count as one: a crash, a time limit, a file without tests.
   const ended = result.signal ? `signal ${result.signal}` : `exit code ${result.code}`;
   let trouble;
   if (result.late) trouble = `still running after ${limitSeconds} s`;
@@ -65,7 +65,7 @@ async function runFile(host, file, limitSeconds, folder) {
   return { ...tests, seconds: result.ms / 1000, cpu: result.cpu };
 }
 
-/** One line for a run, and its failures below it, those that it had before only by name. */
+/** One line for a run, and its failures below. Failures of the first run are repeated by name only. */
 function describe(mark, { file, host, before }, { passed, skipped, failures, seconds }) {
   const counts = [`${passed} passed`, failures.length && `${failures.length} failed`, skipped && `${skipped} skipped`];
   const line = `${mark.padEnd(4)} ${host.padEnd(6)} ${shortName(file)}  ${counts.filter(Boolean).join(', ')}  ${seconds.toFixed(1)} s${before === undefined ? '' : ', the second time, alone'}`;
@@ -103,7 +103,7 @@ async function choose(values) {
   return shardOf(jobs, number, count);
 }
 
-/** What `npm test` does not run, by place. */
+/** What `npm test` leaves out, by place. */
 function leftOut(values) {
   if (values.full || values.rest || values.file || values.host || values.changed) return [];
   const left = new Map();
@@ -118,7 +118,8 @@ function leftOut(values) {
 /**
  * Runs the suite, or the part of it that these options choose; resolves with the counts of tests.
  * @param {Record<string, any>} [values]
- * @param {{ name: string, seconds: number, load: number, run: (print?: (text: string) => void) => Promise<void> }[]} [others] what is done beside it, before all else
+ * @param {{ name: string, seconds: number, load: number, run: (print?: (text: string) => void) => Promise<void> }[]} [others] other work
+ * that runs beside it, and starts first
  * @returns {Promise<{ passed: number, failed: number, skipped: number, left: string[] }>}
  */
 export async function runSuite(values = {}, others = []) {

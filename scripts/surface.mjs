@@ -1,5 +1,5 @@
-// Writes `host/index.js`: what hosts have of `surface/`, in one file. A host takes half a millisecond to find, read and wrap a file, and there
-// are more than eighty.
+// Writes `host/index.js`: the hosts' part of `surface/` in one file. A host takes half a millisecond to find, read and wrap a file, and
+// there are more than eighty.
 
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { root } from './process.mjs';
 export const surfaceFile = join(root, 'host/index.js');
 
 export async function writeSurface() {
-  // Loaded here: a checkout that is being made ready has no packages yet.
+  // Loaded here, because a checkout that is being prepared has no packages yet.
   const { build } = await import('esbuild').catch((cause) => {
     throw new Error('esbuild is not installed: npm ci', { cause });
   });

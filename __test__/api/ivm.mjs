@@ -1,5 +1,5 @@
-// The module under test. Where `IVM_MODULE` names the path of isolated-vm 7, the same files run against that, which is how it
-// is known that they state what it does; `ours` marks what only this package does.
+// The module under test. If `IVM_MODULE` is the path of isolated-vm 7, the same files run against that, which checks that they describe its
+// behaviour. `ours` marks what only this package does.
 
 import { createRequire } from 'node:module';
 
@@ -8,10 +8,10 @@ const original = process.env.IVM_MODULE;
 /** @type {typeof import('../../index.js')} */
 export const ivm = original ? createRequire(import.meta.url)(original) : (await import('../../index.mjs')).default;
 
-/** Options of tests that only this package passes, because the original does otherwise or dies. */
+/** Options of tests that only this package passes, because isolated-vm behaves differently or crashes. */
 export const ours = original ? { skip: 'isolated-vm does otherwise' } : {};
 
-/** A fresh isolate and context for one test; disposed at its end, whatever happens. */
+/** A new isolate and context for one test; disposed at its end, whatever happens. */
 export function withContext(body, options) {
   const isolate = new ivm.Isolate(options);
   const end = () => {
@@ -29,7 +29,7 @@ export function withContext(body, options) {
   return result;
 }
 
-/** What `assert.throws` takes for an error of exactly this class and message. */
+/** A check for `assert.throws`: an error of exactly this class and message. */
 export function failure(Class, message) {
   return (error) => {
     if (Object.getPrototypeOf(error) !== Class.prototype || error.message !== message) {

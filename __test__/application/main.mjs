@@ -1,5 +1,5 @@
 // An agent's use of @utcp/code-mode: tools are registered, and code that calls them runs in isolates of the package.
-// scripts/application.mjs installs what this imports. What is asserted here holds with isolated-vm itself.
+// scripts/application.mjs installs what this imports. All assertions also hold with isolated-vm itself.
 
 // oxlint-disable-next-line import/no-unassigned-import -- as the application's own documents have it
 import '@utcp/sdk';
@@ -60,7 +60,7 @@ assert.deepEqual(result, {
 });
 assert.deepEqual(logs, ['prices [\n  5,\n  3\n]', '[WARN] ordered 5']);
 
-// A tool's error is thrown inside; one that nobody catches ends the chain and is logged.
+// A tool's error is thrown inside; an uncaught one ends the chain and is logged.
 const caught = await run(`try { shop.order({ item: 'fig', count: 10 }); } catch (error) { return error.message; }`);
 assert.match(caught.result, /out of stock/);
 const lastLog = async (...args) => (await run(...args)).logs.at(-1);
@@ -72,7 +72,7 @@ assert.match(await lastLog('for (;;) {}', 200), /Script execution timeout after 
 assert.match(await lastLog('await new Promise(() => {})', 200), /timeout after 200ms/);
 await assert.rejects(run('const kept = []; for (;;) kept.push({ kept })', 3000, 16), /Isolate is already disposed/);
 
-// Many at once.
+// Many at the same time.
 const counts = Array.from({ length: 20 }, (_, n) => n % 9);
 const many = await Promise.all(counts.map((n) => run(`return shop.order({ item: 'x', count: ${n} }).total`)));
 assert.deepEqual(many.map(({ result: total }) => total), counts);

@@ -1,4 +1,4 @@
-// Assertions in plain ECMAScript: the same words on a host and inside an isolate. No imports.
+// Assertions in plain ECMAScript, with the same messages on a host and inside an isolate. No imports.
 
 const list = (values) => values.join(', ');
 
@@ -15,7 +15,7 @@ function showObject(value, depth) {
   return `${name} {${list(Reflect.ownKeys(value).map((key) => `${String(key)}: ${inner(value[key])}`))}}`;
 }
 
-/** A value in words. */
+/** Describes a value. */
 export function show(value, depth = 4) {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'bigint') return `${value}n`;
@@ -31,7 +31,7 @@ function fail(text, note) {
 const bytesOf = (value) => [...(ArrayBuffer.isView(value) ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : new Uint8Array(value))];
 const isBinary = (value) => ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer;
 
-/** What makes a value of a built-in class what it is, as a list; undefined where its properties do. */
+/** The contents of a value of a built-in class, as a list; undefined if its properties are its contents. */
 function contents(value) {
   if (value instanceof Date) return [value.getTime()];
   if (value instanceof RegExp) return [String(value), value.lastIndex];
@@ -55,10 +55,10 @@ function alike(actual, expected, seen) {
 }
 
 /**
- * An error to expect: of exactly this class of the realm that asserts, with exactly this message and code.
+ * An expected error: exactly this class of the asserting realm, and exactly this message and code.
  * @param {Function} Class
  * @param {string | RegExp} message
- * @param {string} [code] undefined for what is no error of the library's own
+ * @param {string} [code] undefined for errors that are not the library's own
  */
 const error = (Class, message, code) => ({ Class, message, code });
 
@@ -66,7 +66,7 @@ const error = (Class, message, code) => ({ Class, message, code });
 export const expect = {
   thrown: (Class, message) => error(Class, message),
   invalid: (message) => error(TypeError, message, 'ERR_INVALID_ARG'),
-  /** Where the original raises a plain `Error`. */
+  /** If isolated-vm throws a plain `Error`. */
   wrong: (message) => error(Error, message, 'ERR_INVALID_ARG'),
   transfer: (message) => error(TypeError, message, 'ERR_ISOLATE_TRANSFER'),
   released: (message) => error(Error, message, 'ERR_ISOLATE_RELEASED'),
@@ -77,7 +77,7 @@ export const expect = {
   error,
 };
 
-/** @param {boolean} coded whether errors of the library have codes, which the original's have not */
+/** @param {boolean} coded whether errors of the library have codes; isolated-vm's have none */
 export function createAssert(coded) {
   function check(thrown, { Class, message, code }, note) {
     const isClass = typeof thrown === 'object' && thrown !== null && Object.getPrototypeOf(thrown) === Class.prototype;
@@ -96,7 +96,7 @@ export function createAssert(coded) {
     equal(actual, expected, note) {
       if (!Object.is(actual, expected)) fail(`expected ${show(expected)}, got ${show(actual)}`, note);
     },
-    /** Equal all the way down. */
+    /** Deeply equal. */
     same(actual, expected, note) {
       if (!alike(actual, expected, new Map())) fail(`expected ${show(expected)}, got ${show(actual)}`, note);
     },
@@ -113,7 +113,7 @@ export function createAssert(coded) {
       }
       fail(`expected ${expected.Class.name}: ${expected.message}, got the value ${show(value)}`, note);
     },
-    /** Takes a promise, not a function: an asynchronous method that throws has failed. */
+    /** Takes a promise, not a function: an asynchronous method must not throw. */
     async rejects(promise, expected, note) {
       let value;
       try {
@@ -124,7 +124,7 @@ export function createAssert(coded) {
       }
       fail(`expected ${expected.Class.name}: ${expected.message}, got the value ${show(value)}`, note);
     },
-    /** What a call throws, to look at. */
+    /** Returns what a call throws. */
     caught(call) {
       try {
         call();

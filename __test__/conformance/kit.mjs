@@ -1,4 +1,4 @@
-// Collects the cases and runs them, on a host and inside an isolate alike.
+// Collects the cases and runs them, both on a host and inside an isolate.
 
 import { createAssert, expect } from './assert.mjs';
 import { groups } from './cases/index.mjs';
@@ -6,11 +6,11 @@ import { createSides } from './sides.mjs';
 
 /**
  * @typedef {object} Settings
- * @property {'host' | 'guest'} side where `ivm` is at home
+ * @property {'host' | 'guest'} side where `ivm` belongs
  * @property {boolean} original whether it is isolated-vm
  */
 
-/** What cases get: isolates of their own, which end with them. */
+/** What cases get: isolates of their own, which are disposed with them. */
 function createRoom(ivm) {
   const isolates = [];
   return {
@@ -45,7 +45,7 @@ export function collect(ivm, { side, original }) {
   return cases;
 }
 
-/** Runs a case, and ends its isolates whatever happens. */
+/** Runs a case, and disposes its isolates whatever happens. */
 export function runCase(ivm, { body }) {
   const room = createRoom(ivm);
   let result;

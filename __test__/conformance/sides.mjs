@@ -1,4 +1,4 @@
-// Everything in which a guest is not like a host, in one place. What is not here is expected to be equal.
+// All differences between guests and hosts. Everything else is expected to be equal.
 
 const SYNC_IN_ASYNC = 'Calling a synchronous isolated-vm function on a non-default isolate from within an asynchronous isolated-vm function is not allowed.';
 const NOT_INSIDE = 'This is not available inside isolates';
@@ -11,7 +11,7 @@ const NOT_INSIDE = 'This is not available inside isolates';
 export function createSides(side, assert, expect) {
   const host = side === 'host';
 
-  /** Members for hosts only, and what guests are told. */
+  /** Members for hosts only, and the error that guests get. */
   const refusals = {
     createSnapshot: NOT_INSIDE,
     snapshot: '`snapshot` is not available inside isolates',
@@ -23,28 +23,28 @@ export function createSides(side, assert, expect) {
 
   return {
     hosts: host,
-    /** What a host's call gives; a guest is refused, and gets undefined. */
+    /** Returns the result of a host's call. In a guest, checks that the call is refused, and returns undefined. */
     hostOnly(member, call) {
       if (host) return call();
       assert.throws(call, expect.unsupported(refusals[member]), member);
       return undefined;
     },
-    /** Hosts may wait at any time; guests not in what goes on after an `await`. */
+    /** Hosts may block at any time; guests may not in code after an `await`. */
     syncAfterAwait(call) {
       if (host) return call();
       assert.throws(call, expect.unsupported(SYNC_IN_ASYNC));
       return undefined;
     },
-    /** An asynchronous run in another isolate may wait for a function of a host; not for one of a guest. */
+    /** An asynchronous run in another isolate may wait for a host's function, but not for a guest's. */
     async calledBack(promise, value) {
       if (host) assert.same(await promise, value);
       else await assert.rejects(promise, expect.thrown(Error, SYNC_IN_ASYNC));
     },
-    /** V8 believes what is in a compilation cache, and guests could write one. */
+    /** V8 trusts the contents of a compilation cache, and guests could forge one. */
     cacheIsRejected: !host,
-    /** A host's buffer may be a pool with bytes of others; guests have no such pools, and bring whole buffers as V8 does. */
+    /** A host's buffer may be a pool that also has others' bytes. Guests have no such pools, and send whole buffers as V8 does. */
     viewsComeAlone: host,
-    /** What goes on outside of an isolate does not count as its time, but what a guest does for it in another does. */
+    /** Time spent outside an isolate does not count as its own, except for work that a guest does for it in another isolate. */
     waitingCounts: !host,
   };
 }

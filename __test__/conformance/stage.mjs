@@ -1,9 +1,9 @@
-// An isolate in which the cases run: it gets the texts of these very files, and `ivm`. A stage may open the next one inside
-// itself, so any depth can be had.
+// An isolate in which the cases run. It gets the sources of these files, and `ivm`. A stage may open another one inside itself, so any
+// depth is possible.
 
 import { collect, runCase } from './kit.mjs';
 
-/** Milliseconds that a case may take. */
+/** The maximum time of a case, in milliseconds. */
 const DEADLINE = 60_000;
 
 const GUEST = 'stage.mjs';
@@ -20,10 +20,10 @@ function pathFrom(referrer, specifier) {
 }
 
 /**
- * Every call is synchronous: a case may use synchronous methods until it awaits something for the first time.
+ * Every call is synchronous, so a case may use synchronous methods until its first `await`.
  * @param {any} ivm
- * @param {any} files an ExternalCopy of what is in which file
- * @param {{ depth: number, original: boolean }} settings a depth of 1 is an isolate of whoever calls
+ * @param {any} files an ExternalCopy of the contents of each file
+ * @param {{ depth: number, original: boolean }} settings a depth of 1 is an isolate of the caller
  * @returns {(index: number) => Promise<void>} runs a case
  */
 export function openStage(ivm, files, { depth, original }) {
@@ -45,7 +45,7 @@ export function openStage(ivm, files, { depth, original }) {
 /** @type {(index: number) => unknown} */
 let runHere;
 
-/** Inside: makes the cases ready, or the next stage. */
+/** Inside the stage: prepares the cases, or the next stage. */
 export function start(files, depth, original) {
   const { ivm } = globalThis;
   if (depth > 1) {
@@ -56,5 +56,5 @@ export function start(files, depth, original) {
   runHere = (index) => runCase(ivm, cases[index]);
 }
 
-/** Inside: runs a case. */
+/** Inside the stage: runs a case. */
 export const run = (index) => runHere(index);

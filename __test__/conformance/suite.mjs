@@ -1,4 +1,4 @@
-// The cases as tests of `node:test`, on one side or the other.
+// The cases as tests of `node:test`, on either side.
 
 import { describe, test } from 'node:test';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -12,7 +12,7 @@ const folder = dirname(fileURLToPath(import.meta.url));
 /** Files that need a host. */
 const OUTSIDE = /^suite\.mjs$|\.test\.mjs$/;
 
-/** Whether the cases run against isolated-vm itself, to see that they say what it does. */
+/** Whether the cases run against isolated-vm itself, to check that they describe its behaviour. */
 const original = Boolean(process.env.IVM_MODULE);
 
 function readFiles() {
@@ -23,7 +23,7 @@ function readFiles() {
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** Isolates that only have to do with each other keep no host alive. */
+/** Isolates that interact only with each other do not keep the host alive. */
 async function alive(run) {
   const timer = setInterval(() => {}, DAY);
   try {

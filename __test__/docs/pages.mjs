@@ -1,4 +1,4 @@
-// The pages for people: README, CONTRIBUTING, SECURITY and docs/, and the programs in them.
+// The user documentation (README, CONTRIBUTING, SECURITY and docs/), and the programs in it.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { root } from '../harness.mjs';
 
 const FENCE = /^```(\w*)\n([\s\S]*?)^```$/gm;
 const PRINTS = /\/\/ prints (.*)$/gm;
-/** The file that a text tells its reader to save the program below it as. */
+/** The name of the file that a text tells its reader to save the program below it as. */
 const SAVE = /\bsave it as `([\w.-]+)`/i;
 const LANGUAGES = ['js', 'ts'];
 
@@ -18,7 +18,7 @@ export const pages = [
 
 export const readPage = (page) => readFileSync(join(root, page), 'utf8');
 
-/** The programs of a Markdown text, each with the lines it is to print, and the name of its file where the paragraph above says one. */
+/** The programs of a Markdown text, each with the lines that it must print, and the name of its file if the paragraph above has one. */
 export function programsOf(markdown) {
   const blocks = [...markdown.matchAll(FENCE)].map(({ 1: language, 2: code, index, 0: whole }) => ({
     language, code, line: markdown.slice(0, index).split('\n').length, start: index, end: index + whole.length,
@@ -30,7 +30,7 @@ export function programsOf(markdown) {
     const comments = [...block.code.matchAll(PRINTS)].map(([, text]) => text);
     const above = markdown.slice(blocks[index - 1]?.end ?? 0, block.start).trimEnd().split('\n\n').at(-1);
     const file = SAVE.exec(above)?.[1];
-    // In a project of `npm init`, of which npm 11 says that it is of CommonJS, other names than `.mjs` stand for that.
+    // In a project of `npm init`, for which npm 11 sets the type CommonJS, only files named `.mjs` or `.mts` are ES modules.
     const commonjs = file === undefined ? /\brequire\(/.test(block.code) : !/\.m[jt]s$/.test(file);
     return [{ ...block, file, commonjs, printed: follows ? next.code.trimEnd().split('\n') : comments }];
   });

@@ -1,5 +1,5 @@
-// One process that brings a guest into a state and ends: `program.mjs <state> <ending>`, or `program.mjs <state> workers <endings>`
-// for worker threads that do that while the main thread looks on.
+// A process that brings a guest into a state and ends: `program.mjs <state> <ending>`. With `program.mjs <state> workers <endings>`, worker
+// threads do that while the main thread observes.
 
 import ivm from '../../index.mjs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -11,11 +11,11 @@ const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); })
 const HANG = 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)';
 const OUT_OF_MEMORY = "'a'.repeat(2 ** 28).split('')";
 
-/** What a process that ends by itself waits for must be over by itself. */
+/** A process that ends by itself must not wait for anything without a limit. */
 const limits = ending === 'natural' ? { timeout: 200 } : {};
-/** A sandbox's covers its making. */
+/** A sandbox's limit includes the time to make it. */
 const sandboxLimits = ending === 'natural' ? { timeout: 1_000 } : {};
-/** For what stands still, where a `timeout` does, too. */
+/** A limit for states in which time does not count towards `timeout`. */
 const deadline = ending === 'natural' ? { deadline: 1_500 } : {};
 const swallow = () => {};
 
@@ -24,20 +24,20 @@ const make = (options) => {
   return { isolate, context: isolate.createContextSync() };
 };
 
-/** A call whose guest runs `code`. Resolves when it does. */
+/** Makes a call whose guest runs `code`. Resolves when it runs. */
 const starts = (code, { isolate, context } = make()) => new Promise((resolve) => {
   context.global.setSync('started', new ivm.Callback(resolve, { ignored: true }));
   context.eval(`started(); ${code}`, limits).catch(swallow);
   globalThis.kept = isolate;
 });
 
-/** Tells the main thread. */
+/** Notifies the main thread. */
 const tell = () => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has none
   parentPort.postMessage('ready');
 };
 
-/** Ends this thread, now. Where somebody else does that, `stay` is what it does until then. */
+/** Ends this thread now. If something else ends it, `stay` is what it does until then. */
 function end(stay = () => { setInterval(() => {}, 1_000); }) {
   if (isMainThread) console.log('x'.repeat(30_000));
   switch (ending) {
@@ -89,7 +89,7 @@ const STATES = {
     end();
   },
   async 'given up'() {
-    // On a busy machine the time may be over before the guest is where it cannot be stopped.
+    // On a busy machine, the time may be over before the guest has reached the code that cannot be stopped.
     for (let i = 0; i < 20 && ivm.engineStats().lostThreads === 0; i += 1) {
       await make().context.eval(HANG, { timeout: 20 }).catch(swallow);
     }
@@ -98,7 +98,7 @@ const STATES = {
   },
   async suspended() {
     await make().context.eval('Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)', { timeout: 20 }).catch(swallow);
-    // As far as it comes to that: on a busy machine the thread may be tried in vain for long.
+    // Waits no longer than this: on a busy machine, attempts to suspend the thread may fail for a long time.
     for (let i = 0; i < 500 && ivm.engineStats().lostRunning > 0; i += 1) await sleep(20);
     end();
   },
@@ -195,7 +195,7 @@ const STATES = {
   },
 };
 
-/** Runs the state in a worker, and tells how that ended. */
+/** Runs the state in a worker, and reports how that ended. */
 async function watch(one) {
   const worker = new Worker(new URL(import.meta.url), { workerData: { state, ending: one } });
   let error;

@@ -1,6 +1,6 @@
-// A guest that replaces every built-in it can find, and keeps whatever is shown to its replacements.
+// A guest that replaces every built-in that it can find, and keeps everything that its replacements see.
 
-/** Evaluated in the guest, gives functions that themselves depend on nothing that they tamper with. */
+/** Evaluated in the guest, returns functions that do not depend on anything that they tamper with. */
 export const TAMPERING = `(() => {
   'use strict';
   const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys, setPrototypeOf } = Reflect;
@@ -19,7 +19,7 @@ export const TAMPERING = `(() => {
     return found === undefined ? undefined : setPrototypeOf(found, null) && found;
   };
 
-  /** Everything that can be got at from the roots, without what is in \`known\`. */
+  /** Everything that is reachable from the roots, except what is in \`known\`. */
   const walk = (roots, into, known) => {
     const found = list();
     const add = (value) => {
@@ -71,7 +71,7 @@ export const TAMPERING = `(() => {
     return made;
   };
 
-  /** Replaces everything but \`kept\`. \`names\` become accessors of all objects, which give a function if the mode is to give some. */
+  /** Replaces everything except \`kept\`. \`names\` become accessors of all objects, which return a function if the mode asks for one. */
   const tamper = (mode, names, kept) => {
     const replaced = new MapClass();
     const replace = (original) => {
@@ -120,7 +120,7 @@ export const TAMPERING = `(() => {
   };
 
   const given = list();
-  /** Notes what the guest has by right. */
+  /** Records what the guest may legitimately have. */
   const give = (value) => {
     if (isObject(value)) push(given, value);
     if (isPromise(value)) {
@@ -131,7 +131,7 @@ export const TAMPERING = `(() => {
     }
     return value;
   };
-  /** What each use comes to, as text. */
+  /** The result of each use, as text. */
   const exercise = (uses) => {
     let told = '';
     const keys = ownKeys(uses);
@@ -147,7 +147,7 @@ export const TAMPERING = `(() => {
     }
     return told;
   };
-  /** What was shown beside what was given: functions, and objects that lead to more than numbers and texts. */
+  /** What was seen but not given: functions, and objects that lead to more than numbers and texts. */
   const leaks = () => {
     armed = false;
     const fine = new SetClass();
@@ -161,7 +161,7 @@ export const TAMPERING = `(() => {
       for (let k = 0; k < keys.length; k += 1) {
         const { value, get } = describe(found[i], keys[k]);
         if (isObject(value) && !setHas(known, value) && !setHas(fine, value)) holds += text(keys[k]) + ' ';
-        // V8 gives \`stack\` by such a function where nobody tampers.
+        // Even without tampering, V8 implements \`stack\` with such a function.
         if (get !== undefined && keys[k] !== 'stack') holds += text(keys[k]) + ' ';
       }
       const prototype = getPrototypeOf(found[i]);
@@ -173,7 +173,7 @@ export const TAMPERING = `(() => {
   return { arm(on) { armed = on; }, count: () => shown.size, exercise, give, leaks, tamper };
 })()`;
 
-/** Uses of everything that `ivm` has, as an object's source. None calls a built-in itself. */
+/** Uses of every member of `ivm`, as an object's source. None calls a built-in itself. */
 export const USES = `({
   __proto__: null,
   isolate: (give) => { give(globalThis.made = new ivm.Isolate()); return made.isDisposed; },

@@ -1,17 +1,17 @@
-// Looks, inside a guest, at everything that can be reached from what it was handed, and tells what is not the guest's own.
+// Walks, inside a guest, over everything that is reachable from the values that it was given, and reports what is not the guest's own.
 
 import { join } from 'node:path';
 import { root } from '../harness.mjs';
 
-/** What tells where the host lies. */
+/** Texts that reveal the location of the host. */
 export const PLACES = [root, 'file:', 'node:', 'ext:', process.execPath, '/surface/', '__test__', 'index.mjs'].filter((place) => place !== '/' && place !== join('/'));
 
 /**
- * Code whose value is `walk(roots, options)`: the findings, as lines. It must come before anything that tampers with built-ins.
- * - a function is of this realm when its prototype chain and what its constructor makes are
- * - an object is when its chain of prototypes ends in this realm's Object.prototype, or in nothing
- * - a text must not tell where the host lies
- * Getters are called, and functions too where `calls` says so, except those that `spare` names; what they give and what they throw is looked at as well.
+ * Code whose value is `walk(roots, options)`: the findings, as lines. It must run before anything that tampers with built-ins.
+ * - a function belongs to this realm if its prototype chain and the results of its constructor do
+ * - an object does if its prototype chain ends in this realm's Object.prototype, or in null
+ * - a text must not reveal the location of the host
+ * Getters are called, and with `calls` also functions, except those that `spare` names. Their results and errors are walked too.
  */
 export const WALKER = `(() => {
   const { getOwnPropertyDescriptor, getPrototypeOf } = Object;

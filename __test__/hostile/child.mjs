@@ -1,31 +1,31 @@
-// The process that hostile programs run in: `child.mjs <JSON>`, where that is { file, runs, together, kept }, each run a way and a program's name,
-// and `kept` the MB that all of them may keep. It says on its standard output, one line of JSON each, what it begins, how that has ended, and
-// what is left of it.
+// The process that runs hostile programs: `child.mjs <JSON>` with { file, runs, together, kept }. Each run is a way and a program's name;
+// `kept` is the number of MB that all of them together may keep. It prints lines of JSON: what it starts, how that has ended, and what is
+// left of it.
 
 import { writeSync } from 'node:fs';
 import { programsOf } from './corpus.mjs';
 import { Gaps, forgetPeak, now, peak, resident, watchDelays } from './measure.mjs';
 import { executed, thrown, valued } from './outcome.mjs';
 
-/** Has the host collect its own garbage. Guests of a host that shows its collector would have it, too. */
+/** Collects the host's own garbage. It is hidden below, because guests of a host that exposes its collector have it too. */
 const collect = globalThis.gc ?? (() => globalThis.Bun?.gc(true));
 globalThis.gc = undefined;
 const { default: ivm } = await import('../../index.mjs');
 
 const MEGABYTE = 2 ** 20;
-/** What programs leave to the event loop happens soon after them. */
+/** Work that programs leave to the event loop happens soon after them. */
 const MIN_REST_MS = 100;
-/** By then the memory of programs is given back, also where other processes take the processors. */
+/** By then the memory of programs is returned, even if other processes take the processors. */
 const MAX_REST_MS = 6_000;
 const REST_POLL_MS = 50;
-/** After this time a guest that has not stopped is given up for certain. */
+/** After this time, a guest that has not stopped is certainly abandoned. */
 const MAX_GRACE_MS = 6_000;
 
 const { file, runs, together, kept } = JSON.parse(process.argv[2]);
 const tell = (line) => writeSync(1, `${JSON.stringify(line)}\n`);
 const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
 
-/** What every program can call. */
+/** The functions that every program can call. */
 const HOST = {
   echo: (...args) => args.length,
   later: async (...args) => args.length,
@@ -35,13 +35,13 @@ const module = file.includes('/') ? await import(file) : {};
 const granted = { ...HOST, ...module.granted };
 
 const call = (program) => (program.script ? program.code : `(${program.code})()`);
-/** What begins with no statement's keyword would be taken for an expression. */
+/** In a sandbox, code that does not begin with a statement's keyword would be taken for an expression. */
 const body = (program) => (program.script ? `if (1) {}\n${program.code}` : program.code);
 const limits = ({ timeout, waits, wall }) => ({ [waits || wall ? 'deadline' : 'timeout']: timeout, promise: waits, copy: true });
-/** In a sandbox it is waited for; elsewhere it gives a promise. */
+/** In a sandbox it is awaited; elsewhere it returns a promise. */
 const later = new ivm.Callback(HOST.echo, { async: true });
 
-/** Ways to run a program; each gives the outcome, in words. */
+/** Ways to run a program; each returns a description of the outcome. */
 const WAYS = {
   async async(program) {
     const isolate = new ivm.Isolate({ memoryLimit: program.memory });
@@ -108,16 +108,16 @@ async function run(way, name) {
 if (together) await Promise.all(runs.map(([way, name]) => run(way, name)));
 else for (const [way, name] of runs) await run(way, name);
 
-// A sandbox answers before its guest has stopped or is given up.
+// A sandbox answers before its guest has stopped or is abandoned.
 const until = now() + MAX_GRACE_MS;
 while (ivm.engineStats().alive > 0 && now() < until) await sleep(20);
-/** What this process has lost for good, and what it has grown by in all, in MB. What guests sent is the host's to collect, some time. */
+/** What this process has lost permanently, and its total growth, in MB. What guests sent is freed when the host collects it. */
 const measure = () => {
   collect();
   return { lost: ivm.engineStats().lostBytes / MEGABYTE, grown: resident() - start };
 };
 
-// The event loop is watched while nothing is asked of it, and not while the host collects.
+// The event loop is watched while it is idle, but not while the host collects.
 forgetPeak();
 gaps.take();
 const rested = now();

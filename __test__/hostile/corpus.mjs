@@ -1,21 +1,21 @@
-// All hostile programs, as plain data with every field filled in.
+// All hostile programs, as plain data with all fields filled in.
 //
-// What a program's file may say of it, beside `name`:
-// code       body of a function, run as `(() => { code })()`; with `script: true` run as it stands, and after a statement in sandboxes
-// async      the function is an async one; with `promised` its result is a promise. Either way that is waited for, and the time
-//            limit is a `deadline` (a `timeout` ends with the code's own run)
-// ends       how it has to end: `value <JSON>`, `timeout`, `memory`, `unresponsive`, `throws <JSON>` or `<name>: <message>`, where
-//            `…` stands for anything. A list where V8's own choice (when it collects garbage, say) decides
-// sandbox    the same in `createSandbox`, where it differs (`unresponsive` is `timeout` there)
-// timeout    milliseconds. Without `async` and `promised` a guest that waits for its host does not use it up; with `wall` it does
+// The fields that a program's file may have, beside `name`:
+// code       the body of a function, run as `(() => { code })()`; with `script: true` run as it is, and after a statement in sandboxes
+// async      the function is async; with `promised`, its result is a promise. Both are awaited, and the time limit is a `deadline`
+//            (a `timeout` ends with the run of the code itself)
+// ends       how it must end: `value <JSON>`, `timeout`, `memory`, `unresponsive`, `throws <JSON>` or `<name>: <message>`, where
+//            `…` matches anything. A list if it depends on choices of V8 (for example when it collects garbage)
+// sandbox    the same in `createSandbox`, if it differs (`unresponsive` is `timeout` there)
+// timeout    milliseconds. Without `async` and `promised`, waiting for the host does not count; with `wall` it does
 // memory     the isolate's `memoryLimit`, MB
-// peak       MB by which the process may grow meanwhile
-// kept       MB that it may keep, beside what is lost: hosts do not give back all that their own heap has once had
+// peak       the maximum growth of the process meanwhile, MB
+// kept       the maximum that the process keeps, MB, beside lost memory: hosts do not return all memory of their own heap
 
 /** Ways to run a program. */
 export const WAYS = ['async', 'sandbox', 'sync'];
 
-/** For what is to be stopped, and for what ends by itself. */
+/** For programs that must be stopped, and for those that end by themselves. */
 const TIMEOUT_MS = 50;
 const LONG_TIMEOUT_MS = 5_000;
 const STOPPED = /^(timeout|unresponsive)$/;
@@ -30,7 +30,7 @@ export const FILES = [
 
 const list = (ends) => (Array.isArray(ends) ? ends : [ends]);
 
-/** A sandbox answers at its timeout, and a script that stands in one has no value. */
+/** A sandbox answers at its timeout, and a script in it has no value. */
 const inSandbox = (ends, script) =>
   ends.map((end) => (end === 'unresponsive' ? 'timeout' : script && end.startsWith('value ') ? 'value undefined' : end));
 

@@ -1,14 +1,14 @@
-// Programs that harm their host by what it gives them: what the runner has to notice.
+// Programs that harm their host through the functions that it gives them, to check that the runner notices.
 
 export const group = 'culprits';
 export const defaults = { ends: 'value undefined' };
 
 const kept = [];
-/** Blocks the host's thread without taking a processor: what other processes do makes no difference. */
+/** Blocks the host's thread without using a processor, so that other processes make no difference. */
 const block = (time) => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, time); };
 const fill = (megabytes) => new Uint8Array(megabytes * 2 ** 20).fill(1);
 
-/** What the host gives to programs of this file. */
+/** The functions that the host gives to programs of this file. */
 export const granted = {
   abort: () => { process.abort(); },
   kill: () => { process.kill(process.pid, 'SIGKILL'); },

@@ -1,13 +1,13 @@
-// What a child measures of itself. What other processes of a busy machine cause is told apart from what we cause: Linux says of
-// each thread for how long it was ready to run and got no processor. Elsewhere nothing is subtracted.
+// What a child measures of itself. It separates the effect of other processes on a busy machine: Linux reports for each thread how long it
+// was ready to run but got no processor. On other systems nothing is subtracted.
 
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 
 const NANOSECONDS = 1e6;
 const MEGABYTE = 2 ** 20;
-/** A thread of the lowest priority is one that was given up. */
+/** A thread of the lowest priority belongs to an abandoned guest. */
 const LOWEST = 19;
-/** Of `/proc/<pid>/stat`, after the name. */
+/** A field of `/proc/<pid>/stat`, after the name. */
 const NICE = 16;
 
 const read = (path) => {
@@ -20,10 +20,10 @@ const read = (path) => {
 
 export const now = () => performance.now();
 
-/** Milliseconds for which a thread has waited for a processor. */
+/** How long a thread has waited for a processor, in milliseconds. */
 const delayOf = (thread) => Number(read(`/proc/self/task/${thread}/schedstat`).split(' ')[1] ?? 0) / NANOSECONDS;
 
-/** The same of the host's thread, which is the process's first. */
+/** The same for the host's thread, which is the process's first. */
 export const hostDelay = () => delayOf(process.pid);
 
 function threads() {
@@ -36,7 +36,7 @@ function threads() {
 
 const isGivenUp = (thread) => Number(read(`/proc/self/task/${thread}/stat`).split(') ').at(-1).split(' ')[NICE]) === LOWEST;
 
-/** Starts to watch what threads wait for processors; the result tells the host's wait, and the longest of any other. */
+/** Starts to measure how long threads wait for processors. The result returns the host's wait, and the longest of any other thread. */
 export function watchDelays() {
   const before = new Map(threads().map((thread) => [thread, delayOf(thread)]));
   return () => {
@@ -53,7 +53,7 @@ export function watchDelays() {
 
 const TICK_MS = 10;
 
-/** Longest times for which the host's event loop stood still through us. */
+/** The longest times for which this process blocked the host's event loop. */
 export class Gaps {
   #last = now();
   #delay = hostDelay();
@@ -68,7 +68,7 @@ export class Gaps {
     this.#delay = delay;
   }
 
-  /** The worst since the last call of this. */
+  /** The longest since the last call of this method. */
   take() {
     this.tick();
     const worst = this.#worst;
@@ -83,16 +83,16 @@ export class Gaps {
 
 const field = (name) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(read('/proc/self/status'))?.[1] ?? 0) / 1024;
 
-/** MB that this process takes. */
+/** The resident memory of this process, in MB. */
 export const resident = () => field('VmRSS') || process.memoryUsage().rss / MEGABYTE;
 
-/** The most that it took since `forgetPeak`. */
+/** Its peak since `forgetPeak`. */
 export const peak = () => field('VmHWM') || resident();
 
 export function forgetPeak() {
   try {
     writeFileSync('/proc/self/clear_refs', '5');
   } catch {
-    // The peak is that of the whole process then.
+    // The peak is then that of the process's whole life.
   }
 }

@@ -1,4 +1,4 @@
-// How a program has ended, in words, and whether that is what it had to.
+// Describes how a program has ended, and checks whether that is expected.
 
 const MAX_CHARACTERS = 300;
 const MAX_ENTRIES = 20;
@@ -36,7 +36,7 @@ export function thrown(error) {
 
 const MESSAGE_ONLY = 'error ';
 
-/** The outcome of an execution in a sandbox, which tells messages only. */
+/** The outcome of an execution in a sandbox, which reports messages only. */
 export function executed({ error, result }, timeout) {
   if (error === undefined) return valued(result);
   if (error === `Execution timed out after ${timeout}ms`) return 'timeout';
@@ -47,7 +47,7 @@ const pattern = (text) => new RegExp(`^${text.replaceAll(/[.*+?^${}()|[\]\\]/g, 
 const THROWN = /^throws "?([^]*?)"?$/;
 const ERROR = /^[^: ]+: ([^]*)$/;
 
-/** Whether an outcome is as expected; `…` in what is expected stands for anything. */
+/** Whether an outcome is as expected; `…` in the expectation matches anything. */
 export function fits(expected, outcome) {
   if (!outcome.startsWith(MESSAGE_ONLY)) return pattern(expected).test(outcome);
   const message = THROWN.exec(expected)?.[1] ?? ERROR.exec(expected)?.[1];

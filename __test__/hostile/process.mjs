@@ -1,5 +1,5 @@
-// One child process that runs hostile programs: limited in time and in memory, so that a program which does its worst harms neither the
-// suite nor the machine.
+// One child process that runs hostile programs, with limits of time and memory, so that a hostile program harms neither the suite nor the
+// machine.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const MAX_MB = 3_000;
 const WATCH_MS = 100;
 const MAX_STDERR = 2_000;
 
-/** MB that a process takes; 0 where nobody can say. */
+/** The resident memory of a process in MB; 0 if it is unknown. */
 function resident(pid) {
   try {
     return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
@@ -24,13 +24,13 @@ function resident(pid) {
  * @typedef {object} Ended
  * @property {number | null} code
  * @property {string | null} signal
- * @property {object[]} lines what the child has said
- * @property {string} stderr the end of what it wrote there
- * @property {string | undefined} killed why it was ended from here
+ * @property {object[]} lines what the child has printed
+ * @property {string} stderr the end of its error output
+ * @property {string | undefined} killed why this process has killed it
  */
 
 /**
- * @param {object} task what the child is to do
+ * @param {object} task what the child must do
  * @param {number} limit milliseconds
  * @returns {Promise<Ended>}
  */

@@ -1,13 +1,13 @@
-// Runs hostile programs in child processes, and says what each did wrong.
+// Runs hostile programs in child processes, and reports what each did wrong.
 //
-// Programs share a child, one after the other, as its start and its end take longer than most of them. When something is wrong that may
-// be another's fault, each is run in a child of its own; what has killed the child or ended otherwise than it had to is never
-// run again for a better result.
+// Programs share a child, one after another, because starting and ending one takes longer than most of them. If a problem may be another
+// program's fault, each runs again in a child of its own. A program that has killed the child, or ended in an unexpected way, never runs
+// again for a better result.
 
 import { fits } from './outcome.mjs';
 import { runChild } from './process.mjs';
 
-/** What a guest has after its time limit, before it is given up; and what a busy machine may add to that. */
+/** The grace period after a guest's time limit, and the margin for a busy machine. */
 const GRACE_MS = 1_000;
 const MARGIN_MS = 250;
 const MAX_DELAY_MS = 3_000;
@@ -18,11 +18,11 @@ const MAX_GAP_MS = 500;
 const START_MS = 20_000;
 const RUN_MS = 10_000;
 const PER_CHILD = 8;
-/** Guests that do not stop leave a thread each that takes a processor for some time. Unless their host waits, they are let run at once. */
+/** Guests that do not stop each leave a thread that uses a processor for some time. Unless their host waits, they run at the same time. */
 const STUBBORN_PER_CHILD = 5;
 const AT_A_TIME = 3;
 
-/** How long a run may take, when the host and its guest have waited for processors for that long. */
+/** How long a run may take if the host and its guest have waited this long for processors. */
 export function bound(program, way, delayed) {
   const margin = way === 'sandbox' ? SANDBOX_MARGIN_MS : GRACE_MS + MARGIN_MS;
   return program.timeout + margin + delayed.host + Math.min(delayed.others, MAX_DELAY_MS);
@@ -30,7 +30,7 @@ export function bound(program, way, delayed) {
 
 const rounded = (number) => Math.round(number);
 
-/** What was wrong with one run: of the program itself for certain, and perhaps another's fault. */
+/** The problems of one run: those of the program itself, and those that may be another's fault. */
 function judge(program, way, run) {
   const certain = [];
   const doubtful = [];
@@ -44,7 +44,7 @@ function judge(program, way, run) {
   return { certain, doubtful };
 }
 
-/** What was wrong with the child in the end, which may keep so many MB. */
+/** The problems of the child at its end. It may keep `most` MB. */
 function judgeEnd(child, rest, most) {
   if (child.killed !== undefined) return [child.killed];
   if (child.signal !== null) return [`was ended by ${child.signal}`];
@@ -86,23 +86,23 @@ async function runAlone(file, run, limit) {
 
 const ofProcess = (wrong, output) => wrong.map((what) => `its process ${what}${output && `: ${output}`}`);
 
-/** Runs all of these, in as many children as it takes. */
+/** Runs all of these, in as many children as necessary. */
 async function runBatch(file, runs, limit) {
   if (runs.length === 1) return [await runAlone(file, runs[0], limit)];
   const { results, wrong, rest, output } = await runTogether(file, runs, limit);
   const died = rest.length > 0;
-  // Those that ran at once may all have ended the child, else it was the first of those that have not ended.
+  // If they ran at the same time, any of them may have ended the child. Otherwise it was the first that has not ended.
   const culprits = runs.every(isStubborn) ? rest : rest.slice(0, 1);
   const done = culprits.map((run) => ({ ...run, problems: ofProcess(wrong, output) }));
   const suspects = [];
   for (const result of results) {
-    // How the child was in the end is the fault of any, and so are times and memory.
+    // Any of them may have caused the child's final state, and also times and memory.
     const again = result.certain.length === 0 && ((!died && wrong.length > 0) || result.doubtful.length > 0);
     if (again) suspects.push(await runAlone(file, result, limit));
     else done.push({ ...result, problems: [...result.certain, ...result.doubtful] });
   }
   if (!died && wrong.length > 0 && suspects.every(({ problems }) => problems.length === 0)) {
-    // Nobody alone does it: then all of them together do, if they do it twice. Each may keep something, so they may keep more.
+    // None causes it alone. Then all of them together do, if it happens twice. Each may keep something, so they may keep more.
     const { wrong: still } = await runTogether(file, runs, limit, 2 * keptBy(runs));
     for (const result of suspects) result.problems.push(...still.map((what) => `its process, with others in it, ${what}`));
   }
@@ -116,13 +116,13 @@ const sizeOf = ({ program }) => (program.ends.async.includes('unresponsive') ? S
 const chunks = (list, size) => Array.from({ length: Math.ceil(list.length / size) }, (_, index) => list.slice(index * size, (index + 1) * size));
 
 /**
- * Runs programs, each in one way or in several. The results have the way and the name of the program as their key.
- * @param {string} file what `programsOf` finds them by
+ * Runs programs, each in one or several ways. The keys of the results are the way and the name of the program.
+ * @param {string} file the name by which `programsOf` finds them
  * @param {{ program: import('./corpus.mjs').Program, way: string }[]} runs of one way or of different programs
  * @param {number} [limit] milliseconds for each child
  */
 export async function runAll(file, runs, limit) {
-  // Those that are run at once are with none that is not.
+  // Programs that run at the same time share no child with others.
   const kinds = new Map();
   for (const run of runs) {
     const kind = `${sizeOf(run)} ${isStubborn(run)}`;
@@ -142,7 +142,7 @@ export async function runAll(file, runs, limit) {
 
 /**
  * Runs programs in all these ways.
- * @param {string} file what `programsOf` finds them by
+ * @param {string} file the name by which `programsOf` finds them
  * @param {import('./corpus.mjs').Program[]} programs
  * @param {string[]} ways
  * @param {number} [limit] milliseconds for each child

@@ -28,7 +28,7 @@ export async function hostile(file) {
 
 const KINDS = ['node', 'bun', 'deno'];
 
-/** Every program in one way on one kind of host: those of this host. */
+/** Every program in one way on one kind of host; those assigned to this host. */
 export async function hostileSample() {
   const kind = KINDS.findIndex((name) => host.startsWith(name));
   let before = 0;

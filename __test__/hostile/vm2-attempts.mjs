@@ -1,6 +1,6 @@
-// What broke out of vm2, one attempt for each idea of its advisories and tests (test/ghsa, test/vm.js, docs/ATTACKS.md).
+// Escapes from vm2, one attempt for each idea of its advisories and tests (test/ghsa, test/vm.js, docs/ATTACKS.md).
 //
-// Advisories whose names are not below were reported before vm2 named its tests after them. They are these:
+// Advisories whose names are not below were reported before vm2 named its tests after advisories:
 //
 // | advisory | below |
 // |---|---|
@@ -13,21 +13,21 @@
 // | CVE-2026-22709 | what promises of the host resolve to; statics of Promise |
 // | CVE-2026-47140 | GHSA-947f-4v7f-x2v8, with the names that its list forgot |
 //
-// Of three the holes were in options of NodeVM, which has no counterpart here: no code of a guest loads modules of the host, and none
-// of its names becomes a path. Below is what a guest would ask for:
+// The holes of three advisories were in options of NodeVM, which has no counterpart here: no code of a guest loads modules of
+// the host, and none of its names becomes a path. The attempts below have what a guest would request instead:
 //
 // | advisory | the hole | here |
 // |---|---|---|
-// | GHSA-8hg8-63c5-gwmx | `nesting` gave the guest vm2 itself, `require: false` notwithstanding | the library is only there where the host passes it in; isolates within isolates reach no more (vm2.test.mjs) |
-// | GHSA-947f-4v7f-x2v8 | built-in modules on the list of those allowed give all others | no built-in module is ever there |
-// | GHSA-cp6g-6699-wx9c | a link below `require.root` led out of it | nothing is read from files |
+// | GHSA-8hg8-63c5-gwmx | `nesting` gave the guest vm2 itself, despite `require: false` | the guest has the library only if the host passes it in; isolates within isolates reach no more (vm2.test.mjs) |
+// | GHSA-947f-4v7f-x2v8 | allowed built-in modules gave access to all others | no built-in module is ever available |
+// | GHSA-cp6g-6699-wx9c | a link below `require.root` led outside it | nothing is read from files |
 //
-// Not adapted, as they test what only vm2 has: what its transformer of source text makes of names (but GHSA-wp5r-2gw5-m7q7), `freeze` and
-// `protect`, compilers, file systems and resolvers of NodeVM.
+// Not adapted, because they test features that only vm2 has: the names that its source transformer creates (except GHSA-wp5r-2gw5-m7q7),
+// `freeze` and `protect`, and NodeVM's compilers, file systems and resolvers.
 
 /**
- * Bodies of async functions, with `host` (a function that throws, returns, or calls back as asked), `given` (a copied value),
- * `later` (a promise or function of the host), `reach(value)`, which keeps what is to be looked at, and `leak(what)`.
+ * Bodies of async functions, with `host` (a function that throws, returns, or calls back as requested), `given` (a copied value), `later`
+ * (a promise or function of the host), `reach(value)`, which keeps values to be checked, and `leak(what)`.
  */
 export const ATTEMPTS = {
   'GHSA-2cm2-m3w5-gp2f: names of the library\'s own state on the global object': `
@@ -344,7 +344,7 @@ export const ATTEMPTS = {
     }`,
 };
 
-/** GHSA-hw58-p9xv-2mjh: rejections that nobody handles, which ended the host's process. */
+/** GHSA-hw58-p9xv-2mjh: unhandled rejections, which ended the host's process. */
 const SYMBOLIC = 'const symbolic = () => { const error = new Error(); error.name = Symbol(); error.stack; throw error; };';
 export const REJECTIONS = [
   `${SYMBOLIC} new Promise(symbolic)`,

@@ -54,7 +54,7 @@ export class Client {
     });
   }
 
-  /** The next notification, or one that came already and has not been asked for. */
+  /** The next notification, or one that has arrived but was not requested yet. */
   event(method, matches = () => true) {
     return patient(method, (resolve) => {
       const wait = (message) => {
@@ -74,11 +74,11 @@ export class Client {
   }
 }
 
-/** A promise that does not wait for ever. */
+/** A promise with a time limit. */
 function patient(what, start) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new assert.AssertionError({ message: `nothing came: ${what}` })), PATIENCE_MS);
-    // What a test does not wait for need not come.
+    // Events that a test does not await need not arrive.
     timer.unref();
     const done = (settle) => (value) => {
       clearTimeout(timer);

@@ -1,4 +1,4 @@
-// What a user runs first. `scripts/installation.mjs` installs what this imports, under the name that it is given.
+// The first program of a user. `scripts/installation.mjs` installs what this imports, under the name that it is given.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';

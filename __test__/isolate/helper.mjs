@@ -1,9 +1,9 @@
-// Programs in processes of their own: whatever a guest does there, this process finds out and goes on.
+// Programs in processes of their own: whatever a guest does there, the test's process detects it and continues.
 
 import assert from 'node:assert/strict';
 import { collectorArguments, run } from '../harness.mjs';
 
-/** What every program has at hand. */
+/** What every program has available. */
 const PRELUDE = `
   import assert from 'node:assert/strict';
   const ms = () => performance.now();
@@ -33,7 +33,7 @@ const PRELUDE = `
 const END = 'the end of the program';
 
 /**
- * Runs a program that must come to its end, with exit code 0 and nothing left running. `isolate` and `context` are there.
+ * Runs a program that must finish, with exit code 0 and nothing left running. It has `isolate` and `context`.
  * @param {string} code
  * @param {{ timeout?: number, options?: string, collects?: boolean }} [settings] the time limit in milliseconds, the
  *   isolate's options as code, and whether the program calls `gc()`
@@ -46,5 +46,5 @@ export async function passes(code, { timeout = 20_000, options = '{}', collects 
   return result;
 }
 
-/** `ivm`'s error with this code, as `assert.throws` takes it. */
+/** `ivm`'s error with this code, in the form that `assert.throws` takes. */
 export const coded = (code, message) => ({ name: 'Error', code: `ERR_ISOLATE_${code}`, ...(message === undefined ? {} : { message }) });

@@ -1,7 +1,6 @@
-// What acts in each realm of the randomized test, on the host as in guests: guests get it as source text, so it refers to
-// nothing outside of itself. It keeps values under numbers and does what an order says: through other realms first, then
-// here. What comes of it is a text: `= value`, `! error`, `absent` where there is no such value, and `^depth error` where the
-// step to the next realm has failed.
+// The agent in each realm of the randomized test, on the host and in guests. Guests get it as source text, so it refers to nothing outside
+// itself. It stores values under numbers and executes orders: first through other realms, then here. The outcome is a text: `= value`,
+// `! error`, `absent` if there is no such value, or `^depth error` if the step to the next realm has failed.
 
 /** @param {any} ivm @param {(next: () => any) => Promise<any>} [later] in another turn of the event loop; hosts only */
 export function createAgent(ivm, later) {
@@ -33,7 +32,7 @@ export function createAgent(ivm, later) {
     for (const name of handles) if (ivm[name] !== undefined && value instanceof ivm[name]) return name;
     if (value instanceof Promise) return 'Promise';
     if (value instanceof ArrayBuffer) return `ArrayBuffer ${value.byteLength}`;
-    // Everybody counts in the same memory.
+    // All realms count in the same memory.
     if (value instanceof SharedArrayBuffer) return `SharedArrayBuffer ${value.byteLength} seen ${Atomics.add(new Uint8Array(value), 0, 1)}`;
     if (typeof value.instantiateSync === 'function') return 'Module';
     return `copy ${JSON.stringify(sorted(value))}`;
@@ -56,7 +55,7 @@ export function createAgent(ivm, later) {
 
   function drop(id) {
     if (items.delete(id)) return true;
-    // It may still be on its way.
+    // It may not have arrived yet.
     doomed.add(id);
     if (doomed.size > 1000) doomed.delete(doomed.keys().next().value);
     return false;
@@ -106,7 +105,7 @@ export function createAgent(ivm, later) {
     }
   }
 
-  /** What is handed over as a promise, which it need not be. */
+  /** A value to be passed as a promise; it need not be one. */
   function promiseOf(what) {
     switch (what) {
       case 'value':
@@ -125,7 +124,7 @@ export function createAgent(ivm, later) {
     }
   }
 
-  /** Something that is done now, later, or ignored. */
+  /** Makes a call now, later, or ignored. */
   const call = (object, method, { mode }, args) => object[method + (mode === 'later' ? '' : mode === 'ignored' ? 'Ignored' : 'Sync')](...args);
   const keeping = (order, value) => (order.mode === 'later' ? value.then((made) => keep(order.as, made)) : keep(order.as, value));
 
@@ -179,7 +178,7 @@ export function createAgent(ivm, later) {
     dispose: ({ id }) => item(id).dispose(),
     spin: ({ id, code }) => item(id).evalIgnored(code),
 
-    // Handing over, and letting go.
+    // Passing and releasing.
     give: ({ id }) => item(id),
     take: ({ as }, value) => keep(as, value),
     takeInside: ({ as }, value) => keep(as, value.inside),
@@ -199,7 +198,7 @@ export function createAgent(ivm, later) {
     },
     allocate: ({ n }) => Array.from({ length: n * 50 }, (_, index) => ({ index })).length,
 
-    // Of the test itself.
+    // Orders of the test itself.
     link_to: ({ name }, reference, direct) => void links.set(name, { reference, direct }),
     introduce: ({ to, name }) => links.get(to).reference.applySync(undefined, [
       JSON.stringify({ depth: 0, path: [], op: { do: 'link_to', name } }), new ivm.Reference(run), run,

@@ -1,4 +1,4 @@
-// What the randomized test knows: isolates, what lives in them, who holds what, and what may come of an order. Some of it is
+// The randomized test's knowledge: isolates, what is in them, which realm holds what, and the possible outcomes of an order. Some of it is
 // uncertain, because calls run at the same time: a fact is 'no', 'maybe' or 'yes'.
 
 const CALL_REFUSED = 'Error ERR_ISOLATE_UNSUPPORTED: Calling a synchronous isolated-vm function on a non-default isolate from within an asynchronous isolated-vm function is not allowed.';
@@ -10,7 +10,7 @@ const LATER = 'Error ERR_ISOLATE_DISPOSED: Isolate is disposed';
 
 const between = (start, end) => (start === 'yes' ? 'yes' : start === 'no' && end === 'no' ? 'no' : 'maybe');
 
-/** A fact at some time between now and when the result is asked for. */
+/** A fact at some time between now and the request for its result. */
 export function during(fact) {
   const start = fact();
   return () => between(start, fact());
@@ -20,14 +20,14 @@ export function during(fact) {
 export class Fact {
   /** @type {'no' | 'maybe' | 'yes'} */
   known = 'no';
-  /** Orders under way that bring it about. */
+  /** Orders in progress that cause it. */
   #pending = 0;
 
   #now(own) {
     return this.known === 'no' && this.#pending > own ? 'maybe' : this.known;
   }
 
-  /** @param {boolean} [own] whether the order that asks is one of those that bring it about */
+  /** @param {boolean} [own] whether the order that asks is one of those that cause it */
   during(own = false) {
     const start = this.#now(0);
     return () => between(start, this.#now(own ? 1 : 0));
@@ -48,7 +48,7 @@ export class Fact {
 export class Body {
   /** @type {'no' | 'maybe' | 'yes'} */
   dead = 'no';
-  /** Orders to dispose it that were given. */
+  /** The number of orders to dispose it. */
   disposals = 0;
   /** @type {Body[]} */
   offspring = [];
@@ -79,15 +79,15 @@ export class Body {
   }
 }
 
-/** What handles name: a value, a copy, a context. */
+/** What a handle refers to: a value, a copy, a context. */
 export class Thing {
   /** Values that the property `n` may have. */
   values = new Set(['0']);
-  /** Orders under way that read or write it. */
+  /** Orders in progress that read or write it. */
   pending = 0;
   /** Whether a buffer has moved out of the copy. */
   moved = new Fact();
-  /** How often its shared memory is to be looked at, and how often it certainly was. */
+  /** How often its shared memory should be read, and how often it certainly was. */
   looks = { asked: 0, done: 0 };
   linked = new Fact();
 
@@ -98,7 +98,7 @@ export class Thing {
   }
 }
 
-/** A handle that some realm holds under a number. */
+/** A handle that a realm stores under a number. */
 export class Item {
   /** @type {'no' | 'maybe'} */
   absent = 'maybe';
@@ -114,7 +114,7 @@ export class Item {
 export const certainly = () => 'yes';
 
 /**
- * What may come of an order, in the order in which it may come: what certainly happens hides everything after it.
+ * The possible outcomes of an order, in the order in which they can occur. An outcome that is certain hides everything after it.
  */
 export class Stages {
   stages = [];
@@ -146,18 +146,18 @@ export class Stages {
   }
 }
 
-/** An error that has passed through a function of a realm: that throws it on, and what realms throw has no code. */
+/** An error that has passed through a function of a realm. The function rethrows it, and errors that realms throw have no code. */
 export const passedOn = (is) => {
   const source = is instanceof RegExp ? is.source : `^${escaped(is)}$`;
   return new RegExp(source.replace(/ (ERR_[A-Z_]+): /, '(?: $1)?: '));
 };
 
 const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
-/** A text with something before it. */
+/** A text with a prefix. */
 const after = (prefix, is) => (is instanceof RegExp ? new RegExp(`^${escaped(prefix)}${is.source.replace(/^\^/, '')}`) : `${prefix}${is}`);
 
 /**
- * What a call into an isolate may fail with.
+ * The possible failures of a call into an isolate.
  * @param {Stages} stages
  * @param {string} prefix
  * @param {{ from: Body, to: Body, rooted: string, waits: boolean }} call
@@ -175,10 +175,9 @@ export function addEntering(stages, prefix, { from, to, rooted, waits, passed = 
 }
 
 /**
- * The steps from the host to the realm where something is done.
+ * The steps from the host to the realm that executes an order.
  * @param {import('./world.mjs').Random} random
- * @param {{ realms: Body[], time: 'now' | 'later', last?: object }} plan `last` is
- *   added to the last step
+ * @param {{ realms: Body[], time: 'now' | 'later', last?: object }} plan `last` is added to the last step
  */
 export function planPath(random, { realms, time, last }) {
   const hops = [];
@@ -191,7 +190,7 @@ export function planPath(random, { realms, time, last }) {
     const ways = late ? ['sync', 'async'] : hop.way === undefined ? ['sync', 'sync', 'direct', 'direct', 'async'] : ['sync', 'sync', 'async'];
     hop.how = random.pick(ways);
     if (random.chance(0.03)) hop.how = 'ignored';
-    // Nothing may be waited for that needs another turn of some isolate: two of them could wait for each other.
+    // An order must not wait for something that needs another turn of an isolate: two of them could wait for each other.
     if ((time === 'now') && random.chance(0.06) && hop.way === undefined) hop.how = 'wait';
     hop.promise = late && (hop.how === 'sync' || hop.how === 'async');
     time = hop.how === 'async' || hop.promise ? 'later' : 'now';
@@ -201,8 +200,8 @@ export function planPath(random, { realms, time, last }) {
 }
 
 /**
- * What may come of these steps. Returns whether a sync call of a host waits for what is done at their end, and whether anybody
- * hears of it.
+ * The possible outcomes of these steps. Returns whether a sync call of a host waits for the work at their end, and whether any caller gets
+ * its outcome.
  */
 export function addPath(stages, realms, hops) {
   let rooted = 'yes';
@@ -225,7 +224,7 @@ export function addPath(stages, realms, hops) {
     const waits = hop.how === 'sync' || hop.how === 'direct' || hop.how === 'wait';
     if (heard) addEntering(stages, prefix, { from, to, rooted, waits });
     if (heard) hop.holds?.arriving(stages, prefix);
-    // A host's sync call is the root of what it calls. What a guest does to itself later is done when its outermost call is.
+    // A host's sync call is the root of what it calls. What a guest does to itself later runs when its outermost call is over.
     if (to.isHost) rooted = 'yes';
     else if (!waits) rooted = own ? 'maybe' : 'no';
     else if (!own) rooted = 'yes';

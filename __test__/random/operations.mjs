@@ -1,5 +1,5 @@
-// What can be done. Each operation is planned for a realm: the order for its agent, and what may come of it. `undefined` where the
-// realm has nothing to do it with.
+// The operations. Each is planned for a realm: the order for its agent, and its possible outcomes. `undefined` if the realm does not have
+// what the operation needs.
 
 import { addEntering, Body, certainly, during, passedOn, Thing } from './model.mjs';
 import { addCall, arrives, brings, cloned, opening, RELEASED, sent, showsContent, typeOf, valuesOf, worked, writes } from './plan.mjs';
@@ -72,7 +72,7 @@ export const operations = {
     const body = new Body(`spare${world.nextId()}`, realm.body);
     Object.assign(plan.order, { do: 'isolate', memoryLimit: 8 });
     plan.makes('isolate', new Thing('isolate', body));
-    // What guests have dropped may still be there.
+    // What guests have dropped may not be collected yet.
     if (!realm.body.isHost) plan.perhaps(() => 'maybe', /^! RangeError ERR_ISOLATE_LIMIT: The isolates that guests have made/);
     plan.gives('= Isolate');
     return true;
@@ -85,7 +85,7 @@ export const operations = {
     plan.order.do = 'context';
     plan.inSomeMode(false);
     plan.needs(isolate);
-    // A context of an isolate that is being disposed is made all the same.
+    // Making a context succeeds even if its isolate is being disposed.
     plan.enters(home);
     plan.makes('context', new Thing('context', home));
     plan.gives('= Context');
@@ -439,7 +439,7 @@ export const operations = {
   },
 
   spin(plan) {
-    // Endless: whoever starts it disposes the isolate.
+    // Endless: the order that starts it also disposes the isolate.
     const item = plan.find('context');
     if (item === undefined || !plan.realm.body.isHost || plan.world.realmOf(item.thing.home)?.body.dead !== 'no' || !plan.random.chance(plan.world.disposal)) return undefined;
     const code = plan.random.pick(['for (;;);', 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)', '{ const kept = []; for (;;) kept[0] = [kept.length]; }']);
@@ -459,7 +459,7 @@ export const operations = {
     const ways = ['plain', ...(item.kind === 'reference' ? ['derefInto'] : item.kind === 'copy' ? ['copyInto'] : [])];
     if (item.kind !== 'function' && item.kind !== 'callback') ways.push('inside');
     const way = random.pick(ways);
-    // A guest may dereference its own value into a call of itself.
+    // A guest may dereference its own value into a call to itself.
     const to = way === 'derefInto' && !realm.body.isHost && random.chance(0.3) ? realm : random.pick(others);
     const [release, transferIn] = [random.chance(0.1), random.chance(0.2)];
     plan.hands = { to: to.body, hop: { item: item.id, way, release, transferIn } };
@@ -471,12 +471,12 @@ export const operations = {
     plan.holds = {
       leaving(stages, prefix) {
         stages.add(absent, `${prefix}absent`);
-        // A host refuses when it looks at what has come, or at what its promise holds.
+        // A host refuses when it reads what has arrived, or what its promise holds.
         const told = (text) => (realm.body.isHost || to.body.isHost ? passedOn(text) : text);
         if (RELEASED[item.kind] !== undefined) stages.add(released, told(RELEASED[item.kind].replace('! ', prefix)));
-        // What a guest dereferences may travel as long as it arrives in its own isolate.
+        // A value that a guest dereferences may travel as long as it arrives in its own isolate.
         if (realm.body.isHost && home === realm.body) stages.add(certainly, told(`${prefix}${NOT_INTO}`));
-        // A guest that calls itself looks at what it has sent before the call begins.
+        // A guest that calls itself checks what it has sent before the call begins.
         if (home !== undefined && home !== realm.body && to.body === realm.body) stages.add(() => 'maybe', told(`${prefix}${NOT_INTO}`));
       },
       arriving(stages, prefix) {
@@ -485,9 +485,9 @@ export const operations = {
       },
     };
     plan.hands = { item: item.id, way, release, transferIn };
-    // Whatever becomes of the call itself.
+    // Whatever the outcome of the call itself.
     if (using && release) brings(plan, item.released, () => 'yes');
-    // From here on it is the other realm that acts.
+    // From here on, the other realm acts.
     plan.realm = to;
     if (way === 'plain' || way === 'inside') {
       const kind = item.kind === 'callback' ? 'function' : item.kind;

@@ -1,4 +1,4 @@
-// How an operation is planned: the order that a realm gets, what may come of it, and what is known afterwards.
+// Plans an operation: the order for a realm, its possible outcomes, and what is known afterwards.
 
 import { host } from '../harness.mjs';
 import { addEntering, certainly, during, passedOn, Thing } from './model.mjs';
@@ -11,7 +11,7 @@ export const RELEASED = {
   module: '! Error ERR_ISOLATE_RELEASED: Module has been released',
 };
 
-/** Hosts that can wrap memory which a guest has made. */
+/** Hosts that can wrap memory that a guest has made. */
 const SHARES = ['node22', 'node24', 'node26', 'bun'].includes(host);
 const NOT_SHARED = /^\S+ Error( ERR_ISOLATE_UNSUPPORTED)?: A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks `node_api_create_external_sharedarraybuffer`: make it in the host and pass it in, or copy what is in it$/;
 
@@ -34,9 +34,9 @@ const SHOWN = {
 export class Plan {
   /** @type {(() => void)[]} */
   onIssue = [];
-  /** Run with the outcome, of which it is known that the operation was carried out. @type {((text: string) => void)[]} */
+  /** Run with the outcome, if it is known that the operation was executed. @type {((text: string) => void)[]} */
   onDone = [];
-  /** Run when it is over, whatever came of it. @type {(() => void)[]} */
+  /** Run when it is over, whatever the outcome. @type {(() => void)[]} */
   onEnd = [];
 
   constructor(world, realm, stages, order) {
@@ -50,13 +50,13 @@ export class Plan {
     return this.world.random;
   }
 
-  /** Some item of the realm that is one of these. */
+  /** An item of the realm of one of these kinds. */
   find(...kinds) {
     const found = this.realm.items.filter(({ kind }) => kinds.includes(kind));
     return found.length === 0 ? undefined : this.random.pick(found);
   }
 
-  /** The order needs `item`, and mostly one that was not released. */
+  /** The order needs `item`, usually one that was not released. */
   needs(item, { live = true } = {}) {
     this.order.id = item.id;
     this.stages.push((stages) => {
@@ -75,12 +75,12 @@ export class Plan {
     this.stages.push((stages, rooted) => addEntering(stages, '! ', { from: this.realm.body, to: home, rooted, waits }));
   }
 
-  /** What comes of it in the end. @param {string | RegExp | (() => Iterable<string>)} is */
+  /** The final outcome. @param {string | RegExp | (() => Iterable<string>)} is */
   gives(is) {
     this.stages.push((stages) => stages.add(certainly, is));
   }
 
-  /** It is refused where the value lives. What a host throws has few codes in a guest. */
+  /** It is refused where the value lives. Few errors that a host throws have a code in a guest. */
   isRefused(home, text) {
     this.gives(home.isHost && !this.realm.body.isHost ? passedOn(text) : text);
   }
@@ -89,7 +89,7 @@ export class Plan {
     this.stages.push((stages) => stages.add(when, is));
   }
 
-  /** The result is kept as an item of the realm. */
+  /** The result is stored as an item of the realm. */
   makes(kind, thing) {
     const item = this.world.item(this.realm, kind, thing);
     this.order.as = item.id;
@@ -103,7 +103,7 @@ export class Plan {
     });
   }
 
-  /** Now, later, or with nobody to hear of it. */
+  /** Now, later, or ignored. */
   inSomeMode(ignorable = true) {
     this.order.mode = this.random.pick(ignorable ? ['now', 'now', 'now', 'later', 'later', 'ignored'] : ['now', 'now', 'later']);
     return this.order.mode === 'ignored';
@@ -112,17 +112,17 @@ export class Plan {
   busy(thing) {
     this.onIssue.push(() => (thing.pending += 1));
     this.onEnd.push(() => {
-      // What nobody hears of may happen at any time.
+      // An ignored call may run at any time.
       if (!this.unheard) thing.pending -= 1;
     });
   }
 }
 
 /**
- * The order brings about a fact.
+ * The order causes a fact.
  * @param {Plan} plan
  * @param {import('./model.mjs').Fact} fact
- * @param {(text: string) => 'no' | 'maybe' | 'yes'} happened what follows from the outcome of an order that was carried out
+ * @param {(text: string) => 'no' | 'maybe' | 'yes'} happened what follows from the outcome of an order that was executed
  */
 export function brings(plan, fact, happened) {
   let known = 'maybe';
@@ -133,7 +133,7 @@ export function brings(plan, fact, happened) {
 
 export const worked = (text) => (text.startsWith('= ') ? 'yes' : 'no');
 
-/** What the property `n` of an object may be, from when it is asked for until now. */
+/** The possible values of the property `n` of an object, between the request and now. */
 export function valuesOf(thing) {
   const before = [...thing.values];
   return () => new Set([...before, ...thing.values]);
@@ -147,7 +147,7 @@ export function writes(plan, thing, value) {
   });
   plan.busy(thing);
   plan.onDone.unshift((text) => {
-    // Nobody else was at it: this is the value now.
+    // No other order was accessing it, so this is the value now.
     if (alone && plan.immediate && text === '= undefined') thing.values = new Set([value]);
   });
 }
@@ -160,7 +160,7 @@ export const cloned = (thing) => {
 };
 
 /**
- * The order shows what is in a copy.
+ * The order shows the contents of a copy.
  * @param {Plan} plan
  */
 export function showsContent(plan, { spec, looks }) {
@@ -187,14 +187,14 @@ function contentOf({ what, n }) {
 }
 
 /**
- * The order opens a copy in `body`. Returns what adds the ways in which that may fail.
+ * The order opens a copy in `body`. Returns a function that adds its possible failures.
  * @param {Plan} plan
  */
 export function opening(plan, { thing }, body, transferIn) {
   const { spec, home, moved } = thing;
   const movable = spec.what === 'buffer' || spec.what === 'large' || spec.what === 'listed' || spec.what === 'object';
   const gone = moved.during(transferIn);
-  // Small buffers inside of something else may be part of its bytes, and then stay.
+  // Small buffers inside another value may be part of its bytes, and then do not move.
   const moves = spec.what === 'object' ? 'maybe' : 'yes';
   if (movable && transferIn) brings(plan, moved, (text) => (text.startsWith('= ') || text.endsWith(MOVED) ? moves : 'no'));
   return (stages, prefix) => {
@@ -203,7 +203,7 @@ export function opening(plan, { thing }, body, transferIn) {
   };
 }
 
-/** What comes of calling a function, which may be one that calls another. */
+/** The possible outcomes of calling a function, which may call another function. */
 export function addCall(stages, { from, original, thing, rooted, n, later, passed = false }) {
   const { home, spec: { flavour, how, id, inner } } = thing;
   if (!original && how === 'ignored') return stages.add(certainly, '= undefined');
@@ -219,7 +219,7 @@ export function addCall(stages, { from, original, thing, rooted, n, later, passe
   else stages.add(certainly, `= copy {"n":${n}}`);
 }
 
-/** What a function is elsewhere: a delegate that is sent on is called where it was sent from. */
+/** What a function is in another realm: a delegate that is passed on is called where it was passed from. */
 export function sent(item, from) {
   const { thing } = item;
   if (item.kind !== 'function' || item.original) return thing;

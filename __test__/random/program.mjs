@@ -1,5 +1,4 @@
-// The program that a seed determines: which operation comes next, where, and on which way; and whether what comes of it is
-// what may come of it.
+// The program that a seed determines: the next operation, its realm and its path. Checks that each outcome is a possible one.
 
 import { addPath, planPath, Stages } from './model.mjs';
 import { Random } from './numbers.mjs';
@@ -7,10 +6,10 @@ import { operations } from './operations.mjs';
 import { Plan } from './plan.mjs';
 import { SLOTS, World } from './world.mjs';
 
-/** How often something is done, where not once. */
+/** The relative frequency of operations, if it is not 1. */
 const WEIGHTS = { send: 6, fetch: 4, call: 3, apply: 3, promised: 6, get: 2, set: 2, deref: 2 };
 const names = Object.keys(operations).flatMap((name) => Array.from({ length: WEIGHTS[name] ?? 1 }, () => name));
-/** Items that a realm holds before some are let go. */
+/** Items that a realm holds before some are dropped. */
 const MAX_ITEMS = 30;
 const MAX_PENDING = 24;
 const BETWEEN = [0, 0, 0, 0, 1, 1, 2, 3, 4];
@@ -31,7 +30,7 @@ export class Program {
     this.trace = trace;
   }
 
-  /** Carries out `count` operations, and waits for what they have started. */
+  /** Executes `count` operations, and waits for what they have started. */
   async some(count) {
     const { random } = this;
     for (const end = this.index + count; this.index < end && this.problems.length === 0; ) {
@@ -55,7 +54,7 @@ export class Program {
 
   #labels = new Map();
 
-  /** Isolates that may have been disposed are replaced. */
+  /** Replaces isolates that may have been disposed. */
   #renew() {
     for (const slot of SLOTS) if (this.world.slots.get(slot)?.body.dead !== 'no') this.world.renew(slot);
   }
@@ -71,7 +70,7 @@ export class Program {
     }
   }
 
-  /** Forgets an item, which is up to the collector then. */
+  /** Drops an item, which the collector may then collect. */
   #drop(plan) {
     const { realm, order } = plan;
     const position = this.random.below(realm.items.length);
@@ -82,7 +81,7 @@ export class Program {
     plan.gives('= true');
     item.dropped = true;
     plan.onEnd.push((outcome) => {
-      // Nothing may be left behind because the way there was barred.
+      // Drop it directly if the planned path was blocked, so that nothing is left behind.
       if (outcome !== '= true' && realm.body.dead === 'no') this.world.tell(realm, { do: 'drop', id: item.id });
     });
     plan.onIssue.push(() => (item.absent = 'maybe'));
@@ -117,7 +116,7 @@ export class Program {
       if (this.trace) console.log(`  ${index}: ${outcome}`);
       if (typeof outcome !== 'string' || !stages.admits(outcome)) this.#fail(label, outcome, stages);
       const carriedOut = heard && typeof outcome === 'string' && !outcome.startsWith('^') && outcome !== 'absent';
-      // Others on the way may still be at it.
+      // Others in progress may still access it.
       if (typeof outcome === 'string' && outcome.startsWith('^') && outcome.includes('ERR_ISOLATE_DISPOSED')) plan.unheard = true;
       if (carriedOut) for (const act of plan.onDone) act(outcome);
       for (const act of plan.onEnd) act(outcome);
@@ -139,7 +138,7 @@ export class Program {
     this.#pending.set(index, done);
   }
 
-  /** Ends an isolate that runs for ever, or is about to. */
+  /** Ends an isolate that runs forever, or is about to. */
   #end(body) {
     const until = performance.now() + this.random.next() * 0.5;
     while (performance.now() < until);
@@ -151,7 +150,7 @@ export class Program {
     this.problems.push(`${label}\n  gives ${outcome?.stack ?? outcome}\n  expected ${stages.describe()}`);
   }
 
-  /** Lets go of everything. Returns what is left that should not be. */
+  /** Releases everything. Returns what is left but should not be. */
   async finish(collect, patience) {
     const { world } = this;
     const problems = [];

@@ -1,6 +1,6 @@
-// A randomized test: programs over three isolates and the host that create, pass, call, drop and dispose handles, in calls
-// that lead through any of them, sync and async mixed. A model says what may come of each operation; anything else ends the
-// test with the seed and the number of the operation. At the end nothing may be left.
+// A randomized test: programs over three isolates and the host that create, pass, call, drop and dispose handles, with mixed sync and async
+// calls that lead through any of them. A model has the possible outcomes of each operation. Anything else ends the test with the seed and
+// the number of the operation. At the end nothing may be left.
 // `node __test__/random/random.mjs [--operations 20000] [--seed 1] [--disposal 0.4]`, or the same with Bun or Deno.
 
 import { spawn } from 'node:child_process';
@@ -16,7 +16,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: process.env.SEED ?? '1' },
     /** Seconds after which an operation counts as hanging. */
     patience: { type: 'string', default: '10' },
-    /** The share of tries to dispose an isolate that are made. */
+    /** The share of attempts to dispose an isolate that are executed. */
     disposal: { type: 'string', default: '0.4' },
     trace: { type: 'boolean' },
     child: { type: 'boolean' },
@@ -30,7 +30,7 @@ const SETTLE_LATE_MS = 1_000;
 const NOISE_BYTES = 24 << 20;
 const NOISE_SHARE = 0.05;
 
-/** Watches from a thread of its own: the host's may hang in a sync call. Ends the process, naming the operation. */
+/** Watches from a thread of its own, because the host's thread may hang in a sync call. Ends the process and names the operation. */
 class Watchdog {
   #beats;
   #text;
@@ -57,7 +57,7 @@ class Watchdog {
     this.worker.unref();
   }
 
-  /** @param {string} what goes on now */
+  /** @param {string} what the current operation */
   beat(what) {
     const { written } = new TextEncoder().encodeInto(what, this.#text);
     Atomics.store(this.#beats, 1, written);
@@ -70,7 +70,7 @@ const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function child() {
-  // Guests get it, too, where the host has it.
+  // If the host has it, guests get it too.
   if (globalThis.Bun) globalThis.gc = () => globalThis.Bun.gc(true);
   const { default: ivm } = await import(moduleEntry);
   const { Program } = await import('./program.mjs');
@@ -115,7 +115,7 @@ async function child() {
   process.exit(problems.length > 0 ? 1 : 0);
 }
 
-/** Runs it in a process of its own: a crash is a result, too. */
+/** Runs the test in a process of its own, because a crash is also a result. */
 function supervise() {
   const args = [...collectorArguments(), fileURLToPath(import.meta.url), ...process.argv.slice(2), '--child'];
   const running = spawn(process.execPath, args, { stdio: 'inherit' });

@@ -4,13 +4,13 @@ import { createAgent } from './agent.mjs';
 import { Body, Item, Thing } from './model.mjs';
 
 export const SLOTS = ['A', 'B', 'C'];
-/** Disposed isolates that orders may still be sent to. */
+/** The number of disposed isolates that orders may still be sent to. */
 const GHOSTS = 2;
 const MEMORY_LIMIT = 16;
 
 const nextTurn = (then) => new Promise((resolve) => setImmediate(() => resolve(then())));
 
-/** Where orders are carried out. */
+/** A place where orders are executed. */
 class Realm {
   /** @type {Item[]} */
   items = [];
@@ -55,7 +55,7 @@ export class World {
     return this.realms.find((realm) => realm.body === body);
   }
 
-  /** Has the host's agent do something. */
+  /** Makes the host's agent do something. */
   order(op, value, direct) {
     return this.agent.run(JSON.stringify({ depth: 0, path: [], op }), value, direct);
   }
@@ -70,7 +70,7 @@ export class World {
   renew(slot) {
     const { ivm } = this;
     const old = this.slots.get(slot);
-    // The same random numbers, whatever happens.
+    // Always take the same number of random values, whatever happens.
     const maker = this.random.chance(0.3) ? this.random.pick(SLOTS) : undefined;
     if (old !== undefined) this.retire(old);
     const making = maker === undefined || maker === slot ? undefined : this.slots.get(maker);
@@ -92,7 +92,7 @@ export class World {
     for (const other of this.slots.values()) {
       this.link(other, realm);
       this.link(realm, other);
-      // Functions that came by the host would be called by way of it.
+      // Functions that came through the host would be called through it.
       for (const [one, another] of [[realm, other], [other, realm]]) this.tell(one, { do: 'introduce', to: another.body.name, name: one.body.name });
     }
     const [handle, room] = [this.item(this.host, 'isolate', new Thing('isolate', body)), this.item(this.host, 'context', new Thing('context', body))];
@@ -102,7 +102,7 @@ export class World {
     }
   }
 
-  /** An isolate made by a guest; undefined where there is no room for it. */
+  /** An isolate made by a guest; undefined if there is no room for it. */
   makeIn(realm) {
     const id = this.nextId();
     const made = realm.reference.applySync(undefined, [JSON.stringify({ depth: 0, path: [], op: { do: 'isolate', as: id, memoryLimit: MEMORY_LIMIT } })]);
@@ -121,7 +121,7 @@ export class World {
     try {
       isolate.dispose();
     } catch (error) {
-      // A guest was faster.
+      // A guest has already disposed it.
       if (error.message !== 'Isolate is already disposed') throw error;
     }
     body.disposed();
@@ -136,7 +136,7 @@ export class World {
     this.tell(from, { do: 'link_to', name: to.body.name }, to.reference, to.direct);
   }
 
-  /** Something that an isolate which is being disposed need not do. */
+  /** An order that an isolate need not execute if it is being disposed. */
   tell(realm, op, ...values) {
     try {
       const text = realm.reference.applySync(undefined, [JSON.stringify({ depth: 0, path: [], op }), ...values]);

@@ -1,4 +1,4 @@
-// The same as in 2017: with `globalReference()`, a promise for every log that nobody takes, and `dispose()` at the end.
+// The same as in 2017: with `globalReference()`, a promise for every log that is not awaited, and `dispose()` at the end.
 
 const ivm = require('isolated-vm');
 

@@ -11,7 +11,7 @@ jail.setSync('_log', new ivm.Reference(function(...args) {
   console.log(...args);
 }));
 
-// `new` before a function's text makes a program of it that has its own scope.
+// `new` before a function's text turns it into a program with a scope of its own.
 const bootstrap = isolate.compileScriptSync('new '+ function() {
   const ivm = _ivm;
   delete _ivm;

@@ -1,4 +1,4 @@
-// isolated-vm's first sample since version 4: a function of the host becomes a function of the guest. Then a guest that eats memory.
+// isolated-vm's first sample since version 4: a function of the host becomes a function of the guest. Then a guest that fills memory.
 
 const ivm = require('isolated-vm');
 
@@ -17,13 +17,13 @@ const hungry = isolate.compileScriptSync(`
   while (true) {
     const bytes = new Uint8Array(size);
     for (let at = 0; at < size; at += 4096) {
-      bytes[at] = 1; // so that it takes real memory
+      bytes[at] = 1; // so that it uses physical memory
     }
     kept.push(bytes);
     log('kept ' + (kept.length * 2) + ' MB');
   }
 `);
-// By the asynchronous `run`, so that the host is free to serve the log.
+// With the asynchronous `run`, so that the host is free to serve the log.
 hungry.run(context).catch((error) => {
   console.error(error);
   console.log(String(error));

@@ -1,4 +1,4 @@
-// isolated-vm's sample of a snapshot, which is written to a file and read again, as its comments say; and warmed up.
+// isolated-vm's sample of a snapshot, with a warm-up script. As its comments say, the snapshot is written to a file and read again.
 
 const fs = require('fs');
 const ivm = require('isolated-vm');

@@ -1,17 +1,17 @@
-// A child process that tries what an attacker would, with any choice of the layers that confine it (`launcher/src/probe.rs`).
+// A child process that tries what an attacker would, with any subset of the layers that confine it (`launcher/src/probe.rs`).
 
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../harness.mjs';
 
-/** All layers, in the order in which a child puts them on. */
+/** All layers, in the order in which a child applies them. */
 export const LAYERS = [
   'cgroup', 'oomScore', 'ownUser', 'userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'rlimits', 'pidNamespace', 'parentDeath',
   'capabilities', 'notDumpable', 'noNewPrivileges', 'landlock', 'descriptors', 'seccomp',
 ];
 
-/** What every Linux has that hosts run on. */
+/** The layers that every Linux has that hosts run on. */
 export const REQUIRED = ['rlimits', 'parentDeath', 'noNewPrivileges', 'descriptors', 'seccomp'];
 
 export const allBut = (...layers) => LAYERS.filter((layer) => !layers.includes(layer));
@@ -31,8 +31,8 @@ const fileNamed = (pattern) => {
 
 /**
  * @typedef {object} Probed
- * @property {Map<string, { active: boolean, detail: string }>} layers as the child says
- * @property {Record<string, number>} results error numbers by operation, 0 for what has succeeded
+ * @property {Map<string, { active: boolean, detail: string }>} layers as the child reports them
+ * @property {Record<string, number>} results error numbers by operation, 0 for success
  * @property {{ exit?: number, signal?: number }} end
  */
 
@@ -59,7 +59,7 @@ function start(off, operations, inherited = 'ignore') {
 }
 
 /**
- * Tries operations one after the other, with all layers but some.
+ * Tries operations one after another, with all layers except some.
  * @param {string[]} off
  * @param {string[]} operations
  * @returns {Promise<Probed>}
@@ -82,7 +82,7 @@ export async function probe(off, operations) {
 /**
  * A child that does nothing.
  * @param {string[]} off
- * @param {{ inherited?: number }} [settings] a descriptor of ours that its parent has as well
+ * @param {{ inherited?: number }} [settings] a descriptor of this process that the child's parent inherits
  */
 export async function waitingProbe(off, { inherited } = {}) {
   const { process, lines, ended } = start(off, ['wait'], inherited);
@@ -99,7 +99,7 @@ export async function waitingProbe(off, { inherited } = {}) {
     /** Kills its parent. */
     kill: () => {
       process.kill('SIGKILL');
-      // A child that goes on has them, too.
+      // A surviving child has them too.
       process.stdout.destroy();
       process.stderr.destroy();
       return end;
@@ -107,7 +107,7 @@ export async function waitingProbe(off, { inherited } = {}) {
   };
 }
 
-/** What the kernel itself says of each thread of a process. */
+/** What the kernel reports of each thread of a process. */
 export function threadsOf(pid) {
   return readdirSync(`/proc/${pid}/task`).map((thread) => {
     const status = readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8');

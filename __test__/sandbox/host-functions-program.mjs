@@ -1,5 +1,5 @@
-// Host functions that fail in every way, called in every way. It prints what each caller got and what was reported; whether it
-// comes to its end is what the tests are about.
+// Host functions that fail in every way, called in every way. It prints what each caller got and what was reported. The tests check whether
+// it finishes.
 
 import { EventEmitter } from 'node:events';
 import { subscribe } from 'node:diagnostics_channel';
@@ -19,7 +19,7 @@ class Strict extends Promise {
     super(executor);
   }
 }
-/** Its work begins when it is waited for. */
+/** Its work begins when it is awaited. */
 class Lazy extends Promise {
   #start;
   constructor(start) {
@@ -69,16 +69,16 @@ async function patience(promise, time) {
   }
 }
 
-/** What a Reference stands for remains reachable by its holders: promises inside of it are not looked for. */
+/** The value behind a Reference remains reachable by its holders. Promises inside it are not searched for. */
 const BEHIND = ['nested', 'array'];
 
-/** What is to be run, some at once. */
+/** What must run, some of it at the same time. */
 const tasks = [];
 const work = async () => {
   for (let task = tasks.shift(); task !== undefined; task = tasks.shift()) await task();
 };
 
-/** Tries every behaviour in one way. `run` gets the function that fails, and milliseconds for the guest to wait. */
+/** Tries every behaviour in one way. `run` gets the function that fails, and the number of milliseconds for which the guest waits. */
 function way(name, run, left = []) {
   results[name] = {};
   for (const behaviour of Object.keys(BEHAVIOURS).filter((each) => !left.includes(each))) {
@@ -96,7 +96,7 @@ async function outcomeOf(run, behaviour, message) {
   }
 }
 
-/** Code of a guest that says how its call went. */
+/** Guest code that reports how its call ended. */
 const tried = (call) => `(async () => { try { const value = await (${call}); return typeof value === 'string' && value.length > 100 ? 'long' : 'got ' + value; } catch (error) { return 'failed ' + error?.message; } })()`;
 
 async function withGuest(run, options = {}) {

@@ -1,6 +1,6 @@
-// Code that leaves marks wherever it can, and tells which ones it has found.
+// Code that leaves marks wherever it can, and reports which ones it has found.
 
-/** The body of a function that gives the names of the marks that are there already. */
+/** The body of a function that returns the names of the marks that already exist. */
 export const MARKS = `
   const realm = Function('return this')();
   const found = [];

@@ -1,4 +1,4 @@
-// What the tests of plugins share: a manifest, a logger that remembers, and a context whose calls are seen.
+// What the tests of plugins share: a manifest, a logger that stores its entries, and a context whose calls are recorded.
 
 import { EventEmitter } from 'node:events';
 import ivm from '../../index.mjs';
@@ -11,7 +11,7 @@ export const manifest = (more = {}) => ({
   ...more,
 });
 
-/** A logger whose entries are in `entries`. */
+/** A logger with its entries in `entries`. */
 export function rememberingLogger() {
   const entries = [];
   const say = (level) => (...args) => { entries.push([level, ...args]); };
@@ -20,7 +20,7 @@ export function rememberingLogger() {
   return logger;
 }
 
-/** A cache as hosts have it: asynchronous, with everybody's keys. */
+/** A cache like those of hosts: asynchronous, with the keys of all users. */
 export function memoryCache() {
   const map = new Map();
   return {
@@ -77,7 +77,7 @@ export const gate = () => {
   return { promise, open };
 };
 
-/** Waits until something is so. */
+/** Waits until a condition holds. */
 export async function until(isSo) {
   const end = Date.now() + 20_000;
   while (!isSo()) {

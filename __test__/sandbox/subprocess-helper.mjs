@@ -1,4 +1,4 @@
-// What tests of the subprocess sandbox share: the processes of this machine, and children that are not ours.
+// What tests of the subprocess sandbox share: the processes of this machine, and fake children.
 
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -16,7 +16,7 @@ export const TERMINATED = 'Execution terminated (timeout or resource limit)';
 
 const NAME = 'isolated-v8-launcher';
 
-/** What the kernel says of a process, or undefined. */
+/** What the kernel reports of a process, or undefined. */
 function processOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -28,15 +28,15 @@ function processOf(pid) {
   }
 }
 
-/** The processes that a process has started for its sandboxes; those that nobody has reaped are in state Z. */
+/** The processes that a process has started for its sandboxes. Those that were not reaped are in state Z. */
 export const childrenOf = (parent = process.pid) =>
   readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(processOf)
     .filter((found) => found?.parent === parent && NAME.startsWith(found.name));
 
-/** Those of them in which V8 runs: they go on under the ids that they have. */
+/** Those of them in which V8 runs: they keep their present ids. */
 export const startedChildren = () => childrenOf().filter(({ state, threads }) => state !== 'Z' && threads > 2);
 
-/** Megabytes that the guest of a process may have, as its command line says; of no child of ours NaN. */
+/** Megabytes of a process's guest, from its command line; NaN for processes that are not children of the library. */
 export function memoryOf(pid) {
   try {
     return Number(/;memory=(\d+);/.exec(readFileSync(`/proc/${pid}/cmdline`, 'latin1'))?.[1]) / 2 ** 20;
@@ -48,7 +48,7 @@ export function memoryOf(pid) {
 
 export const isAlive = (pid) => ![undefined, 'Z', 'X'].includes(processOf(pid)?.state);
 
-/** Waits until something holds; what does not within the time fails. */
+/** Waits until a condition holds; fails if it does not within the time. */
 export async function until(what, holds, limit = 10_000) {
   const end = performance.now() + limit;
   for (;;) {
@@ -63,12 +63,12 @@ export async function until(what, holds, limit = 10_000) {
 export const environmentOf = (pid) =>
   Object.fromEntries(readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean).map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
 
-/** Bytes of this process that are in memory. */
+/** The resident memory of this process in bytes. */
 export const residentBytes = () => Number(readFileSync('/proc/self/statm', 'latin1').split(' ')[1]) * 4096;
 
 export const openDescriptors = () => readdirSync('/proc/self/fd').length;
 
-/** A shell script that takes the place of the executable. Descriptor 0 is its connection. */
+/** A shell script instead of the executable. Descriptor 0 is its connection. */
 export function fakeLauncher(script, { mode = 0o755 } = {}) {
   const tmp = join(root, '__test__/.tmp');
   mkdirSync(tmp, { recursive: true });
@@ -82,7 +82,7 @@ export function fakeLauncher(script, { mode = 0o755 } = {}) {
 /** `ivm` with another executable. */
 export const hostWith = (launcher) => createHost(native, { launcher });
 
-/** One execution by a child that is a script, with bytes for it in the file `bytes`, and in others by their names. */
+/** One execution by a child that is a script. The script finds `bytes` in the file `bytes`, and `files` by their names. */
 export async function executeBy(script, { bytes = Buffer.alloc(0), files = {}, config = {}, tools = [], executor = noTools, code = '' } = {}) {
   const { file, folder } = fakeLauncher(script);
   for (const [name, contents] of Object.entries({ bytes, ...files })) writeFileSync(join(folder, name), contents);
@@ -90,7 +90,7 @@ export async function executeBy(script, { bytes = Buffer.alloc(0), files = {}, c
   return new SubprocessSandbox({ poolSize: 0, timeout: 20_000, ...config }).execute(code, tools, executor);
 }
 
-// What a child may say (src/child/frame.rs).
+// The messages of a child (src/child/frame.rs).
 const u32 = (number) => { const bytes = Buffer.alloc(4); bytes.writeUInt32LE(number >>> 0); return bytes; };
 const f64 = (number) => { const bytes = Buffer.alloc(8); bytes.writeDoubleLE(number); return bytes; };
 const counted = (bytes) => Buffer.concat([u32(bytes.length), bytes]);

@@ -1,4 +1,4 @@
-// Every class of the package does on this host what it is for. The details are in `every-host/api`.
+// Every class of the package does its basic work on this host. `every-host/api` has the details.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';

@@ -1,4 +1,4 @@
-// Every sandbox does on this host what it is for. The details are in `sandbox/`, below the other places.
+// Every sandbox does its basic work on this host. The `sandbox/` folders of the other places have the details.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,11 +1,11 @@
-// What happens to one isolate of the stress test: made, used in random ways, and ended at a random moment or forgotten.
+// The life of one isolate of the stress test: made, used in random ways, and ended at a random moment or dropped.
 
 import { strictEqual } from 'node:assert/strict';
 
-/** What an isolate that is disposed while it is in use, or that runs into a limit, may answer. */
+/** The possible errors of an isolate that is disposed while it is in use, or that reaches a limit. */
 const EXPECTED = new Set(['ERR_ISOLATE_DISPOSED', 'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_DEADLINE', 'ERR_ISOLATE_MEMORY']);
 const ABANDONED = 'Promise was abandoned';
-/** What the guest itself throws, and what a guest gets as a plain error when the isolate ends while it waits on the host. */
+/** What the guest itself throws, and what a guest gets as a plain error if the isolate ends while it waits for the host. */
 const THROWN = /^(guest's own|host's own|Isolated? (is|was) disposed)/;
 
 export const isExpected = (error) =>
@@ -29,8 +29,8 @@ const COUNTED = 500_500;
 const later = () => new Promise((resolve) => setImmediate(resolve));
 
 /**
- * What guests call. Out here, where they see no context: a guest that keeps a function of the host that keeps the guest
- * is a cycle through two heaps, which no collector sees.
+ * What guests call. Outside the functions below, so that they do not close over a context: a guest that keeps a function of the host that
+ * keeps the guest is a cycle through two heaps, which no collector sees.
  */
 const hostFunctions = {
   plusOne: (value) => value + 1,
@@ -46,7 +46,7 @@ const hostFunctions = {
   },
 };
 
-/** Uses of a context; those that wait give a promise. `n` is a random whole number below 1000. */
+/** Uses of a context; asynchronous ones return a promise. `n` is a random integer below 1000. */
 const uses = {
   evalSync: ({ context }, n) => strictEqual(context.evalSync(`${n} + 1`), n + 1),
   eval: async ({ context }) => strictEqual(await context.eval(COUNT), COUNTED),
@@ -135,7 +135,7 @@ const uses = {
   disposeInCallback: ({ isolate, context }) => context.evalClosureSync('$0(); for (;;) {}', [() => isolate.dispose()]),
 };
 
-/** Uses that take long, or end the isolate: rare. */
+/** Uses that take long, or end the isolate. They are rare. */
 const rareUses = {
   timeoutSync: ({ context }, n) => context.evalSync(ENDLESS, { timeout: 1 + (n % 10) }),
   timeout: ({ context }, n) => context.eval(ENDLESS, { timeout: 1 + (n % 10) }),

@@ -1,5 +1,5 @@
-// A stress test that is no part of the suite: several isolates, sandboxes and workers send large values while calls are aborted, limited
-// and disposed of at random moments. Each promise settles once with a known code, and nothing is left at the end.
+// A stress test that is not part of the suite: several isolates, sandboxes and workers send large values while calls are aborted, limited
+// and disposed at random moments. Each promise must settle once with a known code, and nothing may be left at the end.
 // `node --expose-gc __test__/stress/races.mjs [--seconds 60] [--seed 1] [--lanes 6]`, or the same with Bun or Deno.
 
 import { parseArgs } from 'node:util';
@@ -78,7 +78,7 @@ function limitsOf(random, aborts) {
   }
   return options;
 }
-// An abort without a reason of the caller's is a DOMException, whose code this is.
+// Without a reason from the caller, an abort is a DOMException with this code.
 CODES.add(20);
 
 const value = (random) => VALUES[Math.floor(random() * VALUES.length)](Math.floor(random() ** 3 * 1000));

@@ -1,5 +1,5 @@
-// A stress test that is no part of the suite: isolates are made, used from sync and async calls mixed, disposed at random
-// moments or forgotten. At the end no promise may be left, no thread, no handle, and memory must not have grown.
+// A stress test that is not part of the suite: isolates are made, used with mixed sync and async calls, and disposed at random moments or
+// dropped. At the end no promise, thread or handle may be left, and memory must not have grown.
 // `node __test__/stress/stress.mjs [--isolates 3000 | --minutes 10] [--seed 1] [--at-a-time 8]`, or the same with Bun or Deno.
 
 import { spawn } from 'node:child_process';
@@ -10,7 +10,7 @@ import { collectorArguments, host, moduleEntry } from '../harness.mjs';
 import { createRandom, live } from './life.mjs';
 
 const SAMPLES = 60;
-/** How many isolates are made between two collections of the host's garbage: it does not know what forgotten ones take. */
+/** How many isolates are made between two collections of the host, which does not know how much memory dropped isolates take. */
 const COLLECT_EVERY = 100;
 const PROMISE_LIMIT_MS = 60_000;
 /** The child writes a heartbeat, unless it hangs in a sync call. */
@@ -20,7 +20,7 @@ const SILENCE_LIMIT_MS = 120_000;
 const SETTLE_MS = 60_000;
 const NOISE_BYTES = 24 << 20;
 const NOISE_SHARE = 0.05;
-/** V8's workers, the clock, and what the host itself may start. */
+/** V8's workers, the clock, and threads that the host itself may start. */
 const THREADS_ABOVE_BASE = 8;
 
 const options = {
@@ -42,7 +42,7 @@ function threads() {
   return Number(count);
 }
 
-/** Promises that have not settled, by what they are for. */
+/** Promises that have not settled, by their purpose. */
 class Watch {
   pending = new Map();
   problems = [];
@@ -83,7 +83,7 @@ async function stress() {
   };
   const counting = Object.create(ivm, { Isolate: { value: Isolate } });
 
-  // One isolate first, so that what lives as long as the process is there.
+  // One isolate first, so that everything that lives as long as the process exists.
   new ivm.Isolate().createContextSync();
   const baseThreads = threads();
   const start = performance.now();
@@ -131,7 +131,7 @@ async function stress() {
   clearInterval(heart);
   const seconds = (performance.now() - start) / 1000;
 
-  // Back to nothing: the collector and the threads get some time for it.
+  // Back to nothing: the collector and the threads get some time for this.
   other = undefined;
   const settled = performance.now() + SETTLE_MS;
   const isBack = () => alive.size === 0 && ivm.ExternalCopy.totalExternalSize === 0 && threads() <= baseThreads + THREADS_ABOVE_BASE;
@@ -150,7 +150,7 @@ async function stress() {
   console.log(`alive: ${alive.size} isolates, ${external} bytes of strings, ${threads()} threads (${baseThreads} at the start)`);
   const { problems } = watch;
   if (watch.pending.size > 0) problems.push(`${watch.pending.size} promises never settled`);
-  // One may be kept by a conservative look at the stack.
+  // A conservative stack scan may keep one.
   if (alive.size > 2) problems.push(`${alive.size} isolates are still alive`);
   if (external !== 0) problems.push(`totalExternalSize is ${external}`);
   if (threads() > baseThreads + THREADS_ABOVE_BASE) problems.push('threads are left');
@@ -160,7 +160,7 @@ async function stress() {
   process.exitCode = problems.length > 0 ? 1 : 0;
 }
 
-/** Runs it in a process of its own, which is killed when nothing is heard of it for long. */
+/** Runs it in a process of its own, which is killed if it is silent for too long. */
 function supervise() {
   const child = spawn(process.execPath, [...collectorArguments(), fileURLToPath(import.meta.url), ...process.argv.slice(2), '--child'], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,4 +1,4 @@
-// A native environment that only takes notes: what the surface asks of it is the subject of these tests.
+// A native environment that only records calls. These tests check what the surface asks of it.
 
 import { createRequire } from 'node:module';
 
@@ -10,8 +10,8 @@ export const protocol = require('../../surface/protocol.js');
 export const { KIND, MODE, OP, TAG, TRANSFER } = protocol;
 
 /**
- * @param {(op: number, mode: number, args: unknown[]) => unknown} [answer] carriers of synchronous calls; without one, handles
- *   are made and everything else is undefined
+ * @param {(op: number, mode: number, args: unknown[]) => unknown} [answer] carriers of synchronous calls; without it, handles are made and
+ * everything else is undefined
  */
 export function fake(answer) {
   const made = { [OP.CREATE_ISOLATE]: KIND.ISOLATE, [OP.CREATE_CONTEXT]: KIND.CONTEXT, [OP.COMPILE_SCRIPT]: KIND.SCRIPT, [OP.GLOBAL]: KIND.REFERENCE, [OP.COPY_NEW]: KIND.EXTERNAL_COPY };
@@ -19,7 +19,7 @@ export function fake(answer) {
   let own;
   let leave;
 
-  /** As the addon reads a carrier: what it names is owned by a slot, or given up. */
+  /** As the addon reads a carrier: what it names is owned by a slot, or released. */
   function read(carrier) {
     if (!Array.isArray(carrier)) return carrier;
     const [tag, named, ...rest] = carrier;
@@ -34,7 +34,7 @@ export function fake(answer) {
     }
   }
   let lastId = 0;
-  /** As the addon's `open`: functions without a receiver. */
+  /** Like the addon's `open`: functions without a receiver. */
   const open = (settle, serve, _serveLater, _defer, _tellLater, toOwn, toLeave) => {
     Object.assign(notes, { settle, serve: (...args) => read(serve(...args)) });
     own = toOwn;

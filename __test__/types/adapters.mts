@@ -1,4 +1,4 @@
-// What the adapters give is what the packages ask for.
+// The adapters return the types that the packages expect.
 
 import type { Executor } from '@cloudflare/codemode';
 import type { IsolateDriver } from '@tanstack/ai-code-mode';

@@ -1,4 +1,4 @@
-// A program as it is written for isolated-vm's own types: its names, type arguments and annotations. Compiled, never run.
+// A program written for isolated-vm's own types, with its names, type arguments and annotations. Compiled, never run.
 
 import * as ivm from 'isolated-v8';
 

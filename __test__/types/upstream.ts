@@ -1,5 +1,5 @@
-// Every declaration of isolated-vm 7.0.1's own types, used as programs use it: what compiles against those compiles here.
-// (`isolated-v8` stands for the package that an override replaces.) Compiled, never run.
+// Every declaration of isolated-vm 7.0.1's own types, used as programs use it. What compiles against those must compile here.
+// (`isolated-v8` represents the package that an override replaces.) Compiled, never run.
 
 import ivm = require('isolated-v8');
 
@@ -245,7 +245,7 @@ export function transferables() {
   return [...plain, callback, copy, reference, copy.copyInto(), reference.derefInto()] satisfies ivm.Transferable[];
 }
 
-/** Helper types that programs name to type what they wrap around. */
+/** Helper types that programs name to type their wrappers. */
 export type Wrapped<T, Options extends ivm.TransferOptions> = ivm.ResultTypeAsync<Options, T> | ivm.ResultTypeSync<Options, T>;
 export type WrappedBoth<T, Options extends ivm.TransferOptionsBidirectional> =
   | ivm.ResultTypeBidirectionalAsync<Options, T>

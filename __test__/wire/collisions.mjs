@@ -1,11 +1,12 @@
-// Keys that fall into one bucket of a host's hash tables. Hosts do not seed the hashes of numbers, of BigInts and, some, of strings.
+// Keys that fall into one bucket of a host's hash tables. Hosts do not seed the hashes of numbers and BigInts; some do not seed those of
+// strings.
 
 import { host } from '../harness.mjs';
 
 const MASK = 2n ** 64n - 1n;
 const cut = (value) => value & MASK;
 
-/** The number that `(x) => x ^ (x >> shift)` makes `value` of. */
+/** The number that `(x) => x ^ (x >> shift)` maps to `value`. */
 function unshift(value, shift) {
   let result = value;
   for (let done = shift; done < 64n; done += shift) result = value ^ (result >> shift);
@@ -23,7 +24,7 @@ const BY_21 = inverse(21n);
 const BY_65 = inverse(65n);
 const BY_2_18_LESS_1 = inverse(2n ** 18n - 1n);
 
-/** Of V8's hash of 64 bits. */
+/** The inverse of V8's 64-bit hash. */
 function v8Bits(hash) {
   let bits = unshift(hash, 22n);
   bits = cut(bits * BY_65);
@@ -33,12 +34,12 @@ function v8Bits(hash) {
   return cut((bits + 1n) * BY_2_18_LESS_1);
 }
 
-/** The number that `(x) => x + ~(x << shift)` makes `value` of. */
+/** The number that `(x) => x + ~(x << shift)` maps to `value`. */
 function unadd(value, shift) {
   return cut((value + 1n) * inverse(cut(1n - 2n ** shift)));
 }
 
-/** Of JavaScriptCore's. */
+/** The inverse of JavaScriptCore's hash. */
 function jscBits(hash) {
   let bits = unshift(hash, 31n);
   bits = unadd(bits, 27n);
@@ -55,7 +56,7 @@ const JSC_OFFSET = 2n ** 49n;
 const isBun = host === 'bun';
 const view = new DataView(new ArrayBuffer(8));
 
-/** Different doubles whose hashes agree in the host that this runs on. */
+/** Different doubles with equal hashes in this host. */
 export function doubles(count) {
   const found = [];
   for (let index = 1n; found.length < count; index += 1n) {
@@ -67,7 +68,7 @@ export function doubles(count) {
   return found;
 }
 
-/** BigInts that agree in their low 64 bits. */
+/** BigInts with equal low 64 bits. */
 export const bigints = (count) => Array.from({ length: count }, (_, index) => (BigInt(index + 1) << 64n) + 5n);
 
 /** Strings that look like array indices, whose hashes are their values and lengths. */

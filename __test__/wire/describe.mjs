@@ -1,5 +1,5 @@
-// A value in words, by means that every engine has: the same text on a host and in a guest means the same value. One
-// function with nothing around it, so that its source runs anywhere.
+// Describes a value with means that every engine has: the same text on a host and in a guest means the same value. One function without
+// dependencies, so that its source runs anywhere.
 
 /** @param {unknown} root */
 export function describe(root) {

@@ -1,8 +1,8 @@
-// Writes golden.json: what V8 itself makes of the expressions below. `node __test__/wire/golden.mjs` on a Node host; the
-// file is checked in, so that hosts without V8's serializer (Bun) are held to the same bytes.
+// Writes golden.json: V8's own serialization of the expressions below. Run `node __test__/wire/golden.mjs` on a Node host. The file is
+// checked in, so that hosts without V8's serializer (Bun) must produce the same bytes.
 //
-// `exact` marks the values of which the codec must make the very same bytes, but for the version; V8 decides the rest by
-// hidden state (kind of an array's elements, representation of a string) or puts buffers into the bytes.
+// `exact` marks the values for which the codec must write exactly the same bytes, except for the version. For the others, V8 decides by
+// hidden state (the kind of an array's elements, the representation of a string) or puts buffers into the bytes.
 
 import { writeFileSync } from 'node:fs';
 import { Serializer } from 'node:v8';
@@ -40,7 +40,7 @@ exact.push(
   stackless('Object.assign(new Error("m"), { name: "TypeError", code: 1 })'), stackless('new (class Special extends RangeError {})("m")'),
   '(() => { const e = new Error("m"); Object.defineProperty(e, "stack", { value: 5 }); return e; })()',
 );
-// The order of an error's parts has changed between versions.
+// The order of an error's parts differs between versions.
 const errorsWithCause = [
   stackless('new Error("m", { cause: { a: [1] } })'), stackless('new Error("m", { cause: undefined })'),
   stackless(`new TypeError("m", { cause: ${stackless('new RangeError("n")')} })`),
@@ -67,7 +67,7 @@ const entries = [
   ...exact.map((expression) => ({ expression, exact: true, bytes: bytesOf(expression) })),
   ...readOnly.map((expression) => ({ expression, exact: false, bytes: bytesOf(expression) })),
 ];
-// Written by V8 9 and 10 in this order: the cause before the stack.
+// V8 9 and 10 write this order: the cause before the stack.
 entries.push({
   expression: stackless('new Error("m", { cause: 1 })'),
   exact: false,

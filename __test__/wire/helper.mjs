@@ -1,5 +1,5 @@
-// What the tests of the codec share: the codec itself, a stand-in for the native side's table, and a comparison that sees
-// everything that travels: brands, holes, signs of zero, order of keys, shared references and cycles.
+// What the tests of the codec share: the codec itself, a substitute for the native side's table, and a comparison that sees everything that
+// travels: brands, holes, signs of zero, order of keys, shared references and cycles.
 
 import { createRequire } from 'node:module';
 import { types } from 'node:util';
@@ -14,7 +14,7 @@ export const readHooks = { resolve: ([tag, value]) => (tag === CARRIER.SHARED ? 
 export const write = (value, hooks) => serialize(value, { ...writeHooks, ...hooks });
 export const read = (bytes, table = [], hooks) => deserialize(bytes, table, { ...readHooks, ...hooks });
 
-/** What the native side makes of a table: copies of the ranges named, moved buffers as they are. */
+/** What the native side makes of a table: copies of the ranges that it names, moved buffers as they are. */
 export const arrived = (table) =>
   table.map((carrier) => {
     const [tag, buffer, offset, length] = carrier;
@@ -22,28 +22,28 @@ export const arrived = (table) =>
     return tag === CARRIER.MOVE ? [CARRIER.BUFFER, structuredClone(buffer, { transfer: [buffer] })] : carrier;
   });
 
-/** There and back. */
+/** Writes and reads a value. */
 export function cloned(value, hooks) {
   const { bytes, table } = write(value, hooks);
   return read(bytes, arrived(table), hooks);
 }
 
-/** Of the golden file. */
+/** For expressions of the golden file. */
 // oxlint-disable-next-line no-eval -- the expressions are checked in
 export const evaluate = (expression) => (0, eval)(expression);
 export const hex = (bytes) => Buffer.from(bytes).toString('hex');
 export const unhex = (text) => new Uint8Array(Buffer.from(text, 'hex'));
-/** Bytes of a value without header: text as characters, numbers as they are. */
+/** The bytes of a value, without its header: strings as characters, numbers as they are. */
 export const encoding = (...parts) =>
   new Uint8Array([0xff, 16, ...parts.flatMap((part) => (typeof part === 'string' ? [...part].map((c) => c.charCodeAt(0)) : part))]);
 
-// No value that travels is a key, and Node throws within itself, with a stack, to find that an object is none.
+// No value that travels is a key. To find that an object is not a key, Node throws internally, with a stack.
 const NO_BRANDS = ['isNativeError', 'isEventTarget', 'isKeyObject', 'isCryptoKey'];
 const brands = Object.entries(types).filter(([name]) => name.startsWith('is') && !NO_BRANDS.includes(name));
 const brandsOf = (object) => brands.filter(([, is]) => is(object)).map(([name]) => name).toSorted().join();
 
 /**
- * The first difference between two values, as text; undefined when there is none.
+ * The first difference between two values, as text; undefined if there is none.
  */
 export function difference(left, right, path = 'value', pairs = new Map()) {
   if (typeof left !== 'object' || left === null) {

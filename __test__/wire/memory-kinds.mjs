@@ -1,9 +1,9 @@
-// Kinds of values of which a few bytes on the wire become many in the host: `KINDS[name](bytes, index)` appends one, the `index`-th of many.
+// Kinds of values whose few bytes on the wire become many in the host: `KINDS[name](bytes, index)` appends the `index`-th of many.
 
 import { Buffer } from 'node:buffer';
 import { memoryUsage } from 'node:process';
 
-/** Bytes of a value, which grow without garbage. */
+/** The bytes of a value. They grow without producing garbage. */
 export class Bytes {
   #bytes = Buffer.alloc(2 ** 20);
   #length = 0;
@@ -55,7 +55,7 @@ export class Bytes {
     return this;
   }
 
-  /** An object with these keys, each with this tag as its value. */
+  /** An object with these keys, each with the value that this tag encodes. */
   object(keys, value = '_') {
     this.tag('o');
     for (const key of keys) (typeof key === 'number' ? this.int(key) : this.text(key)).tag(value);
@@ -97,7 +97,7 @@ const names = (count, prefix = 'a') => Array.from({ length: count }, (_, index) 
 const sameNames = Object.fromEntries([1, 4, 5, 16, 17, 20, 50, 130].map((count) => [count, names(count)]));
 const LETTERS = [...'abcdefghijklmnopqrstuvwxyz'];
 
-/** Of so many names the `index`-th order, as good as. */
+/** A pseudorandom order of `count` names, determined by `index`. */
 function order(index, count) {
   const rest = LETTERS.slice(0, count);
   let seed = (index * 2_654_435_761) >>> 0;
@@ -114,7 +114,7 @@ const newKeys = (count) => (bytes, index) => bytes.object(Array.from({ length: c
 const indexKeys = (...keys) => (bytes) => bytes.object(keys);
 const arrays = (count, item) => (bytes) => bytes.dense(count, item);
 
-/** One of each kind in a list of them. */
+/** Each appends one value of its kind. */
 export const KINDS = {
   'small integers': int,
   'doubles': (bytes, index) => bytes.tag('N').double(index + 0.5),
@@ -226,7 +226,7 @@ export const KINDS = {
   'DataViews of an empty buffer': (bytes) => bytes.tag('B').varint(0).tag('V?').varint(0).varint(0).varint(0),
 };
 
-/** Kinds in which the parts of one container are the many: `LARGE[name](bytes, count)` appends one. */
+/** Kinds in which one container has the many parts: `LARGE[name](bytes, count)` appends one. */
 export const LARGE = {
   'an object with many keys': (bytes, count) => bytes.object(Array.from({ length: count }, (_, index) => name(index))),
   'an object with many indices': (bytes, count) => bytes.object(Array.from({ length: count }, (_, index) => index)),
@@ -240,7 +240,7 @@ export const LARGE = {
 };
 
 /**
- * Bytes of a value with `count` of a kind.
+ * The bytes of a value with `count` of a kind.
  * @param {string} kind
  * @param {number} count
  */
@@ -252,7 +252,7 @@ export function bytesOf(kind, count) {
   return bytes.take();
 }
 
-/** Live memory of this process's heap and of what belongs to it, after garbage is collected. */
+/** Live memory of this process's heap and of what belongs to it, after a collection. */
 export async function liveMemory() {
   if ('Bun' in globalThis) {
     globalThis.Bun.gc(true);
@@ -260,7 +260,7 @@ export async function liveMemory() {
     const { heapSize, extraMemorySize } = heapStats();
     return heapSize + extraMemorySize;
   }
-  // Bytes of buffers are freed after a collection, and are garbage of an earlier one where they were copied.
+  // Bytes of buffers are freed after a collection. Copied ones are garbage of an earlier collection.
   let least = Infinity;
   for (let stable = 0; stable < 2;) {
     globalThis.gc();

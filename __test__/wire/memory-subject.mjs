@@ -1,4 +1,4 @@
-// Reads values of each kind that are about as large as a size, and prints how much of the heap they take: a line of JSON for each kind.
+// Reads values of each kind of about a given size, and prints how much of the heap they take: a line of JSON for each kind.
 
 import { createRequire } from 'node:module';
 import { argv } from 'node:process';
@@ -16,7 +16,7 @@ function read(bytes) {
   return { value: reader.run(), weight: reader.weight };
 }
 
-/** In a frame of its own, which keeps nothing of the kind before. */
+/** In a frame of its own, so that it keeps nothing of the kind before. */
 async function measure(kind) {
   const { weight } = read(bytesOf(kind, FEW));
   const bytes = bytesOf(kind, Math.floor(size / (weight / FEW)));

@@ -1,4 +1,4 @@
-// Programs with worker threads, in processes of their own. The one file is both: the main thread's part and the workers'.
+// Programs with worker threads, in processes of their own. One file has both parts: the main thread's and the workers'.
 
 import assert from 'node:assert/strict';
 import { run } from '../harness.mjs';
@@ -8,15 +8,15 @@ const PRELUDE = `
   const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
   const make = () => { const isolate = new ivm.Isolate({ memoryLimit: 16 }); return { isolate, context: isolate.createContextSync() }; };
   const same = (actual, expected) => { if (actual !== expected) throw new Error('got ' + String(actual) + ', not ' + String(expected)); };
-  /** Tells the main thread that it may go on. */
+  /** Tells the main thread that it may continue. */
   const tell = () => parentPort.postMessage('ready');
   const work = (data) => new Worker(new URL(import.meta.url), { workerData: data });
-  /** The exit code of a worker; what goes wrong in it ends this process. */
+  /** The exit code of a worker; an error in it ends this process. */
   const exited = (worker) => new Promise((resolve, reject) => {
     worker.once('exit', resolve);
     worker.once('error', reject);
   });
-  /** A worker that has told that it is ready. */
+  /** A worker that has reported that it is ready. */
   const ready = (data) => new Promise((resolve, reject) => {
     const worker = work(data);
     worker.once('message', () => resolve(worker));

@@ -1,11 +1,11 @@
-// Worker threads are terminated in the middle of whatever they do, again and again: no crash, no hang, the right exit code.
+// Worker threads are terminated in the middle of all kinds of work, many times: no crash, no hang, the right exit code.
 
 import { test } from 'node:test';
 import { workers } from './helper.mjs';
 
-/** What workers are in the middle of; each tells when it has begun. */
+/** What workers are doing; each reports when it has begun. */
 const KINDS = [
-  // a sync call whose guest calls the host without end
+  // a sync call whose guest calls the host endlessly
   "context.global.setSync('call', () => { tell(); }); context.evalSync('for (;;) try { call() } catch {}');",
   // a callback of a sync call that does not return
   "context.global.setSync('block', () => { tell(); for (;;); }); context.evalSync('block()');",
@@ -17,9 +17,9 @@ const KINDS = [
   "const next = () => context.eval('1').then(next, next); for (let i = 0; i < 10; i += 1) next(); tell();",
   // a guest that waits for a promise of the host
   "context.global.setSync('slow', new ivm.Reference(() => { tell(); return new Promise(() => {}); })); context.eval('slow.applySyncPromise()').catch(() => {}); setInterval(() => {}, 1000);",
-  // isolates that come and go
+  // isolates that are made and disposed
   "tell(); for (;;) { const other = make(); other.context.evalSync('1'); other.context.eval('2').catch(() => {}); other.isolate.dispose(); await null; }",
-  // a guest that calls out without waiting, and one whose promises the host holds
+  // a guest that calls the host without waiting, and one whose promises the host holds
   "context.global.setSync('note', new ivm.Callback(() => { tell(); }, { ignored: true })); context.evalIgnored('for (;;) note()'); setInterval(() => {}, 1000);",
   // a guest at the end of its memory
   "tell(); context.eval('const all = []; for (;;) all.push(new Array(1000).fill(1.5))').catch(() => {}); setInterval(() => {}, 1000);",
@@ -34,7 +34,7 @@ const WORK = `
   const kinds = [${KINDS.map((code) => `async () => { ${code} }`).join(',\n')}];
   await kinds[workerData]();`;
 
-/** Terminates `count` workers, eight at a time, each as soon as it is in the middle of its kind of work. */
+/** Terminates `count` workers, eight at a time, each as soon as it has begun its kind of work. */
 const terminated = (count) => `
   let started = 0;
   const lane = async () => {
@@ -59,8 +59,8 @@ const terminated = (count) => `
 
 /**
  * The tests.
- * @param {number} many workers that are terminated while the main thread goes on
- * @param {number} pending workers that are terminated one after the other
+ * @param {number} many workers that are terminated while the main thread continues
+ * @param {number} pending workers that are terminated one after another
  * @param {number} before workers that are terminated before `process.exit`
  */
 export function terminating({ many, pending, before }) {

@@ -1,12 +1,12 @@
-//! How a launcher that goes on as another process tells its parent: the first frame of the connection, in the form that all have
-//! (`src/child/frame.rs`).
+//! The message by which a launcher tells its parent that it continues as another process. It is the first frame of the connection, in the
+//! usual form (`src/child/frame.rs`).
 
 /// The frame's kind.
 pub const KIND: u8 = 20;
 
 pub const LENGTH: usize = 9;
 
-/// The whole frame: from now on the child is the process with this id, as its parent sees it.
+/// The whole frame. From now on, the child is the process with this id.
 pub fn message(process: u32) -> [u8; LENGTH] {
     let [a, b, c, d] = process.to_le_bytes();
     [5, 0, 0, 0, KIND, a, b, c, d]

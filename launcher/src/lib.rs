@@ -1,5 +1,4 @@
-//! What the executable of a child process and the addon both know: what the child is told on its command line, and what it
-//! tells of its confinement.
+//! What the executable of a child process and the addon share: the settings on the child's command line, and the report of its confinement.
 
 pub mod handover;
 mod report;
@@ -8,9 +7,9 @@ mod settings;
 pub use report::{Layer, Report};
 pub use settings::Settings;
 
-/// The one function of the addon's file that the launcher calls. It gets the texts of [`Settings`] and [`Report`], each as an
-/// address and a length, and returns the process's exit code. The connection to the parent is descriptor 0.
+/// The one function of the addon's file that the launcher calls. Its arguments are the texts of [`Settings`] and [`Report`], each as an
+/// address and a length. It returns the process's exit code. The connection to the parent is descriptor 0.
 pub type Entry = unsafe extern "C" fn(*const u8, usize, *const u8, usize) -> i32;
 
-/// Its name, as C has it.
+/// Its name as a C symbol.
 pub const ENTRY: &std::ffi::CStr = c"isolated_v8_child";

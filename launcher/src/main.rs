@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     start::start()
 }
 
-/// There are no children (`src/child/absent.rs`).
+/// This system has no children (`src/child/absent.rs`).
 #[cfg(not(unix))]
 fn main() -> ExitCode {
     ExitCode::FAILURE

@@ -1,6 +1,6 @@
-//! The launcher as the parent of one child that tries what an attacker would, for the tests of the confinement:
-//! `isolated-v8-launcher probe ADDON LAYERS OPERATIONS`, where the layers are those that are not wanted, and `src/child/probe.rs` says
-//! what the operations are. Adds two lines to what the child says: its process id, and how it has ended.
+//! For the tests of the confinement: the launcher as the parent of one child that tries what an attacker would. Usage:
+//! `isolated-v8-launcher probe ADDON LAYERS OPERATIONS`. `LAYERS` are those to switch off; `src/child/probe.rs` defines the operations.
+//! Adds two lines to the child's output: its process id, and how it has ended.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use isolated_v8_launcher::{Settings, handover};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Whether everything could be tried; `None` for arguments that make no sense.
+/// Runs the operations. Returns `None` for invalid arguments, and an error if some could not be tried.
 pub fn run(mut args: impl Iterator<Item = OsString>) -> Option<std::io::Result<()>> {
     let (addon, off, operations) = (args.next()?, args.next()?, args.next()?);
     let off = off.to_str()?.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -39,7 +39,7 @@ fn watch(addon: OsString, settings: &Settings) -> std::io::Result<()> {
     drop(command);
     tell(&format!("launcher\t{}\n", launcher.id()))?;
     let mut frame = [0; handover::LENGTH];
-    // The child says nothing else on this connection: it goes on as another process, or ends.
+    // This is the only message on this connection: the child continues as another process, or ends.
     let moved = ours.read_exact(&mut frame).ok().and_then(|()| handover::process(&frame));
     if let Some(process) = moved {
         tell(&format!("moved\t{process}\n"))?;

@@ -1,4 +1,4 @@
-//! Which layers of the confinement hold in a child, as it says itself.
+//! Which layers of the confinement hold in a child, as the child reports them.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
@@ -13,7 +13,7 @@ pub struct Report {
     pub layers: Vec<Layer>,
 }
 
-/// More is not believed.
+/// Larger reports are refused.
 const MAX_LAYERS: usize = 64;
 const MAX_CHARACTERS: usize = 512;
 
@@ -22,14 +22,14 @@ impl Report {
         self.layers.push(Layer { name: name.to_owned(), active, detail: detail.into() });
     }
 
-    /// The names of the layers that hold, with commas between.
+    /// The names of the layers that hold, separated by commas.
     pub fn active(&self) -> String {
         let names: Vec<&str> =
             self.layers.iter().filter(|layer| layer.active).map(|layer| layer.name.as_str()).collect();
         names.join(",")
     }
 
-    /// The first of these layers that does not hold, and why.
+    /// The first of the `required` layers that does not hold, and why.
     pub fn missing(&self, required: &[String]) -> Option<(String, String)> {
         required.iter().find_map(|name| match self.layers.iter().find(|layer| layer.name == *name) {
             Some(layer) if layer.active => None,
@@ -38,7 +38,7 @@ impl Report {
         })
     }
 
-    /// Notes that a layer does not hold, whatever was said of it.
+    /// Marks a layer as inactive, even if the report says that it holds.
     pub fn contradict(&mut self, name: &str, why: &str) {
         for layer in self.layers.iter_mut().filter(|layer| layer.name == name && layer.active) {
             layer.active = false;
@@ -46,7 +46,7 @@ impl Report {
         }
     }
 
-    /// One line for each layer: its name, `on` or `off`, the detail, with tabs between.
+    /// One line for each layer: its name, `on` or `off`, and the detail, separated by tabs.
     pub fn encode(&self) -> String {
         let line = |Layer { name, active, detail }: &Layer| {
             let plain = |text: &str| text.replace(['\t', '\n', '\r'], " ");
@@ -55,7 +55,7 @@ impl Report {
         self.layers.iter().map(line).collect()
     }
 
-    /// `None` for anything that [`Report::encode`] has not made, and for more than a report would be.
+    /// Returns `None` for anything that [`Report::encode`] has not made, and for reports beyond the limits.
     pub fn decode(text: &str) -> Option<Self> {
         let mut report = Self::default();
         for line in text.lines() {

@@ -1,26 +1,26 @@
-//! What a child is told before it has loaded anything: one argument of its command line.
+//! The settings that a child gets before it loads anything: one argument of its command line.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The process that must be there for as long as the child is.
+    /// The child's parent. The child must end when this process ends.
     pub parent: u32,
-    /// Of the one execution that the child is for.
+    /// The timeout of the child's one execution.
     pub timeout: Duration,
-    /// Bytes of heap, and again as many of buffers.
+    /// Bytes of heap, and the same number again of buffers.
     pub memory: u64,
-    /// Bytes of private memory that can be written, for all of the process; 0 for no limit.
+    /// Bytes of private writable memory for the whole process; 0 means no limit.
     pub data: u64,
-    /// What there is of the web, as bits.
+    /// The web APIs that guests have, as bits.
     pub web: u32,
-    /// Layers of the confinement that are not wanted, by their names.
+    /// The names of the layers of the confinement that are switched off.
     pub off: Vec<String>,
-    /// The folder of the control group that the parent has made for it.
+    /// The folder of the control group that the parent has made for the child.
     pub cgroup: Option<String>,
-    /// What is to be tried instead of an execution (`src/child/probe.rs`).
+    /// Operations to try instead of an execution (`src/child/probe.rs`).
     pub probe: Option<String>,
-    /// A snapshot is the first that it gets.
+    /// Whether the first thing that the child gets is a snapshot.
     pub snapshot: bool,
     /// Guests have `gc()`, as where the snapshot was made.
     pub gc: bool,
@@ -40,7 +40,7 @@ impl Settings {
         )
     }
 
-    /// `None` for anything that [`Settings::encode`] has not made.
+    /// Returns `None` for anything that [`Settings::encode`] has not made.
     pub fn decode(text: &str) -> Option<Self> {
         let mut settings = Self::default();
         for part in text.split(';') {
@@ -62,7 +62,7 @@ impl Settings {
         Some(settings)
     }
 
-    /// Whether a layer of the confinement is wanted.
+    /// Whether a layer of the confinement is switched on.
     pub fn wants(&self, layer: &str) -> bool {
         !self.off.iter().any(|name| name == layer)
     }

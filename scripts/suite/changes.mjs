@@ -1,9 +1,9 @@
-// Which test files a change can affect. The rule:
+// Which test files a change can affect:
 //
-// - Tests of `repo/` read sources, pages and scripts as they lie there: any change affects all of them.
-// - A change of the product (its sources, what it is built of, what it is loaded by) affects every test.
-// - Any other change affects the tests that load the changed file, directly or through others; and every test of its topic, where the file
-//   lies in `__test__/<topic>/` or `<topic>/` (pages are of the topic `docs`).
+// - Tests of `repo/` read sources, pages and scripts directly, so any change affects all of them.
+// - A change of the product (its sources, and what builds or loads it) affects every test.
+// - Any other change affects the tests that load the changed file, directly or indirectly. If the file is in `__test__/<topic>/` or
+//   `<topic>/`, it also affects every test of that topic (pages have the topic `docs`).
 
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
@@ -13,7 +13,7 @@ const PRODUCT = /^(src|surface|launcher|vendor|\.cargo|doctor|__test__\/hosts)\/
 const TOPIC = /^(?:__test__\/)?([\w-]+)\//;
 const topicOf = (path) => (path.endsWith('.md') ? 'docs' : TOPIC.exec(path)?.[1]);
 const LOADS = /(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*['"`](\.[^'"`]+|[\w.-]+\.mjs)['"`]/g;
-/** Files that tests start name them from the root. */
+/** Tests name the files that they start by their path from the root. */
 const NAMED = /['"`]((?:__test__|scripts|fuzz|examples|bench)\/[\w./-]+)['"`]/g;
 
 async function git(...args) {
@@ -21,7 +21,7 @@ async function git(...args) {
   return code === 0 ? output.split('\n').filter(Boolean) : undefined;
 }
 
-/** Where the present branch has left the main one, or the last commit. */
+/** The commit where the present branch has left the main one, or the last commit. */
 async function usualBase() {
   for (const branch of ['origin/main', 'main']) {
     const [base] = (await git('merge-base', 'HEAD', branch)) ?? [];
@@ -30,7 +30,7 @@ async function usualBase() {
   return 'HEAD';
 }
 
-/** Paths that differ from those of a commit, new files included. */
+/** Paths that differ from those of a commit, including new files. */
 async function changedSince(base) {
   const known = await git('diff', '--name-only', '--no-renames', base ?? (await usualBase()));
   if (known === undefined) throw new Error(`git knows no ${base} here`);
@@ -74,7 +74,7 @@ export function affectedBy(files, changed) {
 }
 
 /**
- * The test files that what was changed since a commit can affect.
+ * The test files that changes since a commit can affect.
  * @param {string[]} files
  * @param {string} [base]
  */

@@ -1,6 +1,6 @@
-// How long files take, and how many processors they use meanwhile. durations.json has, for each file and host, seconds of time and of
-// processor time; `node scripts/suite.mjs --record` brings it up to date for the files that it runs. Only the order of runs, what runs beside
-// what, and the division into shards depend on it.
+// How long files take, and how many processors they use. For each file and host, durations.json has seconds of wall-clock time and of
+// processor time. `node scripts/suite.mjs --record` updates it for the files that it runs. It affects only the order of runs, what runs at
+// the same time, and the division into shards.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { root } from '../process.mjs';
 import { shortName, testFiles } from './places.mjs';
 
 const FILE = join(root, 'scripts/suite/durations.json');
-/** Stands for every version of Node. */
+/** The host whose durations are used for every version of Node. */
 const NODE = 'node24';
 const UNKNOWN = [10, 10];
 const MIN_LOAD = 0.2;
@@ -32,7 +32,7 @@ export function estimate(file, host) {
 const rounded = (number) => Math.round(number * 10) / 10;
 
 /**
- * Keeps what was measured, and forgets files that are gone.
+ * Stores the measurements, and removes files that no longer exist.
  * @param {{ file: string, host: string, seconds: number, cpu: number }[]} measured
  */
 export function record(measured) {

@@ -1,5 +1,5 @@
-// Where test files lie, and on which hosts each place runs. `__test__/<place>/<topic>/<name>.test.mjs`; what tests share lies beside the
-// places, in `__test__/<topic>/`. A file whose name ends in `.timed.test.mjs` measures time: see schedule.mjs.
+// The places of test files, and the hosts that each place runs on: `__test__/<place>/<topic>/<name>.test.mjs`. What tests share is in
+// `__test__/<topic>/`. A file whose name ends in `.timed.test.mjs` measures time: see schedule.mjs.
 
 import { readdirSync } from 'node:fs';
 import { join, sep } from 'node:path';
@@ -11,8 +11,8 @@ const ALL = hosts.map(({ name }) => name);
 const KINDS = ['node24', 'bun', 'deno'];
 
 /**
- * The hosts of each place. In the core of the suite a file runs on the hosts of `core`, or, with `turns`, on one of them: which one depends on
- * its name alone.
+ * The hosts of each place. In the core of the suite, a file runs on the hosts of `core` or, with `turns`, on one of them, which depends
+ * only on the file's name.
  * @type {Record<string, { core: string[], full: string[], turns?: boolean }>}
  */
 export const PLACES = {
@@ -20,24 +20,24 @@ export const PLACES = {
   repo: { core: [OWN], full: [OWN] },
   // A short file for each area, which shows that it works at all.
   smoke: { core: ALL, full: ALL },
-  // What the guests' V8 or the native side decides by itself.
+  // Behaviour that depends only on the guests' V8 or on the native side.
   engine: { core: ['node24'], full: ['node24'] },
-  // What depends on a host's event loop and threads, but not on its version.
+  // Behaviour that depends on a host's event loop and threads, but not on its version.
   host: { core: ['node24', 'bun'], full: ['node24', 'bun'], turns: true },
-  // What any host may do otherwise: types of values, loading, waiting, the order of calls.
+  // Behaviour that may differ on any host: types of values, loading, waiting, the order of calls.
   'every-host': { core: KINDS, full: ALL, turns: true },
-  // The same, and `npm test` has to see it on one host of each kind: exits, workers, the codec, both sides of the API.
+  // The same, but `npm test` must run it on one host of each kind: exits, workers, the codec, both sides of the API.
   'each-kind': { core: KINDS, full: ALL },
   // Long runs.
   soak: { core: [], full: KINDS },
-  // Long runs of what happens in other processes.
+  // Long runs of behaviour in other processes.
   'soak-engine': { core: [], full: ['node24'] },
 };
 
 const FOLDER = '__test__';
 const SUFFIX = '.test.mjs';
 
-/** Without what every file has in common: `engine/isolate/limits`. */
+/** The path without what all files have in common: `engine/isolate/limits`. */
 export const shortName = (file) => file.slice(FOLDER.length + 1, -SUFFIX.length);
 
 export const isTimed = (file) => file.endsWith(`.timed${SUFFIX}`);
@@ -56,7 +56,7 @@ export function testFiles() {
   return files;
 }
 
-/** A number that a file keeps as long as its name. */
+/** A number that depends only on the file's name. */
 const numberOf = (file) => [...shortName(file)].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
 
 /**

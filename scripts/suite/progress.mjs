@@ -1,4 +1,4 @@
-// What a long run says of itself: one line that changes, in a terminal; elsewhere a line now and then. Everything else is printed above it.
+// The progress of a long run: in a terminal one line that changes, elsewhere an occasional line. Everything else is printed above it.
 
 const TERMINAL_MS = 500;
 const ELSEWHERE_MS = 30_000;

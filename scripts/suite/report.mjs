@@ -1,4 +1,4 @@
-// JUnit reports, as the three runtimes write them.
+// JUnit reports in the forms that the three runtimes write.
 
 const PATH_SEPARATOR = ' > ';
 /** Bun and Deno list files as suites. */
@@ -8,7 +8,7 @@ const entities = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&', '#10': '\n'
 const decode = (text) => text.replace(/&(#?\w+);/g, (whole, name) => entities[name] ?? whole);
 
 /**
- * The tests of a report. Deno lists groups beside their tests; a group counts only when it failed and none of its tests did.
+ * The tests of a report. Deno lists groups beside their tests; a group counts only if it failed and none of its tests did.
  * @returns {{ passed: number, skipped: number, failures: { path: string, failure: string }[] }}
  */
 export function parseReport(xml) {

@@ -1,21 +1,21 @@
-// Which run starts when: the longest first, as many at a time as the processors serve.
+// Which run starts when: the longest first, as many at a time as the processors can serve.
 //
-// Runs whose files measure time (`*.timed.test.mjs`) have a processor to themselves, and no two of them run at a time. What is exclusive,
-// because it is repeated after a failure, runs with nothing beside it.
+// Runs whose files measure time (`*.timed.test.mjs`) have a processor to themselves, and no two of them run at the same time. An exclusive
+// run, which repeats a failed one, runs with nothing beside it.
 
 import { availableParallelism } from 'node:os';
 
-/** What waits leaves its processor to others. */
+/** A run that waits leaves its processor to others. */
 const OVERCOMMIT = 0.5;
-/** However little they compute, runs take memory. */
+/** Runs take memory, however little they compute. */
 const MAX_PER_PROCESSOR = 2;
-/** After this many others the one that waits longest is next. */
+/** After this many others, the run that has waited longest is next. */
 const MAX_PASSED_OVER = 10;
 
 /**
  * @typedef {object} Job
- * @property {number} seconds how long it takes, by experience
- * @property {number} load how many processors it uses meanwhile
+ * @property {number} seconds its expected duration
+ * @property {number} load its expected processor use
  * @property {boolean} timed whether it measures time
  * @property {boolean} [exclusive] whether nothing may run beside it
  */
@@ -42,7 +42,7 @@ export class Schedule {
     return [...this.#running];
   }
 
-  /** Seconds of work that are left, by experience, if nothing stood idle. */
+  /** Expected seconds of work that are left, if no processor is idle. */
   get left() {
     return this.#queue.reduce((sum, { seconds, load }) => sum + seconds * Math.min(load, this.#processors), 0) / this.#processors;
   }
@@ -93,8 +93,8 @@ export class Schedule {
 }
 
 /**
- * Divides jobs into `count` parts that take about as long each, and gives the one with this number (from 1). The same jobs are always divided
- * in the same way.
+ * Divides jobs into `count` parts that take about equally long, and returns the one with this number (from 1). The same jobs are always
+ * divided in the same way.
  */
 export function shardOf(jobs, number, count) {
   const shards = Array.from({ length: count }, () => ({ cost: 0, jobs: [] }));

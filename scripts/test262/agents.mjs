@@ -1,5 +1,5 @@
-// The agents of a test: isolates of their own, each with a thread while it runs. They and the test reach each other through
-// the host, which passes handles on shared memory along but not the memory itself: not every host could have that.
+// The agents of a test: isolates of their own, each with a thread while it runs. They and the test communicate through the host, which
+// passes on handles of shared memory but not the memory itself, because not every host could hold it.
 
 import ivm from '../../index.mjs';
 import { AGENT_OBJECT } from './guest.mjs';
@@ -38,7 +38,7 @@ export class Agents {
         });
         return deliver;
       });
-      agent.running.catch(() => {}); // `start` has told
+      agent.running.catch(() => {}); // `start` has reported it
     }
   };
 

@@ -1,4 +1,4 @@
-// Executes tests in isolates of this package: a line of JSON for each on standard input, its outcome on standard output.
+// Executes tests in isolates of this package: reads a line of JSON for each from standard input, and writes its outcome to standard output.
 // `executor.mjs <checkout of test262>`. One isolate serves many tests, each in a context of its own.
 
 import { readFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Worker } from './realm.mjs';
 
-/** Tests that one isolate serves, if none of them fails. */
+/** The maximum number of tests per isolate, if none of them fails. */
 const TESTS_PER_ISOLATE = 100;
 
 const [, , root] = process.argv;
@@ -26,7 +26,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const test = { ...how, path, source: readFileSync(path, 'utf8'), harness: names.map((name) => [name, harnessFile(name)]) };
   const outcome = await worker.execute(test);
   process.stdout.write(`${JSON.stringify(outcome)}\n`);
-  // Where it failed to parse nothing has run.
+  // If it failed to parse, nothing has run.
   if ((outcome.phase ?? 'parse') !== 'parse' || worker.executed >= TESTS_PER_ISOLATE) {
     worker.end();
     worker = undefined;

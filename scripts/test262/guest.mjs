@@ -1,7 +1,6 @@
-// What a test finds in its realm beside the language: bodies of functions that run there before it, whose arguments are
-// `$0`, `$1` and so on.
+// What a test has in its realm beside the language: function bodies that run there first, with the arguments `$0`, `$1` and so on.
 
-/** `print`, given the host's function. */
+/** Defines `print`, given the host's function. */
 export const PRINT = `
   const print = $0;
   Object.defineProperty(globalThis, 'print', {
@@ -21,8 +20,8 @@ const CLOCKS = `
 `;
 
 /**
- * `$262`, which is also the result. Contexts of one isolate have no access to each other's global objects (as in
- * isolated-vm), so another realm's is a Proxy here whose handler is of that realm.
+ * Defines and returns `$262`. Contexts of one isolate cannot access each other's global objects (as in isolated-vm), so another realm's
+ * global is a Proxy here, with a handler from that realm.
  */
 export const HOST_OBJECT = `
   const [ivm, context, isFirst, createRealm, start, broadcast, getReport] = [$0, $1, $2, $3, $4, $5, $6];
@@ -59,7 +58,7 @@ export const HOST_OBJECT = `
   return $262;
 `;
 
-/** `$262` of an agent; the result is what broadcasts are given to. */
+/** Defines `$262` in an agent, and returns the receiver of broadcasts. */
 export const AGENT_OBJECT = `
   const [ivm, report] = [$0, $1];
   ${CLOCKS}
@@ -78,8 +77,8 @@ export const AGENT_OBJECT = `
 `;
 
 /**
- * Remembers the message of the last `Test262Error`: those are no instances of Error, so that nothing of them leaves an isolate.
- * The result gives it.
+ * Remembers the message of the last `Test262Error`, because these are not instances of Error and therefore cannot leave an isolate. Returns
+ * a function that returns the message.
  */
 export const WATCH_ERRORS = `
   if (typeof Test262Error !== 'function') return () => undefined;
@@ -95,7 +94,7 @@ export const WATCH_ERRORS = `
   return () => last;
 `;
 
-/** A module that runs scripts: only modules can `import()`. */
+/** A module that runs scripts, because only modules can use `import()`. */
 export const BRIDGE = `
   const run = eval;
   export default (source) => { run(source); };

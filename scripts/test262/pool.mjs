@@ -1,11 +1,11 @@
-// Processes that execute tests: each gets one line of JSON for a test and answers with one. A process that dies, or does not
-// answer in time, is replaced.
+// Processes that execute tests: each gets one line of JSON per test and answers with one. A process that dies, or does not answer in time,
+// is replaced.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { root } from '../process.mjs';
 
-/** Beyond what an executor itself gives a test. */
+/** Added to the time limit that an executor itself gives a test. */
 const PATIENCE_MS = 30_000;
 const MAX_STDERR_CHARS = 2_000;
 
@@ -21,7 +21,7 @@ class Executor {
       this.#child = undefined;
       this.#answer({ phase: 'crash', message: `${signal ?? `exit code ${code}`} ${this.#stderr}`.trim() });
     });
-    this.#child.stdin.on('error', () => {}); // `close` tells
+    this.#child.stdin.on('error', () => {}); // `close` reports it
     this.#child.stderr.setEncoding('utf8').on('data', (text) => {
       this.#stderr = (this.#stderr + text).slice(-MAX_STDERR_CHARS);
     });

@@ -1,4 +1,4 @@
-// An isolate that executes tests, one after the other, by this package's public API.
+// An isolate that executes tests one after another, with this package's public API.
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,10 +8,10 @@ import { BRIDGE, HOST_OBJECT, PRINT, WATCH_ERRORS } from './guest.mjs';
 
 const MEMORY_LIMIT_MB = 512;
 const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm';
-/** Beyond the time limit of what runs, for what does not run and should. */
+/** How long to wait beyond the time limit for code that should run but does not. */
 const GRACE_MS = 5_000;
 
-/** An error with the phase it belongs to. */
+/** An error and its phase. */
 class Failure {
   constructor(phase, error) {
     this.phase = phase;
@@ -19,7 +19,7 @@ class Failure {
   }
 }
 
-/** Runs `work`; what it throws belongs to `phase`. */
+/** Runs `work`; its errors belong to `phase`. */
 async function during(phase, work) {
   try {
     return await work();
@@ -75,7 +75,7 @@ class Modules {
   };
 }
 
-/** Runs a script inside of another call, and tells the host when it has come to its end. */
+/** Runs a script inside another call, and tells the host when it has finished. */
 const RUN_INSIDE = '$0.runSync($1, { timeout: $2 }); $3();';
 
 export class Worker {
@@ -86,7 +86,7 @@ export class Worker {
   /** @returns {Promise<import('./verdict.mjs').Outcome>} */
   async execute(test) {
     const outcome = await this.#run(test, false);
-    // A call also fails for a rejection that nobody handles, as in isolated-vm. To test262 that is no failure.
+    // A call also fails because of an unhandled rejection, as in isolated-vm. For test262 that is not a failure.
     const mayBeRejection = outcome.phase === 'runtime' && !test.module && !this.#isolate.isDisposed;
     return mayBeRejection ? this.#run(test, true) : outcome;
   }
@@ -148,7 +148,7 @@ class Run {
   async #run() {
     const { module, path, source, harness, async } = this.#test;
     const modules = new Modules(this.#isolate);
-    // First, as most of what fails to compile needs no context.
+    // First, because most tests that fail to compile need no context.
     const compile = () => (module ? modules.compileTest(path, source) : this.#isolate.compileScript(this.#source));
     const compiled = await during('parse', compile);
 
@@ -196,7 +196,7 @@ class Run {
     await during('runtime', () => run.apply(undefined, [this.#source], { timeout: limit }));
   }
 
-  /** Leaves out what comes after the script's end. */
+  /** Ignores what happens after the script has finished. */
   async #runInside(context, script) {
     let hasEnded = false;
     try {

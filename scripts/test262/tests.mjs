@@ -1,9 +1,9 @@
-// The tests of a checkout of test262: which there are, and what their front matter says.
+// The tests of a checkout of test262, and their front matter.
 
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
-/** What the project answers for, apart from what is V8's alone. */
+/** The parts of test262 that exercise this project's own code, not V8's alone. */
 export const SUBSET = [
   'language',
   'built-ins/ArrayBuffer',
@@ -16,22 +16,22 @@ export const SUBSET = [
   'built-ins/Temporal',
 ];
 
-/** Features that a host has to bring and ours does not. */
+/** Features that a host must provide and this one does not. */
 const ABSENT_FEATURES = ['IsHTMLDDA', 'source-phase-imports-module-source'];
-/** Guests may always wait. */
+/** Guests may always block. */
 const ABSENT_FLAGS = ['CanBlockIsFalse'];
 
 /**
- * @typedef {object} Test one way in which a file is run
- * @property {string} name its path below `test`, and `strict` where it is run in both modes
+ * @typedef {object} Test one way in which a file runs
+ * @property {string} name its path below `test`, and `strict` if it runs in both modes
  * @property {string} file
- * @property {string[]} harness files of the harness that come before it
+ * @property {string[]} harness files of the harness that run before it
  * @property {boolean} strict
  * @property {boolean} module
  * @property {boolean} async
  * @property {{ phase: string, type: string } | undefined} negative
  * @property {string[]} features
- * @property {string} [skip] why it is not run
+ * @property {string} [skip] why it does not run
  */
 
 /** A list in YAML, in brackets or with dashes. */
@@ -41,7 +41,7 @@ function listOf(head, key) {
   return items.map((item) => item.trim()).filter(Boolean);
 }
 
-/** What the comment at the head of a test says. */
+/** The contents of the comment at the beginning of a test. */
 export function frontMatter(source) {
   const head = (/\/\*---([\s\S]*?)---\*\//.exec(source)?.[1] ?? '').replaceAll(/\r\n?/g, '\n');
   const negative = /^[ \t]*negative:((?:\n[ \t]+\w+:.*)+)/m.exec(head)?.[1];
@@ -55,7 +55,7 @@ export function frontMatter(source) {
 }
 
 /**
- * The ways in which a file is to be run.
+ * The ways in which a file must run.
  * @returns {Test[]}
  */
 function waysToRun(root, file) {
@@ -71,7 +71,7 @@ function waysToRun(root, file) {
 }
 
 /**
- * All tests in some folders, or files, below `test`.
+ * All tests in some folders or files below `test`.
  * @param {string} root the checkout
  * @param {string[]} parts
  * @returns {Test[]}

@@ -1,8 +1,8 @@
-// Whether a test has passed, and the sums.
+// Whether a test has passed, and the totals.
 
 /**
- * @typedef {object} Outcome what an executor tells of a test
- * @property {string} [phase] where it ended otherwise than well: `parse`, `resolution`, `runtime`, `timeout`, `crash`
+ * @typedef {object} Outcome the outcome of a test, from an executor
+ * @property {string} [phase] where it failed: `parse`, `resolution`, `runtime`, `timeout`, `crash`
  * @property {string} [name] of the error's constructor
  * @property {string} [message]
  * @property {string} [printed] by an asynchronous test, at its end
@@ -11,7 +11,7 @@
 const DONE = 'Test262:AsyncTestComplete';
 
 /**
- * Why a test has failed; undefined where it has passed.
+ * Why a test has failed; undefined if it has passed.
  * @param {import('./tests.mjs').Test} test
  * @param {Outcome} outcome
  */
@@ -27,7 +27,7 @@ export function failureOf({ async, negative }, { phase, name, message, printed }
 /** The folder that a test counts for: two levels of `built-ins` and of `language`. */
 const folderOf = (name) => name.split('/').slice(0, 2).join('/');
 
-/** Results by name of test: true, or why it has failed or was skipped. */
+/** Results by test name: passed, or why the test has failed or was skipped. */
 export class Tally {
   passed = [];
   /** @type {Map<string, string>} */
@@ -59,7 +59,7 @@ export class Tally {
 const sorted = (map) => Object.fromEntries([...map].toSorted(([one], [other]) => (one < other ? -1 : 1)));
 
 /**
- * Tests that end differently here and in an earlier run.
+ * Tests whose outcome differs from an earlier run.
  * @param {Tally} tally
  * @param {{ passed: string[], failed: Record<string, string> }} earlier
  */

@@ -1,5 +1,5 @@
-// Part of every page of the site: shows its Mermaid blocks as diagrams, by the copy of Mermaid that lies beside this script. Only pages that
-// have such blocks load it.
+// Part of every page of the site: shows its Mermaid blocks as diagrams, with the copy of Mermaid beside this script. Only pages that have
+// such blocks load Mermaid.
 
 (() => {
   const blocks = [...document.querySelectorAll('pre > code.mermaid')];
@@ -14,7 +14,7 @@
   async function draw() {
     const { theme } = document.documentElement.dataset;
     const isDark = theme === 'dark' || (theme !== 'light' && dark.matches);
-    // A narrow one keeps its letters large.
+    // A narrow diagram keeps its letters large.
     globalThis.mermaid.initialize({ startOnLoad: false, suppressErrorRendering: true, theme: isDark ? 'dark' : 'default', sequence: { wrap: true } });
     for (const [index, { place, text, pre }] of diagrams.entries()) {
       try {
@@ -22,13 +22,13 @@
         place.innerHTML = svg;
         pre.replaceWith(place);
       } catch (error) {
-        // What cannot be drawn stays what it was.
+        // A block that cannot be drawn stays as it was.
         console.error(error);
       }
     }
   }
 
-  // One after the other: a drawing has its place in the page while it is made.
+  // One after another, because a drawing needs a place in the page while it is made.
   let drawn = Promise.resolve();
   const again = () => {
     drawn = drawn.then(draw);

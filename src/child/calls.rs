@@ -1,4 +1,4 @@
-//! Calls of tools that a child waits for.
+//! The tool calls whose answers a child awaits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,13 +7,13 @@ use super::frame::Order;
 use super::reactor;
 use crate::value::{Answer, Charge, Fault, Outcome, Value};
 
-/// As many as a guest of this process may wait for.
+/// The maximum number of calls that a guest of this process may await at a time.
 const MAX_CALLS: usize = 10_000;
 
 /// The calls of one child.
 pub struct Calls {
     process: u64,
-    /// Bytes of answers that may be on their way to the thread that sends them.
+    /// The maximum number of bytes of answers that are queued for the thread that sends them.
     limit: usize,
     waiting: AtomicUsize,
     bytes: AtomicUsize,
@@ -35,18 +35,18 @@ impl Calls {
         self.waiting.load(Ordering::Acquire) >= MAX_CALLS
     }
 
-    /// The answer that `call` waits for.
+    /// Returns the answer that `call` waits for.
     pub fn begin(self: &Arc<Self>, call: u32, charge: Charge) -> Arc<dyn Answer> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
         Arc::new(Pending { calls: Arc::clone(self), call, answered: AtomicBool::new(false), _charge: charge })
     }
 
-    /// An answer of so many bytes has been taken to be sent.
+    /// The sending thread has taken an answer of `bytes` bytes from the queue.
     pub fn taken(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    /// Nobody waits any more.
+    /// Drops all later answers: nothing waits for them.
     pub fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -56,7 +56,7 @@ struct Pending {
     calls: Arc<Calls>,
     call: u32,
     answered: AtomicBool,
-    /// For the params, which the host's function may have until it answers.
+    /// For the params, which the host's function may hold until it answers.
     _charge: Charge,
 }
 

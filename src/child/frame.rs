@@ -1,8 +1,8 @@
-//! What parent and child say to each other: frames, each its length (4 bytes, little-endian, of all that follows), its kind (one
-//! byte) and its contents. A child gets [`Order`]s and sends [`Message`]s.
+//! The frames that parent and child exchange. A frame is its length (4 bytes, little-endian, of all that follows), its kind (one byte) and
+//! its contents. A child gets [`Order`]s and sends [`Message`]s.
 //!
-//! A child is believed in nothing: [`Limits`] has the maximum of every field of every message, and the parent enforces them while it
-//! reads. A child keeps to the same limits ([`End::fitted`]), so whatever exceeds one was not sent by our code.
+//! The parent trusts nothing that a child sends. [`Limits`] has the maximum of every field of every message, and the parent enforces them
+//! while it reads. A child keeps to the same limits ([`End::fitted`]), so anything that exceeds one was not sent by our code.
 
 use isolated_v8_launcher::{Report, handover};
 
@@ -27,48 +27,48 @@ mod kind {
 /// Bytes of the length before a frame's contents.
 pub const HEADER: usize = 4;
 
-/// The one execution that a child is for.
+/// The one execution that a child runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     pub code: Text,
     /// Where the code begins, as its author counts.
     pub line: i32,
     pub column: i32,
-    /// When it is over, in microseconds of the machine's monotonic clock.
+    /// The deadline, in microseconds of the machine's monotonic clock.
     pub deadline: f64,
     pub max_output: f64,
     pub most_lines: u32,
     pub most_length: u32,
-    /// What can be imported, and the code as a module.
+    /// The modules that can be imported, and the code as a module.
     pub modules: Option<(Sources, Body)>,
-    /// Where tools are found inside, and which ones they are.
+    /// The tools: the names under which the guest finds each, and its index.
     pub tools: Vec<(Text, Text, u32)>,
 }
 
 /// To the child.
 #[derive(Debug)]
 pub enum Order {
-    /// What executions start from, sealed (`crate::engine::Snapshot`). Only as the first.
+    /// The sealed snapshot that executions start from (`crate::engine::Snapshot`). Only as the first order.
     Snapshot(Vec<u8>),
-    /// An execution waits for the child to be ready. Until the parent has seen what confines the child, it sends no code.
+    /// An execution waits for the child to be ready. The parent sends no code until it has checked the child's confinement.
     Awaited,
     Run(Task),
-    /// What came out of a call.
+    /// The outcome of a call.
     Answer(u32, Outcome),
 }
 
 /// From the child.
 #[derive(Debug)]
 pub enum Message {
-    /// It goes on as the process with this id. Nothing has come before.
+    /// The child continues as the process with this id. Only as the first message.
     Moved(u32),
-    /// It can run something; which layers of its confinement hold.
+    /// The child is ready for a task, and reports which layers of its confinement hold.
     Ready(Report),
     /// The guest is about to run.
     Begun,
     /// A line for the log, and the index of its level.
     Log(u8, Text),
-    /// The guest calls a tool: the call's number, which one, and its params as JSON.
+    /// The guest calls a tool: the call's number, the tool's index, and its params as JSON.
     Call(u32, u32, Text),
     End(Box<End>),
 }
@@ -77,12 +77,12 @@ pub enum Message {
 #[derive(Debug)]
 pub struct End {
     pub ok: bool,
-    /// Of a failure the message.
+    /// The result, or the message of a failure.
     pub value: Value,
     pub code: Option<Code>,
     pub name: Option<Text>,
     pub stack: Option<Text>,
-    /// Bytes of heap at its peak, and lines that were not kept. What the parent can measure itself is not asked for.
+    /// The heap's peak in bytes, and the number of lines that were not kept. The parent measures the rest itself.
     pub figures: [f64; 2],
 }
 
@@ -141,7 +141,7 @@ impl Task {
     }
 }
 
-/// What an [`Order::Snapshot`] has before so many bytes, with which it ends.
+/// The bytes of an [`Order::Snapshot`] before the `length` bytes of the snapshot, which end the frame.
 pub fn snapshot_head(length: usize) -> Vec<u8> {
     const KIND_AND_COUNT: usize = 5;
     let mut writer = Writer::default();
@@ -164,7 +164,7 @@ impl Order {
         }
     }
 
-    /// Of the contents of a frame, its kind included.
+    /// Decodes the contents of a frame, including its kind.
     pub fn decode(contents: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(contents);
         let order = match reader.byte()? {
@@ -179,7 +179,7 @@ impl Order {
 }
 
 impl Message {
-    /// A value that cannot leave its process is a failure of the execution's.
+    /// Encodes a message. A value that cannot leave its process makes the execution fail.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Message::Moved(process) => handover::message(*process).to_vec(),
@@ -198,7 +198,7 @@ impl Message {
         }
     }
 
-    /// Decodes the contents of a frame, its kind included. Refuses bytes that [`Message::encode`] does not make, and fields beyond the
+    /// Decodes the contents of a frame, including its kind. Refuses bytes that [`Message::encode`] does not make, and fields beyond the
     /// limits.
     pub fn decode(contents: &[u8], limits: &Limits) -> Option<Self> {
         let (kind, contents) = contents.split_first()?;
@@ -235,7 +235,7 @@ impl End {
             writer.byte(0);
             let refused = end.insert((Value::String(refusal.message), Text::from(refusal.class.name())));
             value = &refused.0;
-            // A text never fails.
+            // Writing a text never fails.
             let _ = writer.value(value);
             writer.optional_text(Some(&Text::from(Code::Transfer.name())));
             writer.optional_text(Some(&refused.1));
@@ -248,7 +248,7 @@ impl End {
         self.figures.iter().for_each(|figure| writer.number(*figure));
     }
 
-    /// The same end within the limits. Texts are cut; a value that is too large becomes a failure.
+    /// The same end within the limits. Texts are truncated; a value that is too large becomes a failure.
     pub fn fitted(self, limits: &Limits) -> Self {
         let size = if self.ok { self.value.byte_size() } else { 0 };
         if size > limits.result {
@@ -284,7 +284,7 @@ impl End {
         for (figure, most) in figures.iter_mut().zip([limits.heap, f64::from(u32::MAX)]) {
             *figure = reader.number().filter(|number| (0.0..=most).contains(number) && number.fract() == 0.0)?;
         }
-        // A result has nothing that belongs to a failure, and some codes are not the child's to claim.
+        // A result has no fields of a failure, and a child may not claim every code.
         let whole = if ok {
             (&code, &name, &stack) == (&None, &None, &None) && value.byte_size() <= limits.result
         } else {
@@ -294,8 +294,8 @@ impl End {
     }
 }
 
-/// Whether a child may claim this code. The host alone knows of the others: it ends processes, and sees how they end. It checks a claimed
-/// deadline against its own clock (`Running::is_due`).
+/// Whether a child may claim this code. Only the host can know the others: it ends processes, and sees how they end. It checks a claimed
+/// deadline against its own clock (`Running::may_claim`).
 pub fn is_of_child(code: Code) -> bool {
     matches!(
         code,
@@ -306,19 +306,19 @@ pub fn is_of_child(code: Code) -> bool {
 /// The levels of log lines.
 const LEVELS: u8 = LEVEL_NAMES.len() as u8;
 
-/// Bytes of a READY frame.
+/// The maximum number of bytes of a READY frame.
 const MAX_REPORT: usize = 64 << 10;
 
-/// UTF-16 code units of the name, the message and the stack of a failure: those that sessions keep (`convert::fault`), and a place.
+/// The maximum number of UTF-16 code units of a failure's name, message and stack: what sessions keep (`convert::fault`), plus a location.
 const MAX_TEXT: usize = (1 << 20) + (4 << 10);
 
 /// Bytes of a frame beside the text or value in it.
 const AROUND: usize = 1 << 10;
 
-/// Bytes that a host makes of a byte of JSON: `{}` and a comma become an object of 64.
+/// Bytes that a host allocates per byte of JSON: `{}` and a comma become an object of 64 bytes.
 pub const GROWTH: usize = 16;
 
-/// Bytes of the params of a call, whatever memory there is.
+/// The maximum number of bytes of a call's params, however much memory there is.
 const MAX_PARAMS: usize = 8 << 20;
 
 /// The maximum of each field of a [`Message`], by field:
@@ -338,7 +338,7 @@ const MAX_PARAMS: usize = 8 << 20;
 /// | | heap | `heap` bytes |
 /// | | lines not kept | 2^32 - 1 |
 ///
-/// How many lines and calls a host keeps at a time is bounded where they are kept (`Running`).
+/// `Running` limits how many lines and calls a host keeps at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub line: usize,
@@ -350,10 +350,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Of a child that was not asked for anything yet: it may only say that it moves, and that it is ready.
+    /// For a child without an execution: it may only say that it moves, and that it is ready.
     pub const IDLE: Self = Self { line: 0, tools: 0, params: 0, result: 0, text: 0, heap: 0.0 };
 
-    /// Of an execution: bytes of memory that it may use, bytes of JSON that it may return, characters of a log line, and tools.
+    /// For an execution: the bytes of memory that it may use, the bytes of JSON that it may return, the characters of a log line, and the
+    /// number of tools.
     pub fn new(memory: usize, max_output: f64, line: u32, tools: usize) -> Self {
         // `console` adds three dots to a line that it cuts.
         const DOTS: usize = 3;
@@ -361,15 +362,15 @@ impl Limits {
             line: (line as usize).saturating_add(DOTS),
             tools: u32::try_from(tools).unwrap_or(u32::MAX),
             params: (memory / GROWTH).min(MAX_PARAMS),
-            // Heap and buffers; the session measures otherwise than this, by less than half.
+            // Heap and buffers. The session measures a result differently, but by less than half.
             result: memory.min(sandbox::most_clone(max_output as usize)).saturating_mul(2),
             text: MAX_TEXT,
-            // V8 exceeds its limit a little while it collects.
+            // V8 exceeds its limit a little during a collection.
             heap: memory.saturating_mul(2) as f64,
         }
     }
 
-    /// Bytes that the contents of a frame may have, its kind included.
+    /// The maximum number of bytes of a frame's contents, including its kind.
     pub fn frame(&self, kind: u8) -> usize {
         match kind {
             kind::LOG => self.line.saturating_mul(2).saturating_add(AROUND),
@@ -379,7 +380,7 @@ impl Limits {
         }
     }
 
-    /// Bytes of memory that the contents of a frame may take here.
+    /// The maximum number of bytes of memory that a frame's contents may take in this process.
     fn memory(&self, kind: u8) -> usize {
         const TEXTS: usize = 3;
         match kind {

@@ -1,5 +1,4 @@
-//! What is to go to a child and was not taken by it yet: frames of its own, and the snapshot that it has in common with others, of which
-//! there is one copy however many children it goes to.
+//! What waits to be sent to a child: frames of its own, and the snapshot. Children share one copy of a snapshot.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,9 +9,9 @@ use super::frame::snapshot_head;
 #[derive(Default)]
 pub struct Outbox {
     pieces: VecDeque<Piece>,
-    /// Bytes of the first piece that were taken.
+    /// Bytes of the first piece that were sent.
     taken: usize,
-    /// Bytes of frames that were not; of snapshots none count.
+    /// Bytes of frames that were not sent. Snapshots do not count.
     own: usize,
 }
 
@@ -35,7 +34,7 @@ impl Outbox {
         self.pieces.is_empty()
     }
 
-    /// Bytes that only this child waits for.
+    /// Bytes that wait for this child alone.
     pub fn own(&self) -> usize {
         self.own
     }
@@ -45,7 +44,7 @@ impl Outbox {
         self.pieces.push_back(Piece::Own(frame));
     }
 
-    /// A frame with a sealed snapshot.
+    /// Queues a frame with a sealed snapshot.
     pub fn push_snapshot(&mut self, sealed: &Arc<Vec<u8>>) {
         self.push(snapshot_head(sealed.len()));
         self.pieces.push_back(Piece::Shared(Arc::clone(sealed)));
@@ -55,7 +54,7 @@ impl Outbox {
         *self = Self::default();
     }
 
-    /// Hands over what `send` takes, which is told how many bytes that is.
+    /// Passes the pieces to `send`, which returns how many bytes it has taken.
     pub fn flush(&mut self, mut send: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<()> {
         while let Some(piece) = self.pieces.front() {
             let left = &piece.bytes()[self.taken..];

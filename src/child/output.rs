@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-/// Bytes that may wait for the end of their line, or for somebody who wants them.
+/// The maximum number of bytes that wait for the end of their line, or to be fetched.
 const MAX_WAITING: usize = 64 << 10;
 
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Takes what is there; more than can wait is lost. False when there will not be more.
+    /// Reads what is available, and drops what exceeds the maximum. False at the end of the output.
     pub fn read(&mut self, pipe: &mut File) -> bool {
         let mut piece = [0; MAX_WAITING];
         match pipe.read(&mut piece) {
@@ -30,7 +30,7 @@ impl Output {
         }
     }
 
-    /// The next line that is not empty, as far as `most` characters and one more. `last`: what has no end yet counts as well.
+    /// The next line that is not empty, truncated to `most` characters and one more. If `last`, an unfinished line counts too.
     pub fn line(&mut self, most: usize, last: bool) -> Option<String> {
         loop {
             let rest = &self.waiting[self.start..];
@@ -100,7 +100,7 @@ mod tests {
             let mut output = Output { waiting: vec![b'\n'; MAX_WAITING], start: 0 };
             assert_eq!(output.line(10, true), None);
         }
-        // Moving what is left after each of them takes half a minute.
+        // Moving the rest after each line would take half a minute.
         assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! All children, those that wait for an execution included.
+//! All children, including those that wait for an execution.
 
 use std::io;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use super::spawner::Spawner;
 use super::starting::{Order, Starting};
 use crate::value::{Answer, Code, ErrorClass, Fault};
 
-/// How long an execution is left alone before another child is started beside it.
+/// How long an execution runs before another child is started beside it.
 const QUIET: Duration = Duration::from_millis(5);
 
-/// How long a child that nobody has asked for anything is kept.
+/// How long an unused child is kept.
 const KEEP_WARM: Duration = Duration::from_secs(60);
 
-/// Children of all sorts that may wait.
+/// The maximum number of waiting children, of all sorts.
 const MAX_WARM: usize = 64;
 
-/// How often it is looked at whether groups have ended.
+/// The interval at which the pool checks whether groups have ended.
 const LINGERING: Duration = Duration::from_millis(100);
 
 pub struct Pool {
     pub processes: Vec<Process>,
     /// Children that are being started.
     starting: Vec<Starting>,
-    /// Children that were started too late, and killed.
+    /// Children that started too late, and were killed.
     unwanted: Vec<Child>,
-    /// Groups of children that were reaped, where others have not ended.
+    /// Groups whose child was reaped, but in which other processes have not ended.
     groups: Vec<libc::pid_t>,
     spawner: Spawner,
-    /// Children that are to be started: of which sort, how many are to be ready then, and when at the latest.
+    /// Children to start: the sort, how many must then be ready, and when to start them.
     wanted: Vec<(Sort, usize, Instant)>,
 }
 
@@ -48,7 +48,7 @@ impl Pool {
         Self { processes, starting, unwanted, groups: Vec::new(), spawner, wanted: Vec::new() }
     }
 
-    /// Children that were killed and are not buried.
+    /// Children that were killed but not reaped.
     pub fn unwanted(&self) -> impl Iterator<Item = &Child> {
         self.unwanted.iter()
     }
@@ -57,7 +57,7 @@ impl Pool {
         self.processes.iter_mut().find(|process| process.number == number)
     }
 
-    /// When something is to be done here, whatever happens.
+    /// When the pool next has to act, even if nothing happens before.
     pub fn alarm(&self) -> Option<Instant> {
         let ends = self.waiting().map(|process| process.since + KEEP_WARM);
         let starts = self.starting.iter().map(Starting::alarm).chain(self.spawner.tend(Instant::now()));
@@ -65,8 +65,8 @@ impl Pool {
         ends.chain(groups).chain(self.wanted.iter().map(|(_, _, time)| *time)).chain(starts).min()
     }
 
-    /// Has a child do the job: one that is ready, or else a new one. What one has died of before it could begin has a new one do it: those
-    /// that wait may be as dead.
+    /// Gives the job to a child that is ready, or else to a new one. If a child died of the job before it could begin, a new child gets it:
+    /// the waiting ones may be dead too.
     pub fn run(&mut self, id: u64, job: Job, began: Instant) {
         let (sort, wanted) = (job.sort.clone(), job.pool);
         let waiting = if job.again { None } else { self.warm(&sort) };
@@ -81,21 +81,22 @@ impl Pool {
         self.want(sort, wanted);
     }
 
-    /// The place of a child that waits, rather one that is ready.
+    /// The index of a waiting child, preferably one that is ready.
     fn warm(&self, sort: &Sort) -> Option<usize> {
         let fits = |process: &Process| process.is_warm() && !process.is_silent() && process.sort.serves(sort);
         let ready = self.processes.iter().position(|process| fits(process) && process.report.is_some());
         ready.or_else(|| self.processes.iter().position(fits))
     }
 
-    /// A child that is being started, and whether it was before: with `any`, one that is started already and has no execution will do.
+    /// A child that is being started, and whether its start had already begun. If `any`, a child that is already starting and has no
+    /// execution will do.
     fn starting(&mut self, sort: &Sort, any: bool) -> (&mut Starting, bool) {
         let found = if any { self.starting.iter().position(|starting| starting.is_free(sort)) } else { None };
         let index = found.unwrap_or_else(|| self.start(Arc::new(sort.clone())));
         (&mut self.starting[index], found.is_some())
     }
 
-    /// Has a child started. Its place among those.
+    /// Starts a child, and returns its index in `starting`.
     fn start(&mut self, sort: Arc<Sort>) -> usize {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         self.spawner.start(number, Arc::clone(&sort));
@@ -103,7 +104,7 @@ impl Pool {
         self.starting.len() - 1
     }
 
-    /// A child was started, or cannot be.
+    /// A child was started, or could not be.
     pub fn started(&mut self, number: u64, child: io::Result<Child>) {
         let found = self.starting.iter().position(|starting| starting.number == number);
         let found = found.map(|found| self.starting.remove(found));
@@ -128,7 +129,7 @@ impl Pool {
         }
     }
 
-    /// Has `wanted` children of a sort wait, soon.
+    /// Soon makes sure that `wanted` children of a sort wait.
     fn want(&mut self, sort: Sort, wanted: usize) {
         self.wanted.retain(|(other, _, _)| *other != sort);
         if wanted > 0 {
@@ -153,8 +154,8 @@ impl Pool {
         self.processes.iter().filter(|process| process.is_warm())
     }
 
-    /// Whether another child may wait beside `here` of its sort. Where there are too many of all sorts, the one has to go that has waited
-    /// the longest among those of which there are more: so every sort has a part, and none takes the last of another's each time.
+    /// Whether another child may wait beside `here` children of its sort. If too many wait in total, ends the one that has waited longest
+    /// among the sorts with more waiting children. So every sort has a share, and no sort always takes the last child of another.
     fn make_room(&mut self, sort: &Sort, here: usize) -> bool {
         let starting = self.starting.iter().filter(|starting| starting.is_to_wait()).count();
         if self.waiting().count() + starting < MAX_WARM {
@@ -169,7 +170,7 @@ impl Pool {
         displaced.map(|process| process.end(Cause::Terminated)).is_some()
     }
 
-    /// Has another child do what one has died of before it could begin.
+    /// Gives another child the job that one has died of before it could begin.
     pub fn retry(&mut self, Retry { id, job, began, surveyors }: Retry) {
         let (sort, wanted) = (job.sort.clone(), job.pool);
         self.run(id, job, began);
@@ -178,7 +179,7 @@ impl Pool {
         }
     }
 
-    /// Ends the executions of which the number and the owner are so.
+    /// Ends the executions whose number and owner match.
     pub fn terminate(&mut self, which: impl Fn(u64, u64) -> bool) {
         let is_meant = |running: &Running| which(running.id, running.owner);
         for process in &mut self.processes {
@@ -196,7 +197,7 @@ impl Pool {
         });
     }
 
-    /// Tells what confines children of a sort, as one of them says.
+    /// Answers with the confinement of a child of this sort, as the child reports it.
     pub fn survey(&mut self, sort: Sort, wanted: usize, answer: Arc<dyn Answer>) {
         match self.warm(&sort).and_then(|found| self.processes.get_mut(found)) {
             Some(process) => match &process.report {
@@ -208,7 +209,7 @@ impl Pool {
         self.want(sort, wanted);
     }
 
-    /// Starts the children that are wanted, and lets those go that have waited long enough.
+    /// Starts the children that are wanted, and ends those that have waited long enough.
     pub fn tend(&mut self, now: Instant) {
         self.starting.retain_mut(|starting| {
             let stays = starting.expire(now);
@@ -231,7 +232,8 @@ impl Pool {
         }
     }
 
-    /// Ends those that have waited the longest where too many wait: children that were started to be asked wait afterwards.
+    /// If too many children wait, ends those that have waited longest. Children that were started only for their report wait afterwards, so
+    /// this can happen.
     fn trim(&mut self) {
         let excess = self.waiting().count().saturating_sub(MAX_WARM);
         if excess == 0 {
@@ -247,7 +249,7 @@ impl Pool {
         }
     }
 
-    /// Forgets the children that are gone.
+    /// Removes the children that have ended.
     pub fn bury(&mut self) {
         let groups = &mut self.groups;
         let mut is_there = |child: &mut Child| {

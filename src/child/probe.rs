@@ -1,8 +1,8 @@
-//! What an attacker would do first, once out of V8, done without harm: for the tests of the confinement. No parent asks for it but
-//! the launcher's own (`launcher/src/probe.rs`).
+//! What an attacker would try first after escaping V8, done without harm, for the tests of the confinement. Only the launcher
+//! asks for it, as a parent (`launcher/src/probe.rs`).
 //!
-//! It says on its standard output, one line each: which layers hold, and which error number each operation has ended with, 0 for none.
-//! A layer may also end the process.
+//! It prints one line for each layer, with whether it holds, and one for each operation, with its error number or 0. A layer may also end
+//! the process.
 
 use std::ffi::CString;
 use std::io;
@@ -13,7 +13,7 @@ use isolated_v8_launcher::Report;
 #[cfg(target_os = "linux")]
 mod resources;
 
-/// Runs operations, each a name and its argument, with `|` between them.
+/// Runs operations: names with arguments, separated by `|`.
 pub fn run(report: &Report, operations: &str) -> i32 {
     tell(&report.encode());
     for operation in operations.split('|') {
@@ -46,17 +46,17 @@ fn attempt(name: &str, argument: &str) -> io::Result<()> {
         "execve" => {
             let path = path()?;
             let (arguments, nothing) = ([path.as_ptr(), ptr::null()], [ptr::null()]);
-            // SAFETY: a path, and lists that end with null pointers.
+            // SAFETY: the path is a C string, and the lists end with null pointers.
             done(unsafe { libc::execve(path.as_ptr(), arguments.as_ptr(), nothing.as_ptr()) } == 0)
         }
         "ptrace" => trace(number()?),
-        // SAFETY: asks whether a signal could be sent, and sends none.
+        // SAFETY: only checks whether a signal could be sent, and sends none.
         "kill" => done(unsafe { libc::kill(number()?, 0) } == 0),
-        // What has to go on working.
+        // These must still work.
         "thread" => std::thread::Builder::new().spawn(|| {}).map(|thread| drop(thread.join())),
         #[cfg(target_os = "linux")]
         "privileges" => {
-            // SAFETY: asks for a flag of this process.
+            // SAFETY: queries a flag of this process.
             match unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } {
                 1 => Err(io::Error::from_raw_os_error(libc::EPERM)),
                 result => done(result == 0),
@@ -78,7 +78,7 @@ fn done(well: bool) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn trace(process: libc::pid_t) -> io::Result<()> {
-    // SAFETY: the other process does not notice; it is let go of with the end of this one.
+    // SAFETY: the other process does not notice, and is detached when this one ends.
     done(unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, 0, 0) } == 0)
 }
 
@@ -92,7 +92,7 @@ fn trace(process: libc::pid_t) -> io::Result<()> {
 }
 
 fn open(path: &CString, flags: libc::c_int) -> io::Result<libc::c_int> {
-    // SAFETY: a path, and a mode where one is asked for.
+    // SAFETY: the path is a C string, and a mode is given if the flags need one.
     let file = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, 0o600) };
     done(file >= 0).map(|()| file)
 }
@@ -102,7 +102,7 @@ fn close(descriptor: libc::c_int) {
     unsafe { libc::close(descriptor) };
 }
 
-/// To a port of this machine.
+/// Connects to a port of this machine.
 fn connect(port: u16) -> io::Result<()> {
     // SAFETY: has no preconditions.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
@@ -112,7 +112,7 @@ fn connect(port: u16) -> io::Result<()> {
     address.sin_family = libc::AF_INET as libc::sa_family_t;
     address.sin_port = port.to_be();
     address.sin_addr.s_addr = u32::from(std::net::Ipv4Addr::LOCALHOST).to_be();
-    // SAFETY: the address is valid for reads, and as long as is said.
+    // SAFETY: the address is valid for reads of the given length.
     let connected = done(
         unsafe { libc::connect(socket, (&raw const address).cast(), size_of_val(&address) as libc::socklen_t) } == 0,
     );
@@ -125,7 +125,7 @@ fn fork() -> io::Result<()> {
     match unsafe { libc::fork() } {
         // SAFETY: as above.
         0 => unsafe { libc::_exit(0) },
-        // SAFETY: the status is not asked for.
+        // SAFETY: a null pointer means that the status is not written.
         process @ 1.. => done(unsafe { libc::waitpid(process, ptr::null_mut(), 0) } == process),
         _ => done(false),
     }

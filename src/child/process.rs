@@ -1,4 +1,4 @@
-//! One child, as its parent has it: what it may say when, and how it ends.
+//! One child as its parent sees it: which messages are valid when, and how it ends.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use super::spawn::{self, Child, Exit};
 use super::splitter::Splitter;
 use crate::value::{Answer, ErrorClass, Fault, Text, Value};
 
-/// Bytes that are read of one child before others have their turn.
+/// Bytes that are read from one child before the others get their turn.
 const TURN: usize = 256 << 10;
 const PIECE: usize = 64 << 10;
 
-/// How long after its deadline a child is left to say so itself, with what it has used.
+/// How long after its deadline a child may still report the timeout itself, with its figures.
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
-/// How long a child may take to tell what confines it.
+/// How long a child may take to report its confinement.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a child that waits is silent at the most once it was told what to do. It may be stopped, or busy with what is none of ours.
+/// How long a waiting child may stay silent after it was given a job. It may be stopped, or busy with something that is not our code.
 const BEGINNING: Duration = Duration::from_secs(1);
 
-/// How often the memory of a child is looked at.
+/// The interval at which the memory of a child is measured.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 pub enum State {
-    /// Nothing has been asked of it yet.
+    /// It has no execution yet.
     Warm,
     Running(Box<Running>),
     /// It was killed, or has ended.
@@ -47,20 +47,20 @@ pub struct Process {
     pub state: State,
     pub since: Instant,
     pub report: Option<Report>,
-    /// Hear of the report.
+    /// They receive the report.
     pub surveyors: Vec<Arc<dyn Answer>>,
-    /// Since when they wait.
+    /// Since when the surveyors have waited.
     asked: Option<Instant>,
-    /// Nobody wants more of it than that.
+    /// Only its report is needed.
     spare: bool,
     frames: Splitter,
     out: Outbox,
-    /// When it was given what it is to do, or has shown since that it goes on.
+    /// When it was last given a job, or last showed progress since.
     stirred: Instant,
-    /// It has hung up: it will end, or be ended at its deadline.
+    /// It has closed the connection. It will end, or be ended at its deadline.
     silent: bool,
     output: [Output; 2],
-    /// When its memory was last looked at.
+    /// When its memory was last measured.
     looked: Instant,
 }
 
@@ -91,12 +91,12 @@ impl Process {
         process
     }
 
-    /// It waits for an execution, or gets ready for that.
+    /// It waits for an execution, or gets ready for one.
     pub fn is_warm(&self) -> bool {
         matches!(self.state, State::Warm)
     }
 
-    /// It waits for nothing that anybody would give it.
+    /// It waits, but has closed the connection, and no surveyor waits for it.
     pub fn is_useless(&self) -> bool {
         self.is_warm() && self.silent && self.surveyors.is_empty()
     }
@@ -108,7 +108,7 @@ impl Process {
         }
     }
 
-    /// Nothing more is read of it until its host has room.
+    /// Nothing more is read from it until its host has room.
     pub fn is_stalled(&self) -> bool {
         self.running().is_some_and(Running::is_stalled)
     }
@@ -121,18 +121,18 @@ impl Process {
         !self.out.is_empty()
     }
 
-    /// When this is to be looked at again, whatever happens.
+    /// When this child next needs attention, even if nothing happens before.
     pub fn alarm(&self) -> Option<Instant> {
         let end = self.running().map(|running| running.deadline + LAST_WORDS);
         end.into_iter().chain(self.silence()).chain(self.hesitation()).min()
     }
 
-    /// When its memory is to be looked at. Nobody's code is in one that waits.
+    /// When to measure its memory. No guest code is in a waiting child.
     pub fn look(&self) -> Option<Instant> {
         self.running().map(|_| self.looked + INTERVAL)
     }
 
-    /// Ends it where it has taken too much memory.
+    /// Ends it if it uses too much memory.
     pub fn measure(&mut self, now: Instant) {
         if self.look().is_some_and(|look| look <= now) {
             self.looked = now;
@@ -142,20 +142,20 @@ impl Process {
         }
     }
 
-    /// When it has not begun for so long that another child shall.
+    /// When another child gets the job, because this one has not begun for too long.
     fn hesitation(&self) -> Option<Instant> {
         let time = if self.report.is_some() { BEGINNING } else { PATIENCE };
         self.running().filter(|running| running.is_unbegun()).map(|_| self.stirred + time)
     }
 
-    /// When those who want to hear its report have waited for too long.
+    /// When the surveyors have waited too long for its report.
     fn silence(&self) -> Option<Instant> {
         self.asked.filter(|_| !self.surveyors.is_empty()).map(|asked| asked + PATIENCE)
     }
 
-    /// Its time is over, one way or the other. What another process is to do instead comes back.
+    /// Handles the limits that have passed. Returns the job that another process must take over.
     pub fn expire(&mut self, now: Instant) -> Option<Retry> {
-        // It may have said so in this very moment.
+        // Its message may have just arrived.
         self.receive(false);
         let is_over = self.running().is_some_and(|running| running.deadline <= now);
         let is_silent = self.silence().is_some_and(|silence| silence <= now);
@@ -174,7 +174,7 @@ impl Process {
         None
     }
 
-    /// What is to be done by another child, if this one could not begin.
+    /// The job that another child takes over, if this one could not begin.
     pub fn retry(&mut self) -> Option<Retry> {
         let State::Running(running) = &mut self.state else { return None };
         if !running.is_unbegun() {
@@ -188,7 +188,7 @@ impl Process {
         Some(running.retry((*self.sort).clone(), task, surveyors))
     }
 
-    /// Has `answer` get its report once it is there. `wanted` children of its sort are to be ready afterwards.
+    /// Gives `answer` the child's report once it is there. Afterwards `wanted` children of its sort must be ready.
     pub fn survey(&mut self, wanted: usize, answer: Arc<dyn Answer>) {
         self.surveyors.push(answer);
         self.asked.get_or_insert_with(Instant::now);
@@ -202,7 +202,7 @@ impl Process {
         if self.report.is_some() {
             self.begin();
         } else {
-            // It is not sent any code before it has shown what confines it.
+            // It gets no code before it has reported its confinement.
             self.send(Order::Awaited.encode());
         }
     }
@@ -223,19 +223,19 @@ impl Process {
         self.send(frame);
     }
 
-    /// What came out of a call.
+    /// Sends the outcome of a call.
     pub fn answered(&mut self, frame: Vec<u8>) {
         let Some(running) = self.running() else { return };
         running.calls.taken(frame.len());
         if self.out.own() > running.memory {
-            // It does not read what it has asked for.
+            // It does not read the answers to its calls.
             self.end(Cause::Memory);
         } else {
             self.send(frame);
         }
     }
 
-    /// Sends as much as the child takes now, the rest when it takes more.
+    /// Sends as much as the child takes now, and the rest when it takes more.
     fn send(&mut self, frame: Vec<u8>) {
         self.out.push(frame);
         self.flush();
@@ -252,14 +252,14 @@ impl Process {
             match error.kind() {
                 io::ErrorKind::Interrupted => {}
                 io::ErrorKind::WouldBlock => return,
-                // Its end will be seen.
+                // The end of the child will be noticed.
                 _ => return out.clear(),
             }
         }
     }
 
-    /// Takes what the child has sent. `last`: it has ended, and what is there by now is all there will be. Others that it has started may
-    /// hold the connection and send on.
+    /// Reads what the child has sent. `last`: it has ended, so only what is there now is read. Processes that it has started may hold the
+    /// connection and keep sending.
     pub fn receive(&mut self, last: bool) {
         let most = if last { spawn::waiting(&self.child.socket) } else { TURN };
         let mut piece = [0; PIECE];
@@ -280,7 +280,7 @@ impl Process {
         }
     }
 
-    /// Handles the messages that are there. False when no more is to be read now.
+    /// Handles the complete messages. False if nothing more may be read now.
     fn handle_messages(&mut self) -> bool {
         loop {
             let limits = self.running().map_or(Limits::IDLE, |running| running.limits);
@@ -311,7 +311,7 @@ impl Process {
         false
     }
 
-    /// False when nothing more is to be handled now.
+    /// False if nothing more may be handled now.
     fn handle(&mut self, message: Message) -> bool {
         if let Message::Moved(process) = message {
             return (self.report.is_none() && self.child.follow(process))
@@ -364,7 +364,7 @@ impl Process {
         }
     }
 
-    /// Takes what the child has written to its output.
+    /// Reads what the child has written to its output.
     pub fn read_output(&mut self, index: usize) {
         let (Some(pipe), Some(output)) = (self.child.output.get_mut(index), self.output.get_mut(index)) else { return };
         if let Some(file) = pipe
@@ -379,13 +379,13 @@ impl Process {
         let State::Running(running) = &mut self.state else { return };
         for (output, level) in self.output.iter_mut().zip(["stdout", "stderr"]) {
             while let Some(line) = output.line(running.most_length, last) {
-                // Nobody's listener hears of those.
+                // These lines do not go to the listener.
                 running.keep(level, line.encode_utf16().collect());
             }
         }
     }
 
-    /// The guest has come to an end of its own.
+    /// The guest has ended by itself.
     fn finish(&mut self, end: End) {
         let time = self.child.processor_time();
         self.child.kill();
@@ -399,7 +399,7 @@ impl Process {
         self.answer(end, None, time);
     }
 
-    /// The child is at its end, for a reason that it has not told.
+    /// Ends the child, for a reason that it has not reported.
     pub fn end(&mut self, cause: Cause) {
         self.child.kill();
         for index in 0..self.output.len() {
@@ -419,7 +419,7 @@ impl Process {
     }
 
     fn answer(&mut self, end: End, signal: Option<i32>, time: Duration) {
-        // Nothing more is read of it, and what was read takes memory.
+        // Nothing more is read from it, and the bytes that were read take memory.
         self.frames = Splitter::default();
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return };
         let cpu = time.saturating_sub(running.before);
@@ -428,7 +428,7 @@ impl Process {
     }
 }
 
-/// A report as the surface gets it: name, whether it holds, and detail of each layer.
+/// A report in the form that the surface gets: the name of each layer, whether it holds, and its detail.
 pub fn list_of(report: &Report) -> Value {
     let text = |text: &str| Value::String(Text::from(text));
     let layers = report.layers.iter();

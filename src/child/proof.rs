@@ -1,14 +1,14 @@
-//! What the kernel itself says of a child's confinement. A child reports its layers before it gets any code, so it does not lie; its parent
-//! looks all the same, and before it sends code, because a layer that was put on and does not hold is worse than none.
+//! What the kernel itself says of a child's confinement. A child reports its layers before it gets any code, so its report is honest.
+//! Its parent checks nevertheless, before it sends code: a layer that was applied but does not hold is worse than none.
 //!
-//! The kernel tells less of a process that is not dumpable to a parent that is not root: what cannot be read contradicts nothing.
+//! If a process is not dumpable, the kernel shows less of it to a parent that is not root. What cannot be read contradicts nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use isolated_v8_launcher::Report;
 
-/// Marks the layers as not active that the kernel does not confirm. `group` is the folder of its control group.
+/// Marks layers as inactive if the kernel contradicts them. `group` is the folder of the child's control group.
 pub fn check(process: libc::pid_t, group: Option<&str>, report: &mut Report) {
     Process { folder: PathBuf::from(format!("/proc/{process}")), own: PathBuf::from("/proc/thread-self") }
         .check(group, report);
@@ -19,7 +19,7 @@ struct Process {
     own: PathBuf,
 }
 
-/// Namespaces by the layers that they are.
+/// The namespaces, by layer.
 const NAMESPACES: [(&str, &str); 6] = [
     ("userNamespace", "user"),
     ("networkNamespace", "net"),
@@ -29,7 +29,7 @@ const NAMESPACES: [(&str, &str); 6] = [
     ("pidNamespace", "pid"),
 ];
 
-/// Limits by their names in `limits`, and the most that a child reports as held.
+/// The limits, by their names in the `limits` file, and the maximum values if the layer holds.
 const LIMITS: [(&str, &str, u64); 5] = [
     ("rlimits", "Max core file size", 0),
     ("rlimits", "Max file size", 0),
@@ -52,7 +52,7 @@ impl Process {
         }
         if let Ok(limits) = fs::read_to_string(self.folder.join("limits")) {
             for (layer, name, most) in LIMITS {
-                // `unlimited` is no number.
+                // `unlimited` is not a number.
                 if hard(&limits, name).is_some_and(|limit| limit.parse::<u64>().map_or(true, |limit| limit > most)) {
                     report.contradict(layer, name);
                 }
@@ -79,7 +79,7 @@ fn check_status(status: &str, report: &mut Report) {
     };
     let mut expect = |layer: &str, name: &str, holds: fn(&str) -> bool| {
         let value = field(name);
-        // Kernels without the field say nothing.
+        // Kernels without the field contradict nothing.
         if !value.is_empty() && !holds(value) {
             report.contradict(layer, &format!("{name} {value}"));
         }
@@ -90,14 +90,14 @@ fn check_status(status: &str, report: &mut Report) {
     for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
         expect("capabilities", set, none);
     }
-    // Real, effective, saved and for files.
+    // Real, effective, saved and file system id.
     expect("ownUser", "Uid", |ids| ids.split_whitespace().all(|id| id != "0"));
     expect("ownUser", "Gid", |ids| ids.split_whitespace().all(|id| id != "0"));
-    // Its id here, and the one there.
+    // Its id here, and its id in the namespace.
     expect("pidNamespace", "NSpid", |ids| ids.split_whitespace().count() > 1);
 }
 
-/// The hard limit of a name, which is in columns after a name that has spaces.
+/// The hard limit of this name: the second column after the name, which contains spaces.
 fn hard<'text>(limits: &'text str, name: &str) -> Option<&'text str> {
     limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().nth(1)
 }

@@ -1,5 +1,5 @@
-//! The thread that serves all children, and waits for all of them at once. It begins with the first execution and lasts as long as the
-//! process. Nothing that it does waits for one child: others start them (`spawner`).
+//! The thread that serves all children, and waits for all of them at once. It starts with the first execution and lasts as long as the
+//! process. It never blocks on one child: other threads start them (`spawner`).
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,21 +21,21 @@ use crate::value::{Answer, Code, ErrorClass, Fault};
 
 enum Command {
     Start(u64, Box<Job>, Instant),
-    /// What came out of a call of the process with this number.
+    /// The outcome of a call from the process with this number.
     Answer(u64, Vec<u8>),
-    /// More has come out of its calls than it can hold.
+    /// The outcomes of its calls are more than the process can hold.
     Overflow(u64),
-    /// A child was started under this number, or cannot be.
+    /// The child with this number was started, or could not be.
     Started(u64, io::Result<Child>),
     Terminate(u64),
     TerminateOf(u64),
-    /// Somebody wants to know what confines children of this sort. How many of them are to be kept ready.
+    /// Asks for the confinement of children of this sort, and how many of them to keep ready.
     Survey(Sort, usize, Arc<dyn Answer>),
 }
 
 struct Reactor {
     commands: Mutex<VecDeque<Command>>,
-    /// Rings when there is something to look at.
+    /// Rings when there is something to do.
     bell: Bell,
     rung: AtomicBool,
 }
@@ -43,10 +43,10 @@ struct Reactor {
 static REACTOR: Mutex<Option<Arc<Reactor>>> = Mutex::new(None);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// How often it is tried again whether a host has room.
+/// How often to retry when a host had no room.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// Starts an execution. Its number, for [`terminate`].
+/// Starts an execution. Returns its number, for [`terminate`].
 pub fn start(job: Job) -> u64 {
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
     let answer = Arc::clone(&job.answer);
@@ -66,7 +66,7 @@ pub fn terminate_of(owner: u64) {
     tell(Command::TerminateOf(owner));
 }
 
-/// Has `answer` hear what confines children of this sort.
+/// Answers with the confinement of children of this sort.
 pub fn survey(sort: Sort, pool: usize, answer: Arc<dyn Answer>) {
     if !command(Command::Survey(sort, pool, Arc::clone(&answer))) {
         answer.answer(Err(no_thread()));
@@ -77,7 +77,7 @@ fn no_thread() -> Fault {
     Fault::coded(ErrorClass::Error, "No thread can be had for child processes", Code::Limit)
 }
 
-/// What came out of a call, as a frame; `None` for more than the child can hold.
+/// Passes on the outcome of a call as a frame; `None` if it is more than the child can hold.
 pub fn answer(process: u64, frame: Option<Vec<u8>>) {
     tell(match frame {
         Some(frame) => Command::Answer(process, frame),
@@ -85,7 +85,7 @@ pub fn answer(process: u64, frame: Option<Vec<u8>>) {
     });
 }
 
-/// False where the thread cannot be had.
+/// False if the thread cannot be started.
 fn command(command: Command) -> bool {
     let mut reactor = REACTOR.lock().unwrap_or_else(PoisonError::into_inner);
     if reactor.is_none() {
@@ -94,7 +94,7 @@ fn command(command: Command) -> bool {
     reactor.as_ref().inspect(|reactor| reactor.push(command)).is_some()
 }
 
-/// As [`command`], unless no child was ever asked for.
+/// Like [`command`], but does nothing if no child was ever asked for.
 fn tell(command: Command) {
     let reactor = REACTOR.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(reactor) = &*reactor {
@@ -108,7 +108,7 @@ impl Reactor {
         let reactor = Arc::new(Self { commands: Mutex::default(), bell, rung: AtomicBool::new(false) });
         let own = Arc::clone(&reactor);
         let thread = thread::Builder::new().name("isolated-v8 children".to_owned()).spawn(move || {
-            // After a bug of ours: all children are gone then, and whoever waited for one has heard of it.
+            // Restarts after a panic. All children are gone then, and whatever waited for one was answered.
             while catch_unwind(AssertUnwindSafe(|| own.run())).is_err() {}
         });
         thread.is_ok().then_some(reactor)
@@ -131,7 +131,7 @@ impl Reactor {
     }
 
     fn run(&self) {
-        // After a panic a new pool does not know what the old one has started.
+        // After a panic, the new pool does not know what the old one has started.
         let spawner = Spawner::new(Box::new(|number, child| tell(Command::Started(number, child))));
         let mut pool = Pool::new(spawner);
         loop {
@@ -199,7 +199,7 @@ enum Event {
     Ended,
 }
 
-/// What another process is to do instead comes back.
+/// Returns the job that another process must take over.
 fn handle(process: &mut Process, event: Event) -> Option<Retry> {
     match event {
         Event::Bell => {}
@@ -207,7 +207,7 @@ fn handle(process: &mut Process, event: Event) -> Option<Retry> {
         Event::Writable => process.flush(),
         Event::Output(index) => process.read_output(index),
         Event::Ended => {
-            // What it has said before counts.
+            // What it sent before it ended still counts.
             process.receive(true);
             if let Some(exit) = process.child.reap() {
                 if let Some(retry) = process.retry() {
@@ -221,7 +221,7 @@ fn handle(process: &mut Process, event: Event) -> Option<Retry> {
     None
 }
 
-/// What is waited for.
+/// What the thread waits for.
 struct Wait {
     sources: Sources,
     meanings: Vec<(u64, Event)>,
@@ -233,7 +233,7 @@ impl Wait {
         let mut wait = Self { sources: Sources::new(bell), meanings: vec![(0, Event::Bell)], until: pool.alarm() };
         for child in pool.unwanted() {
             wait.sources.ended(&child.ended);
-            // It is only waited for.
+            // Only its end matters.
             wait.meanings.push((0, Event::Ended));
         }
         for process in &pool.processes {
@@ -268,14 +268,14 @@ impl Wait {
         self.until = Some(self.until.map_or(time, |until| until.min(time)));
     }
 
-    /// What has happened, by the number of the process.
+    /// The events that happened, by the number of the process.
     fn wait(self, bell: &Bell) -> Vec<(u64, Event)> {
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
         match self.sources.wait(bell, left) {
             Ok(happened) => happened.into_iter().filter_map(|index| self.meanings.get(index).copied()).collect(),
             Err(error) => {
                 if error.kind() != io::ErrorKind::Interrupted {
-                    // Out of memory: there is nothing to do but to try again, not at once.
+                    // Out of memory: all that is left is to retry, but not at once.
                     thread::sleep(RETRY);
                 }
                 Vec::new()

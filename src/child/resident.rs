@@ -1,5 +1,5 @@
-//! What a child takes of the machine, as the kernel says. `RLIMIT_DATA` counts only what can be written at the moment: memory that was filled
-//! and then made read-only does not count there, nor do the tables of the address space. So the parent looks again and again.
+//! What a child uses of the machine, as the kernel reports it. `RLIMIT_DATA` counts only memory that is writable at the moment. It counts
+//! neither memory that was filled and then made read-only, nor page tables. So the parent measures at intervals.
 
 use std::fs;
 
@@ -8,31 +8,31 @@ use isolated_v8_launcher::Report;
 /// The name of this layer.
 pub const LAYER: &str = "footprint";
 
-/// Bytes beside the private memory that a child may write: the executable, the addon and what else is read from files, and tables.
+/// Bytes beside the private memory that a child may write: the executable, the addon and other mapped files, and page tables.
 const AROUND: u64 = 256 << 20;
 
-/// As a control group's (`group`).
+/// The same as for a control group (`group`).
 const MAX_THREADS: u64 = 256;
 
-/// Fields of `status` that count, in kilobytes.
+/// The fields of `status` that count, in kilobytes.
 const FIELDS: [&str; 3] = ["VmRSS:", "VmSwap:", "VmPTE:"];
 
-/// What a child may have.
+/// The maximum that a child may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Footprint(u64);
 
 impl Footprint {
-    /// For a child that may write so many bytes of private memory.
+    /// For a child that may write `data` bytes of private memory.
     pub fn new(data: u64) -> Self {
         Self(data.saturating_add(AROUND))
     }
 
-    /// A process that was not reaped has too much.
+    /// Whether a process that was not reaped uses too much.
     pub fn is_exceeded(self, process: libc::pid_t) -> bool {
         status(process).is_some_and(|(bytes, threads)| bytes > self.0 || threads > MAX_THREADS)
     }
 
-    /// Says whether it holds for a process.
+    /// Reports whether it holds for a process.
     pub fn report(self, process: libc::pid_t, report: &mut Report) {
         match status(process) {
             Some(_) => {
@@ -55,7 +55,7 @@ fn parse(status: &str) -> Option<(u64, u64)> {
         value.split_whitespace().next()?.parse::<u64>().ok()
     };
     let threads = field("Threads:")?;
-    // One that has ended has no memory.
+    // A process that has ended has no memory fields.
     Some((FIELDS.iter().filter_map(|name| field(name)).sum::<u64>().saturating_mul(1024), threads))
 }
 

@@ -1,4 +1,4 @@
-//! The execution that a child is busy with, as its parent has it.
+//! The execution that a child runs, as its parent sees it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use crate::sandbox::Logging;
 use crate::sandbox::console::{LEVELS, Logs};
 use crate::value::{Answer, Budget, Callable, Chain, Charge, Code, Nobody, Request, Text, Value};
 
-/// Half of the messages that may wait for their host.
+/// Half of the maximum number of messages that wait for their host.
 const MAX_UNSERVED: usize = 250;
 
-/// How long before the deadline a child may take it for reached: its timer counts from when it has read its task.
+/// How early a child may claim its deadline: its timer starts when it has read its task.
 const EARLY: Duration = Duration::from_millis(100);
 
-/// The execution that a child is busy with.
+/// The execution that a child runs.
 pub struct Running {
     pub id: u64,
     pub owner: u64,
     pub deadline: Instant,
     began: Instant,
-    /// Processor time that the process had had when it was sent its task. Until then nothing that it uses is its task's.
+    /// Processor time that the process had used when it was sent its task. What it uses before that is not counted.
     pub before: Duration,
     request: i64,
     tools: Vec<Arc<Callable>>,
@@ -32,45 +32,45 @@ pub struct Running {
     pub most_length: usize,
     logs: Logs,
     pub memory: usize,
-    /// What is read of the process.
+    /// What is accepted from the process.
     pub limits: Limits,
     answer: Arc<dyn Answer>,
     last_call: u32,
     pub calls: Arc<Calls>,
-    /// What the host has yet to serve takes no more than this.
+    /// Bounds the memory of messages that the host has not yet served.
     budget: Arc<Budget>,
     /// The guest may have run.
     pub begun: bool,
-    /// What the process is to do, until it was sent that. Longer where another one may do it instead: until the process begins.
+    /// The task, until it is sent. If another process may take it over, it is kept longer: until this process begins.
     pub task: Option<Task>,
-    /// How many other processes are to be ready.
+    /// How many other processes must be ready.
     pub pool: usize,
-    /// Another process may do it instead, as long as this one has not begun.
+    /// Another process may take over the task until this one has begun.
     pub may_retry: bool,
-    /// A message whose turn comes when the host has room.
+    /// A message that waits until the host has room.
     held: Option<Message>,
 }
 
-/// An execution that begins once more, under the same number and deadline.
+/// An execution that starts again, under the same number and deadline.
 pub struct Retry {
     pub id: u64,
     pub job: Job,
     pub began: Instant,
-    /// Who has asked what confines the child.
+    /// They wait for the report of the child's confinement.
     pub surveyors: Vec<Arc<dyn Answer>>,
 }
 
-/// What has become of a message.
+/// What happened to a message.
 pub enum Step {
     Done,
     /// It is kept until its host has room, and so is everything behind it.
     Held,
-    /// No child says that.
+    /// No child sends this.
     Violated(&'static str),
 }
 
 impl Running {
-    /// `process` has waited for a job if `waited`: one that has waited may have died of that. A new one that dies would die again.
+    /// `waited`: the child `process` had waited for a job, so it may have died while it waited. A new child that dies would die again.
     pub fn new(process: u64, id: u64, job: Job, began: Instant, waited: bool) -> Self {
         let Job { mut task, again, pool, timeout, tools, mut logging, owner, request, answer, sort } = job;
         let memory = usize::try_from(sort.memory).unwrap_or(usize::MAX);
@@ -104,12 +104,12 @@ impl Running {
         }
     }
 
-    /// Another process can do the same.
+    /// Whether another process can take over the task.
     pub fn is_unbegun(&self) -> bool {
         self.may_retry && !self.begun
     }
 
-    /// Whether the process may claim this code: it can tell a deadline only once there is one.
+    /// Whether the process may claim this code. A deadline must have been reached.
     pub fn may_claim(&self, code: Code) -> bool {
         code != Code::Deadline || self.deadline <= Instant::now() + EARLY
     }
@@ -136,7 +136,7 @@ impl Running {
         room
     }
 
-    /// Keeps a line of the guest's, and tells who listens.
+    /// Keeps a line of the guest's, and passes it to the listener.
     pub fn log(&mut self, index: u8, text: Text) -> Step {
         let Some(level) = LEVELS.get(usize::from(index)) else { return Step::Violated("an unknown level") };
         let Some(listener) = &self.listener else {
@@ -144,7 +144,7 @@ impl Running {
             return Step::Done;
         };
         let Some(charge) = self.admit(text.byte_len()) else { return self.hold(Message::Log(index, text)) };
-        // What is not kept is not told.
+        // Lines that are not kept are not passed on.
         if self.keep(level, units(&text)) {
             let args = vec![Value::String(Text::from(*level)), Value::String(text)];
             self.ask(op::CALL, listener, args, Arc::new(Nobody), charge);
@@ -152,7 +152,7 @@ impl Running {
         Step::Done
     }
 
-    /// Has the host call a tool.
+    /// Calls a tool in the host.
     pub fn call(&mut self, call: u32, tool: u32, params: Text) -> Step {
         if self.last_call.checked_add(1) != Some(call) {
             return Step::Violated("a call out of turn");
@@ -171,9 +171,9 @@ impl Running {
         Step::Done
     }
 
-    /// Room for another message of so many bytes, if there is.
+    /// Takes room for another message of `bytes` bytes, if there is any.
     fn admit(&self, bytes: usize) -> Option<Charge> {
-        // Messages are few, too: each may take the host long.
+        // The number of messages is limited too: each may take the host long.
         Charge::take(&self.budget, bytes.saturating_add(self.memory / MAX_UNSERVED))
     }
 
@@ -188,7 +188,7 @@ impl Running {
         }
     }
 
-    /// The job that this was.
+    /// Turns this back into the job that it came from.
     pub fn retry(self: Box<Self>, sort: Sort, task: Task, surveyors: Vec<Arc<dyn Answer>>) -> Retry {
         self.calls.end();
         let Self { id, owner, deadline, began, request, tools, listener, logs, answer, pool, .. } = *self;
@@ -198,7 +198,7 @@ impl Running {
         Retry { id, job, began, surveyors }
     }
 
-    /// `cpu` is what the process has had of processors since it was sent its task, `layers` what confines it.
+    /// `cpu` is the processor time that the process has used since it was sent its task, `layers` its confinement.
     pub fn answer(self: Box<Self>, end: End, signal: Option<i32>, cpu: Duration, layers: &str) {
         self.calls.end();
         let End { ok, value, code, name, stack, figures: [heap, lost] } = end;

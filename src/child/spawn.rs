@@ -1,4 +1,4 @@
-//! Starting a child, and what is left of it in this process: its id, three connections, and a descriptor that tells of its end.
+//! Starts a child. This process then has its id, three connections, and a descriptor that signals its end.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use super::waiting::Ended;
 use super::{proof, resident};
 use crate::engine;
 
-/// A process that was started and has not been reaped. Dropped, it is killed and reaped.
+/// A process that was started and has not been reaped. Dropping it kills and reaps the process.
 pub struct Child {
     pid: libc::pid_t,
     /// Its process group.
@@ -39,25 +39,25 @@ pub struct Child {
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// The host has set the process up so that nobody hears.
+    /// The host has configured the process so that exits are not reported.
     Unknown,
 }
 
-/// Private memory that a child may write, for each byte of its guest's memory limit: heap and buffers, what a collection and the message of
-/// a result take beside them, and V8's reserve for both.
+/// Private memory that a child may write, per byte of its guest's memory limit: heap and buffers, what a collection and the message of a
+/// result take beside them, and V8's reserve for both.
 const DATA_GROWTH: u64 = 4;
 
-/// The same whatever its guest's limit is: V8, and the stacks of its threads, most of which is never touched.
+/// The same for every guest limit: V8, and the stacks of its threads, most of which is never touched.
 const DATA_AROUND: u64 = 512 << 20;
 
 impl Sort {
-    /// Starts a child, which may take any time. The kernel ends it with the thread that this is called on.
+    /// Starts a child, which can take any amount of time. The kernel ends the child with the thread that calls this.
     pub fn spawn(&self) -> io::Result<Child> {
         let (ours, theirs) = UnixStream::pair()?;
         let (stdout, their_stdout) = io::pipe()?;
         let (stderr, their_stderr) = io::pipe()?;
         let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.sealed().len() as u64);
-        // It has the bytes beside what they become.
+        // The child holds the snapshot's bytes as well as the heap that it makes from them.
         let memory = self.memory.saturating_add(snapshot);
         let mut settings = Settings {
             parent: std::process::id(),
@@ -81,12 +81,12 @@ impl Sort {
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::from(their_stdout))
             .stderr(Stdio::from(their_stderr))
-            // A group of its own: what the terminal sends to the host's does not reach it.
+            // A group of its own, so that signals which the terminal sends to the host's group do not reach it.
             .process_group(0);
         // Nothing runs between fork and exec (no `pre_exec`), so the host's memory is not copied.
         let process = command.spawn()?;
         let pid = libc::pid_t::try_from(process.id()).map_err(io::Error::other)?;
-        // The rest of what `command` has of the other ends must be gone, or their end would not be seen here.
+        // Close `command`'s copies of the child's ends, or this process would not notice when the child closes them.
         drop(command);
         let (stdout, stderr) = (File::from(OwnedFd::from(stdout)), File::from(OwnedFd::from(stderr)));
         let ended = Ended::of(pid).inspect_err(|_| end(pid, pid))?;
@@ -112,7 +112,7 @@ impl Sort {
 }
 
 impl Child {
-    /// The process that was started goes on as this one, which is a child of ours as well. False where that is not so.
+    /// The process that was started continues as process `process`, also a child of this process. False if that is not true.
     pub fn follow(&mut self, process: u32) -> bool {
         let Ok(process) = libc::pid_t::try_from(process) else { return false };
         // SAFETY: takes a process's id.
@@ -121,25 +121,25 @@ impl Child {
             return false;
         }
         let Ok(ended) = Ended::of(process) else { return false };
-        // It said so with its last breath, and is not waited for longer than that.
+        // This was its last message, so it is killed rather than awaited.
         // SAFETY: sends a signal to a child that was not reaped.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
         reap(self.pid, 0);
         self.pid = process;
         self.ended = ended;
-        // SAFETY: takes ids, of a child that was not reaped. Where it fails the group stays the old one.
+        // SAFETY: takes the id of a child that was not reaped. If it fails, the group stays the old one.
         if unsafe { libc::setpgid(process, process) } == 0 {
             self.group = process;
         }
         true
     }
 
-    /// The kernel has ended it because it took more memory than it may have.
+    /// Whether the kernel has ended it because it used more memory than it may.
     pub fn ran_out(&self) -> bool {
         self.bound.as_ref().is_some_and(Bound::ran_out)
     }
 
-    /// It has more memory than it may have, as far as that is for us to see.
+    /// Whether it uses more memory than it may, as far as this process can see.
     pub fn is_too_large(&self) -> bool {
         #[cfg(target_os = "linux")]
         let is_exceeded = || self.footprint.is_some_and(|footprint| footprint.is_exceeded(self.pid));
@@ -148,7 +148,7 @@ impl Child {
         !self.reaped && is_exceeded()
     }
 
-    /// Adds what confines it from outside, of which it knows nothing, and takes away what the kernel does not confirm.
+    /// Adds the layers that confine it from outside, which it cannot report, and removes those that the kernel does not confirm.
     pub fn add_layers(&self, report: &mut Report) {
         #[cfg(not(target_os = "linux"))]
         bound::report(self.bound.as_ref(), self.pid, report);
@@ -163,12 +163,12 @@ impl Child {
         }
     }
 
-    /// The group of a process that was reaped, in which others may be left.
+    /// The group of a process that was reaped, in which other processes may be left.
     pub fn group(&self) -> libc::pid_t {
         self.group
     }
 
-    /// Processor time that it has had, or had when it ended.
+    /// Processor time that it has used, up to its end.
     pub fn processor_time(&self) -> Duration {
         if self.reaped { self.used } else { time::of_process(self.pid).unwrap_or_default() }
     }
@@ -180,7 +180,7 @@ impl Child {
         }
     }
 
-    /// How it has ended, once; `None` where it has not.
+    /// How it has ended, once; `None` if it has not.
     pub fn reap(&mut self) -> Option<Exit> {
         if self.reaped {
             return Some(Exit::Unknown);
@@ -191,22 +191,22 @@ impl Child {
     }
 }
 
-/// As much of the bytes as the socket takes now.
+/// Sends as many bytes as the socket takes now.
 pub fn send(socket: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
-    // SAFETY: the bytes are there.
+    // SAFETY: the pointer and the length are those of one slice.
     let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), QUIET) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Bytes that have come and were not read.
+/// The number of bytes that have arrived and were not read.
 pub fn waiting(socket: &UnixStream) -> usize {
     let mut count: libc::c_int = 0;
-    // SAFETY: writes the number. Where it fails there are none.
+    // SAFETY: writes the number. If it fails, the number stays 0.
     unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD, &raw mut count) };
     usize::try_from(count).unwrap_or(0)
 }
 
-/// Without it a host might get a signal where the child is gone.
+/// Without it, a host might get a signal when the child is gone.
 #[cfg(target_os = "linux")]
 const QUIET: libc::c_int = libc::MSG_NOSIGNAL;
 #[cfg(not(target_os = "linux"))]
@@ -217,12 +217,12 @@ fn keep_quiet(_socket: &UnixStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Where not each message can say so, the socket does.
+/// If the flag cannot be set for each message, it is set for the socket.
 #[cfg(not(target_os = "linux"))]
 fn keep_quiet(socket: &UnixStream) -> io::Result<()> {
     let on: libc::c_int = 1;
     let size = size_of_val(&on) as libc::socklen_t;
-    // SAFETY: the value is valid for reads, and as long as is said.
+    // SAFETY: the value is valid for reads of the given length.
     let set = unsafe {
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NOSIGPIPE, (&raw const on).cast(), size)
     };
@@ -237,26 +237,26 @@ impl Drop for Child {
     }
 }
 
-/// Whether there is such a child, or one in such a group, that was not reaped.
+/// Whether there is such a child that was not reaped, by its id or its group.
 fn is_child(kind: libc::idtype_t, id: libc::pid_t) -> bool {
     let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     let id = libc::id_t::try_from(id).unwrap_or(0);
-    // SAFETY: writes to the structure, and leaves the child as it is.
+    // SAFETY: writes to the structure, and does not reap the child.
     unsafe { libc::waitid(kind, id, found.as_mut_ptr(), flags) == 0 }
 }
 
-/// Ends a child, and waits for that: it has nothing to say in this.
+/// Kills a child, and waits for its end, which the child cannot delay.
 fn end(pid: libc::pid_t, group: libc::pid_t) {
     kill(pid, group);
     reap(pid, 0);
     reap_rest(group);
 }
 
-/// A process may have been ended between making the one that it would have gone on as and telling so.
+/// The process may have been killed after it made its successor and before it reported that.
 fn reap_rest(group: libc::pid_t) {
     while is_child(libc::P_PGID, group) {
-        // SAFETY: the group is that of a child that was not reaped. Asks for nothing but its end.
+        // SAFETY: the group is that of a child that was not reaped, so no other group has its id. Only kills and reaps.
         unsafe {
             libc::kill(-group, libc::SIGKILL);
             libc::waitpid(-group, std::ptr::null_mut(), 0);
@@ -264,8 +264,8 @@ fn reap_rest(group: libc::pid_t) {
     }
 }
 
-/// Ends what is left of a group, and reaps what has ended. False where some has not: a process that is traced from outside the group ends
-/// when its tracer lets go of it.
+/// Kills the rest of a group, and reaps what has ended. False if some have not ended: a process that is traced from outside the group ends
+/// only when its tracer detaches.
 pub fn has_ended(group: libc::pid_t) -> bool {
     while is_child(libc::P_PGID, group) {
         // SAFETY: the group is that of a child that was not reaped, so that no other one has its id.
@@ -289,9 +289,9 @@ fn set_nonblocking(file: &File) -> io::Result<()> {
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Of a process that was not reaped: neither its id nor that of its group belongs to another one.
+/// Kills a process that was not reaped, so neither its id nor that of its group belongs to another one.
 fn kill(pid: libc::pid_t, group: libc::pid_t) {
-    // SAFETY: sends signals; failures mean that there is nobody to get them.
+    // SAFETY: sends signals; a failure means that there is no recipient.
     unsafe {
         libc::kill(-group, libc::SIGKILL);
         libc::kill(pid, libc::SIGKILL);
@@ -321,7 +321,7 @@ fn reap(pid: libc::pid_t, flags: libc::c_int) -> Option<(Exit, Duration)> {
         match io::Error::last_os_error().raw_os_error() {
             _ if found == 0 => return None,
             Some(libc::EINTR) => {}
-            // Somebody has reaped it, or the kernel was told to.
+            // Something else has reaped it, or the kernel was told to.
             _ => return Some((Exit::Unknown, Duration::ZERO)),
         }
     }
@@ -333,7 +333,7 @@ mod tests {
 
     use super::has_ended;
 
-    /// A process that does this, and then nothing.
+    /// Forks a process that does `work`, and then waits forever.
     fn fork(work: impl FnOnce()) -> libc::pid_t {
         // SAFETY: the new process makes system calls only, and never returns from here.
         match unsafe { libc::fork() } {
@@ -350,12 +350,12 @@ mod tests {
 
     #[test]
     fn a_traced_member_of_a_group_is_not_waited_for() {
-        // SAFETY: concern the new process only.
+        // SAFETY: the calls concern the new process only.
         let member = fork(|| unsafe {
             libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
             libc::setpgid(0, 0);
         });
-        // SAFETY: one of the two calls comes first. `ptrace` fails until the other process allows it.
+        // SAFETY: `ptrace` fails until the other process allows it, so the order of the two processes does not matter.
         let tracer = fork(|| unsafe {
             while libc::ptrace(libc::PTRACE_SEIZE, member, 0, 0) != 0 {
                 libc::sched_yield();

@@ -1,8 +1,8 @@
-//! The threads that start children. Starting one can take any time: the system reads the executable, perhaps from storage that does not
-//! answer, and a process that is stopped before it executes it holds its parent's thread. So the thread that serves all children
-//! does not start any.
+//! The threads that start children. Starting one can take any amount of time: the system reads the executable, perhaps from storage that
+//! does not answer, and a process that is stopped before exec blocks its parent's thread. So the thread that serves all children does not
+//! start any.
 //!
-//! The kernel ends a child with the thread that has started it: these threads last as long as the process.
+//! The kernel ends a child with the thread that started it, so these threads last as long as the process.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 use super::execution::Sort;
 use super::spawn::Child;
 
-/// How long a child waits to be started before another thread is there for it.
+/// How long a child waits to be started before another thread is added.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Of all of them. Whoever waits for a thread waits until its time is over.
+/// The maximum number of threads. A request that gets no thread waits until it times out.
 const MAX_THREADS: usize = 16;
 
 const STACK_SIZE: usize = 256 << 10;
 
-/// Gets each child, or why there is none, under the number that was given for it.
+/// Receives each child, or why it could not be started, with the number that was given for it.
 pub type Sink = dyn Fn(u64, io::Result<Child>) + Send + Sync;
 
 pub struct Spawner(Arc<Shared>);
@@ -79,12 +79,12 @@ impl Spawner {
         }
     }
 
-    /// Nobody wants this child any more.
+    /// This child is not wanted any more.
     pub fn forget(&self, number: u64) {
         self.0.lock().requests.retain(|(other, _, _)| *other != number);
     }
 
-    /// Adds a thread where one is missed. When it is to be looked at again.
+    /// Adds a thread if one is needed. Returns when to check again.
     pub fn tend(&self, now: Instant) -> Option<Instant> {
         let state = self.0.lock();
         let due = state.requests.front().map(|(_, _, since)| *since + PATIENCE)?;
@@ -102,7 +102,7 @@ impl Spawner {
     fn add_thread(&self) {
         let shared = Arc::clone(&self.0);
         let builder = thread::Builder::new().name("isolated-v8 spawner".to_owned()).stack_size(STACK_SIZE);
-        // Where there is none to be had now it is tried again.
+        // If no thread can be started now, the next check retries.
         if builder.spawn(move || shared.serve()).is_ok() {
             self.0.lock().threads += 1;
         }
@@ -137,7 +137,7 @@ mod tests {
         })
     }
 
-    /// A program that cannot be opened for as long as this has it leased: as on storage that does not answer.
+    /// A program that cannot be opened as long as this holds a lease on it, as on storage that does not answer.
     struct Stalled(PathBuf, Option<File>);
 
     impl Stalled {
@@ -146,8 +146,8 @@ mod tests {
             fs::copy("/bin/true", &path)?;
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
             let file = File::open(&path)?;
-            // A lease to write needs a file that nobody else has open.
-            // SAFETY: changes the state of a descriptor that is open; the signal of a broken lease is ignored.
+            // A write lease needs a file that is not open elsewhere.
+            // SAFETY: changes the state of an open descriptor; the signal of a broken lease is ignored.
             let leased = unsafe {
                 libc::signal(libc::SIGIO, libc::SIG_IGN);
                 libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK)
@@ -200,10 +200,10 @@ mod tests {
         }
         spawner.start(4, sort("/bin/true".into()));
         assert_eq!(wait(20), Some((4, true)));
-        // A lease is taken away after 45 s unless somebody has changed that.
+        // By default a lease is broken after 45 s.
         assert!(began.elapsed() < Duration::from_secs(20));
         assert!(spawner.0.lock().threads <= 4);
-        // Whoever gives up leaves no request.
+        // Requests that are withdrawn are removed.
         for number in 100..200 {
             spawner.start(number, sort(stalled.0.clone()));
             spawner.forget(number);

@@ -1,8 +1,8 @@
-//! Frames, out of a stream of bytes.
+//! Splits a stream of bytes into frames.
 
 use super::frame::HEADER;
 
-/// Finds the frames in what comes in piece by piece.
+/// Finds the frames in bytes that arrive piece by piece.
 #[derive(Default)]
 pub struct Splitter {
     bytes: Vec<u8>,
@@ -23,19 +23,19 @@ impl Splitter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Nothing of a next frame has come.
+    /// Whether no byte of a next frame has arrived.
     pub fn is_empty(&self) -> bool {
         self.start == self.bytes.len()
     }
 
-    /// Gives back what the frames so far have taken.
+    /// Frees the memory of earlier frames.
     pub fn shrink(&mut self) {
         self.push(&[]);
         self.bytes.shrink_to_fit();
     }
 
-    /// The contents of the next frame, once it is complete. `cap` is how many bytes they may have by their kind; a frame that has more is
-    /// refused as soon as its kind is known.
+    /// The contents of the next frame, once it is complete. `cap` returns the maximum number of bytes of a kind; a larger frame is refused
+    /// as soon as its kind is known.
     pub fn next(&mut self, cap: impl Fn(u8) -> usize) -> Result<Option<&[u8]>, Oversized> {
         let rest = &self.bytes[self.start..];
         let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else { return Ok(None) };

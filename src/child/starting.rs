@@ -1,4 +1,4 @@
-//! A child that is being started, and what for.
+//! A child that is being started, and why.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,20 +11,20 @@ use crate::value::{Answer, ErrorClass, Fault};
 /// How long the system may take to start a child.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long after its beginning others may count on it. One that takes longer may be held up.
+/// How long after a start has begun other executions may rely on it. A start that takes longer may be stuck.
 const PROMPT: Duration = Duration::from_millis(100);
 
 pub struct Starting {
     pub number: u64,
     pub sort: Arc<Sort>,
     since: Instant,
-    /// The execution that it is for. Without one it will wait for some.
+    /// The execution that it is for. Without one, the child will wait for one.
     pub order: Option<Order>,
-    /// Hear what confines it, and how many of its sort are to be ready then.
+    /// They receive the report of its confinement; each with how many of its sort must be ready then.
     pub surveyors: Vec<(usize, Arc<dyn Answer>)>,
 }
 
-/// An execution that is to begin.
+/// An execution that waits to begin.
 pub struct Order {
     pub id: u64,
     pub job: Box<Job>,
@@ -42,18 +42,18 @@ impl Starting {
         self.order.is_none()
     }
 
-    /// Whether somebody else may have it who needs a child of this sort.
+    /// Whether another execution of this sort may use it.
     pub fn is_free(&self, sort: &Sort) -> bool {
         self.is_to_wait() && self.since.elapsed() < PROMPT && self.sort.serves(sort)
     }
 
-    /// When something of it is given up.
+    /// When its start or its execution times out.
     pub fn alarm(&self) -> Instant {
         let late = self.since + PATIENCE;
         self.order.as_ref().and_then(Order::deadline).map_or(late, |deadline| deadline.min(late))
     }
 
-    /// Ends what is due. False where nothing is left of it.
+    /// Ends what is due. False if nothing is left of it.
     pub fn expire(&mut self, now: Instant) -> bool {
         if self.since + PATIENCE <= now {
             self.fail(&Cause::NotStarted);
@@ -63,7 +63,7 @@ impl Starting {
             || !self.surveyors.is_empty()
     }
 
-    /// Ends the execution, if it has one that is so. Whether it had.
+    /// Ends the execution, if it has one that matches. Returns whether it had.
     pub fn end_order(&mut self, cause: &Cause, which: impl FnOnce(&Order) -> bool) -> bool {
         let Some(order) = self.order.take_if(|order| which(order)) else { return false };
         let running = Box::new(Running::new(self.number, order.id, *order.job, order.began, false));

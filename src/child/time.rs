@@ -1,4 +1,4 @@
-//! The clock that parent and child have in common, and what a process has used.
+//! The clock that parent and child share, and the processor time of a process.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ pub fn now() -> Duration {
 
 #[cfg(target_os = "linux")]
 const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
-/// The one of [`std::time::Instant`], which stands still while the machine sleeps.
+/// The clock of [`std::time::Instant`], which stands still while the machine sleeps.
 #[cfg(target_os = "macos")]
 const CLOCK: libc::clockid_t = libc::CLOCK_UPTIME_RAW;
 
-/// Processor time that a process has had. Nobody has reaped it.
+/// Processor time that a process has used. It must not have been reaped.
 #[cfg(target_os = "linux")]
 pub fn of_process(pid: libc::pid_t) -> Option<Duration> {
-    // How Linux names the clock of a process by its id: complemented, before three bits for the kind of clock.
+    // Linux encodes a process's clock id like this: the complement of the process id, then three bits for the kind of clock.
     const SCHEDULER: libc::clockid_t = 0b010;
     read((!pid << 3) | SCHEDULER)
 }
@@ -29,7 +29,7 @@ pub fn of_process(pid: libc::pid_t) -> Option<Duration> {
     u64::try_from(ticks * u128::from(numerator) / u128::from(denominator)).ok().map(Duration::from_nanos)
 }
 
-/// What a process that was not reaped has used.
+/// The resource usage of a process that was not reaped.
 #[cfg(target_os = "macos")]
 pub fn usage(pid: libc::pid_t) -> Option<libc::rusage_info_v4> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage_info_v4>::zeroed();
@@ -40,22 +40,22 @@ pub fn usage(pid: libc::pid_t) -> Option<libc::rusage_info_v4> {
     }
 }
 
-/// How many nanoseconds the unit is in which macOS counts processor time, as a fraction.
+/// The unit of macOS's processor time in nanoseconds, as a fraction.
 #[cfg(target_os = "macos")]
 fn tick() -> Option<[u32; 2]> {
     unsafe extern "C" {
-        /// `libc` has it no more.
+        /// `libc` no longer has it.
         fn mach_timebase_info(info: *mut [u32; 2]) -> libc::c_int;
     }
     let mut fraction = [0, 0];
-    // SAFETY: writes the two numbers, of which the structure consists.
+    // SAFETY: writes the two numbers that make up the structure.
     let failed = unsafe { mach_timebase_info(&raw mut fraction) } != 0;
     (!failed && fraction[1] != 0).then_some(fraction)
 }
 
 fn read(clock: libc::clockid_t) -> Option<Duration> {
     let mut time = std::mem::MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: writes the time, or fails where there is no such clock. Zero is a valid value of every field.
+    // SAFETY: writes the time, or fails if there is no such clock. Zero is a valid value of every field.
     let (failed, time) = unsafe { (libc::clock_gettime(clock, time.as_mut_ptr()) != 0, time.assume_init()) };
     let (seconds, nanoseconds) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
     (!failed).then(|| Duration::new(seconds, nanoseconds))

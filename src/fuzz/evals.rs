@@ -4,7 +4,7 @@ use super::input::Input;
 use crate::ops::may_call_eval;
 use crate::value::Text;
 
-/// Any text gets an answer, and a call is found however it is spelt.
+/// Any text gets an answer, and a call is found however it is spelled.
 pub fn evals(data: &[u8]) {
     let mut input = Input::new(data);
     let _ = may_call_eval(&input.text());

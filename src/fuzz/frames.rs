@@ -1,4 +1,4 @@
-//! What a child process sends to its parent, and the other way round.
+//! What a child process and its parent send each other.
 
 use super::input::Input;
 use crate::child::frame::{Limits, Message, Order};
@@ -6,7 +6,7 @@ use crate::child::splitter::Splitter;
 
 const LIMITS: Limits = Limits { line: 256, tools: 8, params: 512, result: 1 << 11, text: 1 << 8, heap: 1e6 };
 
-/// Frames arrive in pieces of any size; each is understood or refused, and what is understood is what is sent for it.
+/// Frames arrive in pieces of any size. Each is decoded or refused, and a decoded message encodes to the same bytes.
 pub fn frames(data: &[u8]) {
     let mut input = Input::new(data);
     let mut splitter = Splitter::default();
@@ -19,7 +19,7 @@ pub fn frames(data: &[u8]) {
                     understand(contents);
                 }
                 Ok(None) => break,
-                // Nothing more is read of such a child.
+                // Nothing more is read from such a child.
                 Err(_) => return,
             }
         }
@@ -41,7 +41,7 @@ fn understand(contents: &[u8]) {
     }
 }
 
-/// Every field keeps to its maximum.
+/// Whether every field is within its maximum.
 fn is_within(message: &Message) -> bool {
     match message {
         Message::Moved(_) | Message::Ready(_) | Message::Begun => true,

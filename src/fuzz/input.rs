@@ -1,4 +1,4 @@
-//! Choices that are read from the fuzzer's bytes. There are always more: zeros.
+//! Choices that are read from the fuzzer's bytes. After the last byte come zeros without end.
 
 use crate::value::Text;
 
@@ -31,7 +31,7 @@ impl<'a> Input<'a> {
         bytes
     }
 
-    /// A byte tells how many.
+    /// The first byte is the count.
     pub fn some_bytes(&mut self) -> &'a [u8] {
         let count = usize::from(self.byte());
         self.bytes(count)

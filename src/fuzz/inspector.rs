@@ -50,7 +50,7 @@ impl Sink for Listener {
     }
 }
 
-/// Every message is taken, and the isolate goes on.
+/// Every message is accepted, and the isolate keeps working.
 pub fn inspector(data: &[u8]) {
     let mut input = Input::new(data);
     KEPT.with(MAX_USES, |pair| {

@@ -1,4 +1,4 @@
-//! An isolate without any host, and calls of it that nothing holds up for long.
+//! An isolate without a host, and calls to it that cannot block for long.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,9 +8,9 @@ use crate::isolate::{Kind, Limits, Remote};
 use crate::ops::{self, Prepared, Transfer, op};
 use crate::value::{Answer, Chain, Charge, Fault, Handle, Outcome, Text, Value};
 
-/// What a guest may take in all that may loop: most take none of it.
+/// The deadline of everything that may loop. Most calls take far less.
 const DEADLINE: Duration = Duration::from_millis(50);
-/// Nothing is silent for so long; the deadline and the grace are over by then, on any machine.
+/// A call that takes this long is stuck: the deadline and the grace period are over by then, on any machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Megabytes.
@@ -26,12 +26,12 @@ impl Answer for Mailbox {
     }
 }
 
-/// The outcome of a call that may be one without end.
+/// The outcome of a call that may never end.
 pub fn settle(prepared: Prepared) -> Outcome {
     settle_within(DEADLINE, prepared)
 }
 
-/// The outcome of a call. One that nobody answers is a bug; one whose answer is dropped counts as a fault.
+/// The outcome of a call. A call without an answer is a bug; a dropped answer counts as a fault.
 pub fn settle_within(deadline: Duration, prepared: Prepared) -> Outcome {
     let (sender, receiver) = channel();
     let answer: Arc<dyn Answer> = Arc::new(Mailbox(Mutex::new(Some(sender))));
@@ -77,7 +77,7 @@ pub fn closure(pair: &Pair, code: &str, argument: Value) -> Prepared {
     ops::prepare(op::EVAL_CLOSURE, Some(pair.context.clone()), args, &crate::settings())
 }
 
-/// Keeps a pair for many inputs: making one takes longer than all of an input.
+/// Keeps a pair for many inputs, because making one takes longer than running an input.
 pub struct Kept {
     pair: Mutex<Option<Pair>>,
     make: fn() -> Pair,
@@ -88,7 +88,7 @@ impl Kept {
         Self { pair: Mutex::new(None), make }
     }
 
-    /// A pair that still works, but for `most` inputs at most.
+    /// Runs with a pair that still works, and has run fewer than `most` inputs.
     pub fn with<T>(&self, most: u32, run: impl FnOnce(&Pair) -> T) -> T {
         let mut kept = self.pair.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.as_ref().is_some_and(|pair| pair.uses >= most || pair.remote().is_disposed())

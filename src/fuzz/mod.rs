@@ -1,5 +1,5 @@
-//! What the fuzzer calls (`fuzz/README.md`): each target takes any bytes, and panics or crashes only where there is something
-//! to mend. In no release: only builds for the fuzzer and for tests have this, and tests replay what the fuzzer has found.
+//! The targets of the fuzzer (`fuzz/README.md`). Each takes any bytes, and panics or crashes only if there is a bug. Only builds for the
+//! fuzzer and for tests contain this module, never a release. The tests replay what the fuzzer has found.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a panic is how a target reports what it has found")]
 
@@ -28,7 +28,7 @@ mod tests {
 
     use super::{evals, frames, inspector, operations, payload, seal, web};
 
-    /// Runs a target on all files of its corpus, in their order.
+    /// Runs a target on all files of its corpus, in order.
     fn replay(name: &str, target: fn(&[u8])) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
         let entries = fs::read_dir(&folder).expect("the folder of the corpus");

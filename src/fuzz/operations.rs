@@ -1,4 +1,4 @@
-//! Operations as a surface would never ask for them: any number, about any handle, with any arguments.
+//! Operations that no surface would ask for: any number, on any handle, with any arguments.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ const SNIPPETS: [&str; 20] = [
     "new Proxy({}, { get() { throw 1 } })",
 ];
 
-/// Everything is answered, by a value or a fault.
+/// Every operation is answered, by a value or a fault.
 pub fn operations(data: &[u8]) {
     let mut input = Input::new(data);
     KEPT.with(MAX_USES, |pair| run(&mut input, pair));
@@ -50,7 +50,7 @@ fn run(input: &mut Input<'_>, pair: &Pair) {
             break;
         }
         let number = u32::from(input.byte());
-        // A snapshot takes longer than all the rest; a promise that never settles is waited for as long.
+        // A snapshot takes longer than everything else, and so does waiting for a promise that never settles.
         if number == op::CREATE_SNAPSHOT || number == op::LINK_WATCH {
             continue;
         }

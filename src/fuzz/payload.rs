@@ -1,4 +1,4 @@
-//! Bytes and tables that are to become values of a guest.
+//! Bytes and tables that become values of a guest.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::value::{Entry, ExternalCopy, Handle, Outcome, Payload, SharedMemory, 
 
 static KEPT: Kept = Kept::new(|| Pair::new(false));
 const MAX_USES: u32 = 5_000;
-/// Nothing here loops; only a machine that is busy takes long, and another isolate longer.
+/// Nothing here loops. Only a busy machine, or a new isolate, takes long.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// What a payload becomes in a guest can leave again, and come back.
+/// A value that a payload becomes in a guest can leave again, and come back.
 pub fn payload(data: &[u8]) {
     let mut input = Input::new(data);
     let table = (0..input.below(6)).map(|_| entry(&mut input)).collect();
@@ -24,7 +24,7 @@ pub fn payload(data: &[u8]) {
     match echo(second) {
         Ok(third) => assert_eq!(matches!(third, Value::Payload(_)), is_payload),
         Err(fault) => {
-            // The heap was full, or the time was over.
+            // The heap was full, or the deadline has passed.
             assert!(!fault.message().contains("deserialize"), "it came out, and does not go in: {fault:?}");
         }
     }
@@ -42,7 +42,7 @@ fn entry(input: &mut Input<'_>) -> Entry {
             let mut pin = vec![0u64; 2];
             let length = input.below(size_of_val(&pin[..]) + 1);
             let pointer = pin.as_mut_ptr().cast();
-            // SAFETY: the vector's memory stays where it is for as long as the vector lives.
+            // SAFETY: the vector's memory keeps its address for as long as the vector lives.
             let memory = unsafe { SharedMemory::new(pointer, length, None, Box::new(pin)) };
             Entry::Shared(Arc::new(memory))
         }

@@ -9,7 +9,7 @@ use crate::value::{Payload, Text, Value};
 
 const MAGIC: [u8; 4] = *b"test";
 
-/// What opens is what was sealed, and nothing that was changed opens.
+/// Only sealed contents open, and nothing that was changed opens.
 pub fn seal(data: &[u8]) {
     as_it_is(data);
     let mut input = Input::new(data);
@@ -24,7 +24,7 @@ pub fn seal(data: &[u8]) {
     assert_eq!(engine::open::<2>(MAGIC, &sealed).is_some(), bits == 0, "bits {bits} at {at}");
 }
 
-/// Few bytes have a tag; those that do must be what sealing makes of their contents.
+/// Few inputs have a valid tag. Those that have must be what sealing makes of their contents.
 fn as_it_is(data: &[u8]) {
     if let Some((facts, contents)) = engine::open::<3>(*b"iv8s", data) {
         assert_eq!(engine::seal(*b"iv8s", facts, contents), data);

@@ -1,4 +1,4 @@
-// Reads calls from the bytes `$0` and makes them. Throws `found: …` where one breaks a promise.
+// Reads calls from the bytes `$0` and makes them. Throws `found: …` if one breaks its contract.
 const bytes = new Uint8Array($0);
 let at = 0;
 const byte = () => bytes[at++] ?? 0;
@@ -21,7 +21,7 @@ const LABELS = [
 ];
 const NAMES = ['TypeError', 'RangeError', 'DOMException'];
 const found = (what) => { throw new Error(`found: ${what}`); };
-/** What a call gives, or the error that a specification lets it throw. */
+/** Returns the result of a call, or the error that a specification allows it to throw. */
 const attempt = (call) => {
   try {
     return { value: call() };

@@ -1,4 +1,4 @@
-//! What guests get of the web, with arguments that are read from the fuzzer's bytes.
+//! The web APIs of guests, with arguments that are read from the fuzzer's bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::value::{Fault, Handle, Payload, Value};
 
 static KEPT: Kept = Kept::new(equipped);
 const MAX_USES: u32 = 5_000;
-/// Nothing here loops; only a machine that is busy takes long.
+/// Nothing here loops. Only a busy machine takes long.
 const DEADLINE: Duration = Duration::from_secs(10);
 const EVERYTHING: u32 = u32::MAX;
 
@@ -21,8 +21,8 @@ fn equipped() -> Pair {
     pair
 }
 
-/// Functions keep what they promise: what is decoded in pieces is what is decoded at once, an address that was understood is understood
-/// again, and nothing but the errors of the specifications is thrown.
+/// The functions keep their contracts: decoding in pieces gives the same as decoding at once, a URL that was parsed can be parsed again,
+/// and only the errors of the specifications are thrown.
 pub fn web(data: &[u8]) {
     let bytes = Value::Payload(Box::new(Payload::buffer(Arc::new(data.to_vec()))));
     KEPT.with(MAX_USES, |pair| {
@@ -30,7 +30,7 @@ pub fn web(data: &[u8]) {
         match settle_within(DEADLINE, prepared) {
             Ok(Value::Undefined) => {}
             Ok(other) => panic!("the program gives {other:?}"),
-            // The heap was full, or the time was over.
+            // The heap was full, or the deadline has passed.
             Err(Fault::Error(error)) if error.code.is_some() => {}
             Err(fault) => panic!("{}", fault.message()),
         }

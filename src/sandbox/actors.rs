@@ -1,5 +1,5 @@
-//! Executions of a plugin run beside each other in one realm. Each is an actor: a value of the realm's own that everything acts for which
-//! the execution brings about, at once or later. Only the library's code in the realm gets to see actors.
+//! Executions of a plugin run beside each other in one realm. Each has an actor: a value of the realm on whose behalf everything runs that
+//! the execution causes, at once or later. Only the library's code in the realm sees actors.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::isolate::{Held, Limits, Remote, behalf};
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{ContextHandle, Fault, Reference, Text, Value};
 
-/// Functions for the library's code: one gives the actor for whom it is called, the other calls a function for an actor.
+/// Functions for the library's code: one returns the actor of the current call, the other calls a function on behalf of an actor.
 pub fn functions<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<[v8::Local<'s, v8::Function>; 2]> {
     let present = v8::Function::builder(present).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)?;
     let act = v8::Function::builder(act).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)?;
@@ -40,18 +40,19 @@ fn act<'s>(
     }
 }
 
-/// A script that is run for an actor of its own.
+/// A script that runs on behalf of an actor of its own.
 pub struct Enactment {
-    /// A function of the library's that makes the actor.
+    /// A function of the library that makes the actor.
     pub begin: Arc<Reference>,
     pub arguments: Vec<Value>,
     pub code: Text,
-    /// What it is called in stacks.
+    /// The script's name in stacks.
     pub file: Text,
     pub limits: Limits,
 }
 
-/// Runs a script in the context. What comes out is a promise of a clone of its last value, or of what that promises.
+/// Runs a script in the context. The result is a promise of a clone of the script's last value or, if that is a promise, of what it
+/// resolves to.
 pub fn enact(context: &ContextHandle, enactment: Enactment) -> Prepared {
     let Some(remote) = Remote::from_owner(context.slot.owner()) else {
         return Prepared::from(ops::malformed());

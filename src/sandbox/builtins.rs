@@ -1,31 +1,31 @@
-//! Built-ins that cannot be changed, and that what inherits from them can have properties beside all the same
+//! Built-ins that cannot be changed, but do not prevent properties with their names on objects that inherit from them
 //! (`surface/builtins/index.js`).
 
 use crate::engine::{Prelude, Recipe};
 
-/// What realms start with where they are to have such.
+/// The recipe of realms whose built-ins can be frozen.
 pub const RECIPE: Recipe =
     Recipe { modules: &[("./index.js", include_str!("../../surface/builtins/index.js"))], entry: "./index.js" };
 
-/// The same for realms that have not.
+/// The same, for realms that did not start from it.
 static PRELUDE: Prelude = Prelude::new(RECIPE, None);
 
-/// Spares [`prepare`] the compiler.
+/// Compiles in advance what [`prepare`] runs.
 pub fn compile(scope: &mut v8::PinScope<'_, '_>) {
-    // What fails now fails then.
+    // If this fails, `prepare` fails too.
     let _ = PRELUDE.compile(scope);
 }
 
-/// Makes the current realm ready for [`freeze`], where it has not started from a snapshot of the recipe.
+/// Makes the current realm ready for [`freeze`], if it has not started from a snapshot of the recipe.
 pub fn prepare(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
     PRELUDE.run(scope, |_, _| Some(()))
 }
 
-/// Those whose prototypes are frozen.
+/// The built-ins whose prototypes are frozen.
 const BUILTINS: [&str; 12] =
     ["Object", "Array", "String", "Number", "Boolean", "Function", "RegExp", "Date", "Error", "Map", "Set", "Promise"];
 
-/// Freezes them.
+/// Freezes the prototypes.
 pub fn freeze(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Object>) -> Option<()> {
     let key = v8::String::new(scope, "prototype")?.into();
     for name in BUILTINS {

@@ -1,5 +1,5 @@
-//! `console` of a sandbox: calls become log lines, few and short, whatever the guest does. Lines that are kept can be streamed
-//! to the host as well.
+//! A sandbox's `console`. Calls become log lines, whose number and length are limited. Lines that are kept can also be streamed to the
+//! host.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::isolate::Place;
 use crate::ops;
 use crate::value::{Callable, Fault, Text, Value};
 
-/// Bytes that all lines may take; a last line tells when they do.
+/// The maximum number of bytes of all lines. A last line says when it is reached.
 const MAX_BYTES: usize = 8 << 20;
 
 /// What a line takes beside its characters.
@@ -48,7 +48,7 @@ impl Logs {
         (lines.texts, lines.dropped)
     }
 
-    /// Whether there is room for one more, which counts as lost where there is none.
+    /// Whether there is room for another line. If not, it counts as lost.
     pub fn has_room(&self) -> bool {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let room = lines.texts.len() < self.logging.most_lines && lines.bytes < MAX_BYTES;
@@ -58,7 +58,7 @@ impl Logs {
         room
     }
 
-    /// Keeps a line, cut where it is too long. Returns it without its mark.
+    /// Keeps a line, truncated if it is too long. Returns it without its mark.
     pub fn push(&self, level: &str, mut line: Vec<u16>) -> Text {
         let mark = match (self.logging.style, level) {
             (LogStyle::Marked, "error") => "[ERROR] ",
@@ -85,7 +85,7 @@ impl Logs {
     }
 }
 
-/// Tells the host of a line at once. A guest that writes faster than its host reads has to wait.
+/// Sends a line to the host at once. A guest that writes faster than its host reads has to wait.
 fn stream(scope: &mut v8::PinScope<'_, '_>, listener: &Arc<Callable>, level: &str, text: Text) {
     let Ok(at) = Place::current(scope) else { return };
     let bytes = text.byte_len();
@@ -113,7 +113,7 @@ fn make<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object
     Some(console)
 }
 
-/// A function that makes of a list of console arguments what a log has of them, of so many characters at the most.
+/// A function that formats a list of console arguments as a log does, to at most `most` characters.
 pub fn formatter<'s>(scope: &mut v8::PinScope<'s, '_>, most: usize) -> Option<v8::Local<'s, v8::Function>> {
     let data = v8::Number::new(scope, most as f64).into();
     v8::Function::builder(format).data(data).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)
@@ -128,7 +128,7 @@ fn format<'s>(
     let most = args.data().number_value(scope).map_or(0, |most| most as usize);
     let Ok(list) = v8::Local::<v8::Array>::try_from(args.get(0)) else { return };
     let mut line = Vec::new();
-    // Not as arguments: more than the stack has room for may be logged.
+    // Not as arguments: the list may be longer than the stack has room for.
     if append_all(scope, list.length(), |scope, index| list.get_index(scope, index), &mut line, most).is_none() {
         return;
     }
@@ -138,7 +138,7 @@ fn format<'s>(
     }
 }
 
-/// Cuts a line where it is too long.
+/// Truncates a line that is too long.
 fn cut(line: &mut Vec<u16>, most: usize) {
     if line.len() > most {
         line.truncate(most);
@@ -154,7 +154,7 @@ fn log<'s>(
     let _lifted = cap::lift();
     let Some(session) = Session::of(scope) else { return };
     let level = args.data().int32_value(scope).and_then(|index| LEVELS.get(usize::try_from(index).ok()?));
-    // Formatting runs guest code and costs time: not for lines that nobody keeps.
+    // Formatting runs guest code and costs time, so skip it for lines that are not kept.
     if !session.logs.has_room() {
         return;
     }
@@ -177,7 +177,7 @@ fn log<'s>(
     }
 }
 
-/// So many values with spaces between.
+/// Appends `count` values, separated by spaces.
 fn append_all<'s, 'i>(
     scope: &mut v8::PinScope<'s, 'i>,
     count: u32,
@@ -198,7 +198,7 @@ fn append_all<'s, 'i>(
     Some(())
 }
 
-/// The one argument as JSON, or all of them as a list.
+/// Appends the one argument as JSON, or all of them as a list.
 fn append_data<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: &v8::FunctionCallbackArguments<'s>,
@@ -217,7 +217,7 @@ fn append_data<'s>(
         if value.is_undefined() || value.is_function() || value.is_symbol() {
             line.extend(if single { "undefined" } else { "null" }.encode_utf16());
         } else if let Ok(text) = v8::Local::<v8::String>::try_from(value) {
-            // Quoting a text takes as long as the text is.
+            // Quoting a string takes time in proportion to its length.
             let text = convert::beginning(scope, text, most + 1);
             let text = convert::text_to_v8(scope, &text).ok()?;
             append_beginning(scope, v8::json::stringify(scope, text.into())?, line, most);
@@ -251,7 +251,7 @@ fn append_beginning(
     }
 }
 
-/// A string as it is, anything else as JSON, or as a string where it has none. `None` when the guest is being stopped.
+/// Appends a string as it is, anything else as JSON, or as a string if it has no JSON. `None` if the guest is being stopped.
 fn append(
     scope: &mut v8::PinScope<'_, '_>,
     value: v8::Local<'_, v8::Value>,
@@ -283,10 +283,10 @@ fn append(
     Some(())
 }
 
-/// Causes that are told with an error.
+/// The maximum number of causes that are logged with an error.
 const MAX_CAUSES: usize = 3;
 
-/// An error's stack, which begins with its name and message, and those of its causes. `None` when the guest is being stopped.
+/// Appends an error's stack, which begins with its name and message, and those of its causes. `None` if the guest is being stopped.
 fn append_error(
     scope: &mut v8::PinScope<'_, '_>,
     error: v8::Local<'_, v8::Value>,
@@ -330,7 +330,7 @@ fn property<'s>(
     object.get(scope, key.into())
 }
 
-/// `JSON.stringify`, which gives nothing for functions, symbols and `undefined`.
+/// `JSON.stringify`, which returns nothing for functions, symbols and `undefined`.
 fn json<'s>(scope: &mut v8::PinScope<'s, '_>, value: v8::Local<'s, v8::Value>) -> Option<v8::Local<'s, v8::String>> {
     if value.is_undefined() || value.is_function() || value.is_symbol() || value.is_big_int() {
         return None;

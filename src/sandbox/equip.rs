@@ -1,4 +1,4 @@
-//! What a context of an ordinary isolate gets of what the ready-made sandboxes have: for plugins.
+//! Gives a context of an ordinary isolate some features of the ready-made sandboxes, for plugins.
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -15,16 +15,16 @@ use crate::value::{Answer, Callable, Chain, Charge, Code, ContextHandle, Fault, 
 use crate::web::{self, Names};
 
 pub struct Equipment {
-    /// A function of the host that hears of what fails in timers, as an error's code, name and message.
+    /// A function of the host that receives failures in timers, as an error's code, name and message.
     pub timers: Option<Arc<Callable>>,
     pub web: Names,
     pub modules: Option<Sources>,
-    /// Characters of a console entry's text, where somebody wants that.
+    /// The maximum number of characters of a console entry's text, if console entries are wanted.
     pub log_length: Option<usize>,
 }
 
-/// Puts it into the context, which must be the only one of its isolate that gets any, before other code runs there. Gives a list of
-/// functions for the library's code there: those of [`actors`], and what makes text of a list of a console's arguments, if that is wanted.
+/// Equips the context, which must be the only one of its isolate to get equipment, before other code runs there. Returns a list of
+/// functions for the library's code there: those of [`actors`] and, if wanted, one that formats a list of console arguments.
 pub fn equip(context: &ContextHandle, equipment: Equipment) -> Prepared {
     let Some(remote) = Remote::from_owner(context.slot.owner()) else {
         return Prepared::from(ops::malformed());
@@ -69,10 +69,10 @@ fn install(
     web::install(scope, equipment.web)
 }
 
-/// What plugins have under names of the global object beside what is installed here.
+/// The names on a plugin's global object that are not installed here.
 const OWN: [&str; 2] = ["context", "pluginId"];
 
-/// Refuses a snapshot that declares what the plugin is to find under those names, none of which is there yet.
+/// Refuses a snapshot that declares one of the names that the plugin gets. None of the properties exists yet.
 fn check_names(
     scope: &mut v8::PinScope<'_, '_>,
     global: v8::Local<'_, v8::Object>,
@@ -80,7 +80,7 @@ fn check_names(
     web: Names,
 ) -> Result<(), Fault> {
     let names: Vec<_> = names(timers, web).chain(OWN).map(Text::from).collect();
-    // This may well be somebody's name for the same.
+    // User code may use this as its own name for the global object, so it is not checked.
     let global_name = Text::from("global");
     let mark = v8::Object::new(scope).into();
     for name in names.iter().chain([&global_name]) {
@@ -90,14 +90,14 @@ fn check_names(
     shadows::check(scope, global, names.iter().cloned())?;
     for name in names.iter().chain([&global_name]) {
         let key = convert::text_to_v8(scope, name)?;
-        // What the snapshot has declared by `var` stays, and is overwritten.
+        // Properties that the snapshot has declared with `var` stay, and are overwritten.
         global.delete(scope, key.into()).ok_or(Fault::Stopped)?;
     }
     Ok(())
 }
 
-/// What code is imported by that is no script but a module, in a context that has modules; undefined for a script. `file` is what it is
-/// called in stacks.
+/// If code is a module rather than a script, returns the name by which it can be imported; undefined for a script. For a context that has
+/// modules. `file` is the code's name in stacks.
 pub fn adopt(context: &ContextHandle, code: Text, file: Text) -> Prepared {
     let Some(remote) = Remote::from_owner(context.slot.owner()) else {
         return Prepared::from(ops::malformed());
@@ -110,14 +110,14 @@ pub fn adopt(context: &ContextHandle, code: Text, file: Text) -> Prepared {
         match graph.add(scope, &Body { text: code, line: 0, column: 0 }, file) {
             Ok(number) => Ok(Value::String(Text::from(name(number)))),
             Err(own) if is_for_modules(&fault) => Err(own),
-            // Told by whoever runs it.
+            // Running the code reports this error.
             Err(_) => Ok(Value::Undefined),
         }
     });
     Prepared::Enter { remote, limits: Limits::standard(), work }
 }
 
-/// Tells the host of failures, as long as it keeps up.
+/// Reports failures to the host, as long as the host keeps up.
 struct Reporter {
     function: Arc<Callable>,
     remote: Weak<Remote>,
@@ -142,8 +142,8 @@ impl Answer for Reporter {
     }
 }
 
-/// Characters that are told.
+/// The maximum number of characters of a reported message.
 const MAX_MESSAGE: usize = 1_000;
 
-/// What that takes on its way, at the most.
+/// The maximum memory of a report on its way to the host.
 const COST: usize = 8_192;

@@ -1,5 +1,5 @@
-//! The ready-made sandboxes, native: one call in, one completion out. Each execution has an isolate of its own, which nobody has
-//! used before it and which is disposed with it.
+//! The ready-made sandboxes in native code: one call in, one completion out. Each execution has an isolate of its own, which runs nothing
+//! before it and is disposed after it.
 
 mod actors;
 mod builtins;
@@ -33,49 +33,49 @@ pub enum LogStyle {
     /// As they are (`createSandbox`).
     #[default]
     Plain,
-    /// Errors and warnings marked `[ERROR] ` and `[WARN] ` (`IsolatedVMSandbox`).
+    /// With `[ERROR] ` or `[WARN] ` before errors and warnings (`IsolatedVMSandbox`).
     Marked,
-    /// JSON of the one argument, or of all as a list, marked with the level (`SubprocessSandbox`).
+    /// JSON of the one argument, or of all arguments as a list, with the level before it (`SubprocessSandbox`).
     Tagged,
 }
 
-/// What becomes of console calls.
+/// What happens to console calls.
 #[derive(Default)]
 pub struct Logging {
     pub style: LogStyle,
-    /// Lines that are kept, and characters of each.
+    /// The maximum number of lines that are kept, and of characters of each.
     pub most_lines: usize,
     pub most_length: usize,
-    /// A function of the host that hears of each line at once, with its level.
+    /// A function of the host that receives each line at once, with its level.
     pub listener: Option<Arc<Callable>>,
 }
 
 /// One execution.
 pub struct Spec {
-    /// What is run: the body of a function that gives the result or a promise of it.
+    /// The code: the body of a function that returns the result or a promise of it.
     pub code: Body,
-    /// Run instead where the user's code is one function as a whole: gives that function, whose result is the result.
+    /// Runs instead if the user's code is one whole function: returns that function, whose result is the result.
     pub function: Option<FunctionForm>,
     /// What the code can import, if anything.
     pub modules: Option<Modules>,
     pub outfit: Outfit,
-    /// The prototypes of the standard classes cannot be changed.
+    /// Whether the prototypes of the standard classes are frozen.
     pub freeze_builtins: bool,
-    /// Wall-clock time for everything, host functions included.
+    /// Wall-clock time for everything, including host functions.
     pub timeout: Duration,
-    /// Bytes of UTF-8 that the result may take as JSON.
+    /// The maximum number of bytes of UTF-8 that the result may take as JSON.
     pub max_output: usize,
     pub logging: Logging,
     /// An object whose properties become globals.
     pub globals: Value,
-    /// Functions of the host by their names inside.
+    /// Functions of the host, by their names in the sandbox.
     pub tools: Vec<Tool>,
-    /// They take their params as JSON, not as copies of what that stands for.
+    /// Whether they take their params as JSON, rather than as a copy of the parsed JSON.
     pub tools_take_text: bool,
     /// The host's number for the execution.
     pub request: i64,
-    /// Gets `[ok, value or error message, error's code, name and frames, processor time and wall-clock time in nanoseconds, heap's peak in
-    /// bytes, calls of the host, lines lost, line, line, …]` as a list.
+    /// Gets a list `[ok, value or error message, error's code, name and frames, processor time and wall-clock time in nanoseconds, heap's
+    /// peak in bytes, calls of the host, lines lost, line, line, …]`.
     pub answer: Arc<dyn Answer>,
 }
 
@@ -83,8 +83,8 @@ pub struct Spec {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     pub text: Text,
-    /// Where the text begins as the user counts: its first line, and the column of its first character, which is negative where
-    /// characters come before the user's own.
+    /// The position of the text as the user counts: its first line, and the column of its first character. The column is negative if
+    /// characters precede the user's own.
     pub line: i32,
     pub column: i32,
 }
@@ -92,18 +92,18 @@ pub struct Body {
 /// What code can import.
 pub struct Modules {
     pub sources: Sources,
-    /// The code as a module, which is run where it is no body of a function.
+    /// The code as a module, which runs if it is not the body of a function.
     pub main: Body,
 }
 
-/// Code that may be one function as a whole.
+/// Code that may be one whole function.
 pub struct FunctionForm {
     pub code: Body,
-    /// Compiles only where it is not.
+    /// Compiles only if it is not one.
     pub guard: Text,
 }
 
-/// A function of the host under `namespace.method`.
+/// A function of the host with the name `namespace.method`.
 pub struct Tool {
     pub namespace: Text,
     pub method: Text,

@@ -1,5 +1,5 @@
-//! Modules of a sandbox: a map of names to sources that the host has given. All is found, linked and evaluated in the isolate itself,
-//! under the limits of what runs there; nobody outside is asked. A source becomes text of the guest's when it is first imported.
+//! A sandbox's modules: a map from names to sources, given by the host. They are found, linked and evaluated in the isolate itself, under
+//! the limits of its code, without any calls outside. A source becomes a string in the guest when it is first imported.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,32 +15,32 @@ use crate::isolate::Place;
 use crate::ops;
 use crate::value::{Code, ErrorClass, Fault, Text};
 
-/// What the code itself is called; no module has this name.
+/// The name of the code itself. No module has this name.
 pub const MAIN: &str = "sandbox.js";
 
-/// What added code can be imported by.
+/// The name by which added code can be imported.
 pub fn name(number: usize) -> String {
     format!("{MAIN}#{number}")
 }
 
-/// Code that is kept until it is imported.
+/// The maximum number of pieces of added code that are kept until they are imported.
 const MAX_KEPT_SOURCES: usize = 10_000;
 
 /// Names are like URLs relative to this one.
 const ROOT: &str = "module:///";
 
-/// Characters of a specifier that are told.
+/// The maximum number of characters of a specifier that messages show.
 const MAX_SHOWN_SPECIFIER: usize = 200;
 
-/// Characters that a specifier may have.
+/// The maximum number of characters of a specifier.
 const MAX_SPECIFIER: usize = 10_000;
 
-/// What the host gives.
+/// The modules as the host passes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sources {
-    /// Name and length of each, in the order of the text, each followed by a NUL.
+    /// The name and length of each source, in the order of the text, each followed by a NUL.
     pub index: Text,
-    /// All sources, one after the other.
+    /// All sources, concatenated.
     pub text: Text,
 }
 
@@ -52,7 +52,7 @@ struct Source {
     column: i32,
 }
 
-/// The parts of [`Sources`], found when the first module is asked for.
+/// The parts of [`Sources`]; made for the first import.
 struct Index {
     names: Vec<(Text, Url, Range<usize>)>,
     places: HashMap<Url, usize>,
@@ -67,7 +67,7 @@ impl Index {
         while let (Some(name), Some(length)) = (parts.next(), parts.next()) {
             let end =
                 length.parse().map_or(start, |length: usize| start.saturating_add(length)).min(sources.text.len());
-            // The surface has refused what is no URL.
+            // The surface has refused names that are not URLs.
             if let Ok(url) = root.join(name) {
                 read.places.entry(url.clone()).or_insert(read.names.len());
                 read.names.push((Text::from(name), url, start..end));
@@ -78,7 +78,7 @@ impl Index {
     }
 }
 
-/// The modules of an isolate, by number: those of the map first, then what else was added.
+/// The modules of an isolate, by number: first those of the map, then added code.
 pub struct Graph {
     root: Option<Url>,
     sources: Sources,
@@ -87,14 +87,14 @@ pub struct Graph {
     added: RefCell<BTreeMap<usize, Rc<Source>>>,
     last_added: Cell<usize>,
     compiled: RefCell<HashMap<usize, v8::Global<v8::Module>>>,
-    /// Numbers of modules by V8's hash of them.
+    /// The numbers of modules, by V8's hash of them.
     numbers: RefCell<HashMap<std::num::NonZeroI32, Vec<usize>>>,
-    /// What JSON modules export that have not been evaluated.
+    /// The exports of JSON modules that have not been evaluated.
     values: RefCell<HashMap<usize, v8::Global<v8::Value>>>,
 }
 
 impl Graph {
-    /// Makes code of this isolate find the modules.
+    /// Makes the modules importable for code of this isolate.
     pub fn install(scope: &mut v8::Isolate, sources: Sources) {
         scope.set_slot(Rc::new(Self {
             root: Url::parse(ROOT).ok(),
@@ -134,7 +134,7 @@ impl Graph {
         Ok(Rc::new(Source { name: name.clone(), url: url.clone(), text, line: 0, column: 0 }))
     }
 
-    /// Compiles code that imports from the map, and is called `file` in stacks. Its number; it can be imported by its [`name`].
+    /// Compiles code that imports from the map, and is called `file` in stacks. Returns its number; it can be imported by its [`name`].
     pub fn add(&self, scope: &mut v8::PinScope<'_, '_>, main: &Body, file: Text) -> Result<usize, Fault> {
         let last = self.last_added.get() + 1;
         self.last_added.set(last);
@@ -144,7 +144,7 @@ impl Graph {
         let source = Source { name: file, url, text: text.clone(), line: *line, column: *column };
         self.added.borrow_mut().insert(number, Rc::new(source));
         self.compile(scope, number).inspect_err(|_| self.forget(number))?;
-        // What nobody has asked for since is not asked for any more.
+        // Drop the oldest code that was not imported.
         let oldest = self.added.borrow().first_key_value().map(|(number, _)| *number);
         if let Some(oldest) = oldest.filter(|oldest| number - oldest > MAX_KEPT_SOURCES) {
             self.forget(oldest);
@@ -152,7 +152,7 @@ impl Graph {
         Ok(number)
     }
 
-    /// Added code is on its way, and nothing else of it is asked for.
+    /// Forgets added code once its import has begun: it is not asked for again.
     fn forget(&self, number: usize) {
         if self.added.borrow_mut().remove(&number).is_some() && self.compiled.borrow_mut().remove(&number).is_some() {
             self.numbers.borrow_mut().retain(|_, numbers| {
@@ -162,7 +162,7 @@ impl Graph {
         }
     }
 
-    /// The module of that number with all that it imports, ready to be evaluated.
+    /// The module with that number and all that it imports, ready to be evaluated.
     pub fn linked<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -180,7 +180,7 @@ impl Graph {
         Err(convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))
     }
 
-    /// Compiles all that a module imports, directly or not.
+    /// Compiles everything that a module imports, directly or indirectly.
     fn compile_all(&self, scope: &mut v8::PinScope<'_, '_>, number: usize) -> Result<(), Fault> {
         let mut seen = HashSet::from([number]);
         let mut waiting = vec![number];
@@ -222,7 +222,7 @@ impl Graph {
         self.find_as(&specifier, Some(referrer), json)
     }
 
-    /// As [`Graph::find`], for an import that says whether it is for JSON.
+    /// Like [`Graph::find`], for an import that says whether it is for JSON.
     fn find_as(&self, specifier: &str, referrer: Option<usize>, json: bool) -> Result<usize, Fault> {
         let number = self.find(specifier, referrer)?;
         let (name, url) = self.source_name(number)?;
@@ -237,7 +237,7 @@ impl Graph {
         }
     }
 
-    /// Where a static import stands is told as where an error of the compiler's stands.
+    /// Adds the position of a static import to a fault, as the compiler does for its errors.
     fn located(&self, fault: Fault, number: usize, line: i32, column: i32) -> Fault {
         match (fault, self.source(number)) {
             (Fault::Error(mut error), Ok(source)) => {
@@ -248,10 +248,10 @@ impl Graph {
         }
     }
 
-    /// The number of what `specifier` means to a module, or to the code itself.
+    /// The number of the module that `specifier` refers to in a module, or in the code itself.
     fn find(&self, specifier: &str, referrer: Option<usize>) -> Result<usize, Fault> {
         let root = self.root()?;
-        // Added code that is on its way is as if it were in no place.
+        // Added code that was forgotten has no place of its own.
         let source = referrer.and_then(|number| self.source_name(number).ok());
         let base = source.as_ref().map_or(root, |(_, url)| url);
         let is_relative = ["./", "../", "/"].iter().any(|start| specifier.starts_with(start));
@@ -283,7 +283,7 @@ impl Graph {
     fn compile<'s>(&self, scope: &mut v8::PinScope<'s, '_>, number: usize) -> Result<v8::Local<'s, v8::Module>, Fault> {
         if let Some(module) = self.compiled.borrow().get(&number) {
             let module = v8::Local::new(scope, module);
-            // One that a limit has stopped begins again.
+            // A module that was stopped by a limit starts over.
             if module.get_status() != v8::ModuleStatus::Errored || !module.get_exception().is_null() {
                 return Ok(module);
             }
@@ -307,7 +307,7 @@ impl Graph {
         source: &Source,
     ) -> Result<v8::Local<'s, v8::Module>, Fault> {
         let origin = ops::Origin { filename: source.name.clone(), line: source.line, column: source.column };
-        // Numbers of modules are small: there is a text for each in memory.
+        // Module numbers are small, so strings for them are cached.
         let known = ops::numbered(scope, number as u32);
         let origin = origin.to_v8_module(scope, Some(known))?;
         let text = convert::text_to_v8(scope, &source.text)?;
@@ -319,7 +319,7 @@ impl Graph {
             .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))
     }
 
-    /// A module whose default export is what the text stands for, which is kept until then.
+    /// Makes a module whose default export is the parsed text. The value is kept until the module is evaluated.
     fn compile_json<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -374,7 +374,7 @@ fn is_for_json(attributes: &[(Text, Text)], class: ErrorClass) -> Result<bool, F
     }
 }
 
-/// V8 evaluates a JSON module.
+/// V8's callback that evaluates a JSON module.
 fn evaluate_json<'s>(
     context: v8::Local<'s, v8::Context>,
     module: v8::Local<'s, v8::Module>,
@@ -399,12 +399,12 @@ fn unsupported(class: ErrorClass, message: &str) -> Fault {
     Fault::coded(class, message, Code::Unsupported)
 }
 
-/// A specifier as far as any may go.
+/// A specifier, truncated to just above the maximum length.
 fn specifier_from(scope: &mut v8::PinScope<'_, '_>, specifier: v8::Local<'_, v8::String>) -> String {
     convert::beginning(scope, specifier, MAX_SPECIFIER + 1).to_string()
 }
 
-/// V8 asks for the module behind a request, which is compiled by then.
+/// V8's callback that resolves a request to its module, which is already compiled.
 fn resolve<'s>(
     context: v8::Local<'s, v8::Context>,
     specifier: v8::Local<'s, v8::String>,
@@ -425,7 +425,7 @@ fn resolve<'s>(
     found
 }
 
-/// Code calls `import()`. What it asks for is found now, and evaluated when nothing else runs.
+/// V8's callback for `import()`. It finds the module at once, and evaluates it in a microtask.
 fn on_import<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     options: v8::Local<'s, v8::Data>,
@@ -455,7 +455,7 @@ fn on_import<'s>(
     Some(resolver.get_promise(scope))
 }
 
-/// The turn of an `import()` has come.
+/// The microtask of an `import()`.
 fn on_turn<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,

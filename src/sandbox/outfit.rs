@@ -1,4 +1,4 @@
-//! What an execution finds in its isolate whatever its code is. That can be there before anybody knows of the execution.
+//! What an execution finds in its isolate whatever its code is. It can be prepared before the execution is known.
 
 use std::iter;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::isolate::{Guest, IsolateScope, Prepare, Realm, Remote, Settings};
 use crate::value::{Code, ErrorClass, Fault, Text};
 use crate::web;
 
-/// Isolates of equal outfits can take each other's place.
+/// Isolates of equal outfits are interchangeable.
 #[derive(Clone, PartialEq)]
 pub struct Outfit {
-    /// Bytes of heap, and again as many of buffers.
+    /// Bytes of heap, and the same number again of buffers.
     pub memory_limit: usize,
-    /// What the heap starts from.
+    /// The snapshot that the heap starts from.
     pub snapshot: Option<Snapshot>,
     pub realm: RealmOutfit,
 }
@@ -24,19 +24,20 @@ pub struct Outfit {
 /// What the realm has beside ECMAScript's built-ins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RealmOutfit {
-    /// Nothing: somebody else sees to that.
+    /// Nothing: the caller adds what it needs.
     Bare,
     Sandbox {
-        /// `globalThis` is shadowed: undefined in the code itself.
+        /// Whether `globalThis` is shadowed: undefined in the code itself.
         shadow_global: bool,
         timers: bool,
-        /// What there is of the web.
+        /// The web APIs.
         web: Names,
     },
 }
 
 impl Outfit {
-    /// What the realm has under names of the global object, but for `global`, which may well be somebody's name for it.
+    /// The names of the properties that the realm's global object gets, except `global`, which user code may use as its own name for the
+    /// global object.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let (timers, web) = match self.realm {
             RealmOutfit::Bare => (false, Names::default()),
@@ -45,12 +46,12 @@ impl Outfit {
         names(timers, web)
     }
 
-    /// Those of an isolate with this outfit.
+    /// The settings of an isolate with this outfit.
     pub fn settings(&self, settings: &Settings) -> Settings {
         Settings { memory_limit: self.memory_limit, snapshot: self.snapshot.clone(), ..settings.clone() }
     }
 
-    /// An isolate that waits for whoever needs one of this outfit. `prepared` is called when all is there.
+    /// A spare isolate with this outfit. `prepared` is called when it is ready.
     pub fn spare(&self, settings: &Settings, prepared: impl FnOnce() + Send + 'static) -> Arc<Remote> {
         let preparation = self.preparation();
         let prepare: Prepare = Box::new(move |scope, guest| {
@@ -60,7 +61,7 @@ impl Outfit {
         Remote::create_spare(self.settings(settings), prepare)
     }
 
-    /// Has the realm made as soon as there is the isolate. Where that fails, [`Outfit::realm`] makes another and tells why it cannot.
+    /// Makes the realm as soon as the isolate exists. If that fails, [`Outfit::realm`] tries again and reports the error.
     pub fn preparation(&self) -> Prepare {
         let outfit = self.clone();
         Box::new(move |scope, guest| {
@@ -87,8 +88,8 @@ impl Outfit {
         Ok(realm)
     }
 
-    /// A realm as far as it can be made without running code that may never end: that of the web runs in what the user's own
-    /// code has left behind, where there is a snapshot.
+    /// Makes a realm, as far as that is possible without code that may never end. If there is a snapshot, the web's code runs in a realm
+    /// that user code has already changed, so it does not run here.
     fn make(&self, scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Result<Arc<Realm>, Fault> {
         let realm = Realm::create(scope, guest);
         if let RealmOutfit::Sandbox { shadow_global, timers, web } = self.realm {
@@ -100,7 +101,7 @@ impl Outfit {
                 web::install(scope, web)?;
             } else {
                 web::compile(scope, web);
-                // Elsewhere nobody freezes them.
+                // Elsewhere, built-ins are not frozen.
                 if !(guest.remote()?.settings.engine)().follows_recipe() {
                     builtins::compile(scope);
                 }
@@ -110,7 +111,7 @@ impl Outfit {
     }
 }
 
-/// What a realm has with timers and these names of the web.
+/// The names that a realm has with timers and these web APIs.
 pub fn names(timers: bool, web: Names) -> impl Iterator<Item = &'static str> {
     let timers = if timers { &timers::NAMES[..] } else { &[] };
     iter::once("console").chain(timers.iter().copied()).chain(web.list())
@@ -130,7 +131,7 @@ fn furnish(scope: &mut v8::PinScope<'_, '_>, shadow_global: bool, timers: bool) 
     put(scope, global, key.into(), global.into())
 }
 
-/// Makes `value` a property of `object`, whatever the user's own code has made of it, as far as the language allows that.
+/// Makes `value` a property of `object`, whatever user code has done to the object, as far as the language allows.
 pub fn put(
     scope: &mut v8::PinScope<'_, '_>,
     object: v8::Local<'_, v8::Object>,
@@ -139,7 +140,7 @@ pub fn put(
 ) -> Result<(), Fault> {
     v8::tc_scope!(let scope, scope);
     let done = match object.create_data_property(scope, key, value) {
-        // What a script has declared cannot be configured any more.
+        // What a script has declared is not configurable.
         Some(false) => object.define_property(scope, key, &v8::PropertyDescriptor::new_from_value(value)),
         done => done,
     };

@@ -1,5 +1,5 @@
-//! One execution from beginning to end. Whatever ends it first (result, error, timeout, memory, disposal) answers; the
-//! isolate is gone right after.
+//! One execution from beginning to end. Whatever ends it first (result, error, timeout, memory, disposal) answers; the isolate is disposed
+//! right afterwards.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
@@ -19,7 +19,7 @@ pub struct Session {
     pub remote: Arc<Remote>,
     pub logs: Logs,
     timers: Arc<Timers>,
-    /// When it was asked for.
+    /// When the execution was requested.
     began: Instant,
     max_output: usize,
     request: i64,
@@ -30,15 +30,15 @@ pub struct Session {
 /// Where isolates come from.
 #[cfg_attr(windows, allow(dead_code, reason = "children have no pool, and there are none"))]
 pub enum Supply {
-    /// It is made for the execution.
+    /// The isolate is made for the execution.
     New,
-    /// One of this outfit that was made before, unless it has ended.
+    /// An isolate of this outfit that was made earlier, unless it has ended.
     Spare(Arc<Remote>),
-    /// One of those that wait, and how many are to be ready for executions to come.
+    /// A waiting isolate of the pool, and how many isolates must be ready for later executions.
     Pool(Arc<Pool>, usize),
 }
 
-/// Starts an execution. The isolate is known at once, so that it can be disposed from outside.
+/// Starts an execution. Returns its isolate at once, so that it can be disposed from outside.
 pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote> {
     let began = Instant::now();
     let remote = match &supply {
@@ -63,7 +63,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     let timeout = spec.timeout;
     let timed_out = Arc::clone(&session);
     {
-        // Under the lock, which an alarm that goes off at once waits for.
+        // Under the lock, so that an alarm that fires at once waits.
         let mut alarm = session.alarm.lock().unwrap_or_else(PoisonError::into_inner);
         *alarm = Some(clock::at(Instant::now() + timeout, move || timed_out.finish(Err(Fault::deadline(timeout)))));
     }
@@ -81,7 +81,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     };
     session.post(work);
     if let Some(restocking) = restocking {
-        // Its turn comes when the code waits for something, unless it is over then.
+        // This job runs when the code waits for something, unless the execution is over by then.
         session.post(move |_scope, _guest| {
             restocking.answer(Ok(Value::Undefined));
             Ok(Value::Undefined)
@@ -99,7 +99,7 @@ impl Spec {
         matches!(self.outfit.realm, RealmOutfit::Sandbox { shadow_global: true, .. })
     }
 
-    /// What the code finds under names of the global object, without `globals`.
+    /// The names that the code finds on the global object, except those of `globals`.
     fn names(&self) -> Vec<Text> {
         let tools = self.tools.iter().map(|tool| tool.namespace.clone());
         self.outfit.names().map(Text::from).chain(tools).collect()
@@ -112,7 +112,7 @@ impl Session {
         scope.get_slot::<Arc<Session>>().cloned()
     }
 
-    /// Runs `work` in the isolate; what it fails with ends the execution.
+    /// Runs `work` in the isolate. A failure of `work` ends the execution.
     pub fn post(
         self: &Arc<Self>,
         work: impl FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) -> Outcome + Send + 'static,
@@ -121,14 +121,14 @@ impl Session {
         self.remote.post(job.in_chain(Chain::of_request(self.request)));
     }
 
-    /// Ends the execution with this outcome, unless it has ended before.
+    /// Ends the execution with this outcome, unless it has already ended.
     pub fn finish(&self, outcome: Outcome) {
         let Some(alarm) = self.alarm.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
         drop(alarm);
         self.timers.clear();
-        // A limit on what it gives is no limit on how long it runs.
+        // A limit on the result is not a limit on the running time.
         let stopped = match &outcome {
             Err(Fault::Error(error)) => error.code.is_some_and(|code| !matches!(code, Code::Limit | Code::Transfer)),
             Err(Fault::Stopped) => true,
@@ -153,23 +153,23 @@ impl Session {
         if ended_of_itself {
             self.remote.legacy.complete();
         }
-        // Stopped first: nothing of the guest runs on when its caller knows.
+        // Stop first: no guest code may run after the caller has the result.
         self.remote.stop(Stop::Disposed);
         self.answer.answer(Ok(Value::List(list)));
     }
 
-    /// The code's value is known: cloned, measured, and the end.
+    /// Finishes with the code's value: clones it and checks its size.
     fn complete<'s>(&self, scope: &mut v8::PinScope<'s, '_>, at: &Place, value: v8::Local<'s, v8::Value>) {
         self.remote.meter.saw_heap(scope.get_heap_statistics().used_heap_size());
         let outcome = ops::transfer_out(scope, at, value, Transfer(Transfer::COPY));
         match outcome.and_then(|value| self.check_size(value)) {
-            // Whoever stops the isolate has answered.
+            // The code that stops the isolate has answered.
             Err(Fault::Stopped) => {}
             outcome => self.finish(outcome),
         }
     }
 
-    /// Refuses a result that is far too large, which is not worth reading; the surface measures the rest as JSON.
+    /// Refuses a result that is far too large to be worth reading. The surface measures all others as JSON.
     fn check_size(&self, value: Value) -> Outcome {
         let size = value.byte_size();
         if size <= most_clone(self.max_output) {
@@ -182,7 +182,7 @@ impl Session {
     }
 }
 
-/// Characters of what was thrown that are told, as many as of an error's message.
+/// The maximum number of characters of a thrown value in messages, the same as for an error's message.
 const MAX_THROWN: usize = 1 << 20;
 
 fn beginning(text: &str) -> &str {
@@ -206,21 +206,21 @@ fn describe(fault: Fault) -> Vec<Value> {
     vec![Value::Boolean(false), Value::String(message), code, optional(name), optional(stack)]
 }
 
-/// Bytes that a result may take as a clone where it may take so many as JSON.
+/// The maximum number of bytes of a result's clone if the result may take `max_output` bytes as JSON.
 pub fn most_clone(max_output: usize) -> usize {
     max_output.saturating_mul(CLONE_PER_JSON).max(WORTH_READING)
 }
 
-/// Bytes that a clone may take for each byte of JSON. There is no such bound: what is undefined takes none in JSON.
+/// The assumed maximum of clone bytes per byte of JSON. There is no real one: `undefined` takes no bytes in JSON.
 const CLONE_PER_JSON: usize = 64;
 const WORTH_READING: usize = 16 << 20;
 
-/// What fails in a callback of the guest's ends the execution.
+/// A failure in a callback of the guest's ends the execution.
 fn listener(session: Weak<Session>) -> Box<dyn Fn() -> Option<Arc<dyn Answer>> + Send + Sync> {
     Box::new(move || session.upgrade().map(|session| Arc::new(Step(session)) as Arc<dyn Answer>))
 }
 
-/// The answer of one of the session's jobs: only a failure matters.
+/// The answer of one of the session's jobs. Only a failure matters.
 struct Step(Arc<Session>);
 
 impl Answer for Step {
@@ -240,9 +240,9 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     let realm = spec.outfit.realm(scope, guest, session.began)?;
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
-    // All that runs in this isolate is for the one call.
+    // Everything in this isolate runs on behalf of this one call.
     behalf::begin(scope, guest);
-    // The realm must outlive this job: functions in it find their place through it.
+    // The realm must outlive this job, because its functions find their place through it.
     guest.keep_realm(Arc::clone(&realm));
     let at = Place { guest: Arc::clone(guest), realm };
     prepare_globals(scope, &at, &spec)?;
@@ -291,7 +291,7 @@ fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &Place, spec: &Spec) ->
     check_names(scope, global, spec, names)
 }
 
-/// Only a snapshot's code can have declared something by now.
+/// So far, only code of a snapshot can have declared something.
 fn check_names(
     scope: &mut v8::PinScope<'_, '_>,
     global: v8::Local<'_, v8::Object>,
@@ -301,12 +301,12 @@ fn check_names(
     if spec.outfit.snapshot.is_some() { shadows::check(scope, global, names) } else { Ok(()) }
 }
 
-/// What is done with a value once it is there.
+/// What happens to a value once it is there.
 #[derive(Clone, Copy)]
 enum Then<'s> {
     /// It is the result.
     Take,
-    /// The result is what it gives, called, if it is a function.
+    /// If it is a function, it is called and returns the result.
     Call,
     /// The module with this namespace has been evaluated, and its default export is the value.
     Export(v8::Local<'s, v8::Value>),
@@ -353,7 +353,7 @@ fn evaluate<'s>(
     }
 }
 
-/// Evaluates the code as a module, if it is one; `fault` is why it is nothing else.
+/// Evaluates the code as a module, if it is one; `fault` is why it is not anything else.
 fn evaluate_module<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     main: &Body,
@@ -367,7 +367,7 @@ fn evaluate_module<'s>(
     Ok((promise.into(), Then::Export(module.get_module_namespace())))
 }
 
-/// V8 has found something that only modules have.
+/// Whether V8 has found syntax that only modules have.
 pub fn is_for_modules(fault: &Fault) -> bool {
     const SIGNS: [&str; 3] = ["Cannot use import statement", "Unexpected token 'export'", "Cannot use 'import.meta'"];
     let message = fault.message().to_string();
@@ -426,7 +426,7 @@ fn evaluate_text<'s>(
         .ok_or_else(|| Failure::Run(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)))
 }
 
-/// Waits for the value, which may be a promise or any other thenable, and goes on with it.
+/// Waits for the value, which may be a promise or any other thenable, and continues with it.
 fn await_value<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     session: &Arc<Session>,
@@ -483,7 +483,7 @@ fn go_on<'s>(
     }
 }
 
-/// The default export of an evaluated module; undefined where there is none.
+/// The default export of an evaluated module; undefined if there is none.
 fn default_of<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     namespace: v8::Local<'s, v8::Value>,
@@ -493,7 +493,7 @@ fn default_of<'s>(
 }
 
 fn fail(session: &Session, fault: Fault) {
-    // Whoever stops the isolate has answered.
+    // The code that stops the isolate has answered.
     if !matches!(fault, Fault::Stopped) {
         session.finish(Err(fault));
     }

@@ -1,20 +1,21 @@
-//! What code of a snapshot has declared by `const`, `let` or `class` shadows a property of the global object with the same name,
-//! and cannot be taken back: where a sandbox has something of its own under that name, it says so.
+//! If code of a snapshot declares a name with `const`, `let` or `class`, it shadows the property of the global object with the same name.
+//! That cannot be undone, so a sandbox that has a property of its own with that name refuses the snapshot.
 
 use crate::convert;
 use crate::value::{Code, ErrorClass, Fault, Text};
 
-/// Identifiers by their looks that are no names.
+/// Keywords that look like identifiers, but are not names.
 const LITERALS: [&str; 4] = ["false", "null", "this", "true"];
 
-/// Refuses the current realm where a name in it does not mean the global object's property. Those properties must be there, as data.
+/// Refuses the current realm if one of the names does not refer to the global object's property. The properties must exist, as data
+/// properties.
 pub fn check(
     scope: &mut v8::PinScope<'_, '_>,
     global: v8::Local<'_, v8::Object>,
     names: impl IntoIterator<Item = Text>,
 ) -> Result<(), Fault> {
     let names: Vec<_> = names.into_iter().filter(is_identifier).map(|name| name.to_string()).collect();
-    // One script for all is faster, where none of them is a keyword.
+    // One script for all is faster. It compiles if none of them is a keyword.
     let Some(values) = evaluate(scope, &format!("[{}]", names.join(","))) else {
         return names.iter().try_for_each(|name| check_value(scope, global, name, None));
     };
@@ -45,7 +46,7 @@ fn check_value<'s>(
     Err(Fault::coded(ErrorClass::TypeError, &message, Code::InvalidArgument))
 }
 
-/// What a script gives that reads names. `None` where it is none, or something in it was never given a value.
+/// The result of a script that reads names. `None` if it does not compile, or if one of the names is uninitialized.
 fn evaluate<'s>(scope: &mut v8::PinScope<'s, '_>, text: &str) -> Option<v8::Local<'s, v8::Value>> {
     v8::tc_scope!(let scope, scope);
     let source = v8::String::new(scope, text)?;

@@ -1,5 +1,5 @@
-//! `setTimeout` and its relatives. A timer is an alarm of the clock that posts a job; the deadline of what has set it covers
-//! that, too.
+//! `setTimeout` and the other timer functions. A timer is an alarm of the clock that posts a job. The deadline of the call that set the
+//! timer applies to the job too.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,14 +11,14 @@ use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, behalf};
 use crate::value::{Answer, Chain, Fault, Outcome, Value};
 
-/// Timers that may be pending at once.
+/// The maximum number of pending timers.
 const MAX_TIMERS: usize = 1_000;
 
-/// What realms get.
+/// The functions that realms get.
 pub const NAMES: [&str; 7] =
     ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "queueMicrotask"];
 
-/// As hosts have it: a longer delay counts as none.
+/// As in hosts, a longer delay counts as none.
 const MAX_DELAY: f64 = 2_147_483_647.0;
 
 /// The shortest delay, also of an interval.
@@ -28,7 +28,7 @@ const MIN_DELAY: Duration = Duration::from_millis(1);
 struct Table {
     pending: HashMap<u32, Timer>,
     last: u32,
-    /// Jobs that are still to run, for timers that have been cleared since.
+    /// Posted jobs of timers that were cleared afterwards.
     orphans: usize,
     closed: bool,
 }
@@ -38,13 +38,13 @@ struct Timer {
     /// In the guest's heap, where they count.
     arguments: Option<v8::Global<v8::Array>>,
     repeat: Option<Duration>,
-    /// On behalf of which call it was set, and of whom, and under which limits.
+    /// The call on whose behalf it was set, its setter, and its limits.
     request: i64,
     setter: v8::Global<v8::Value>,
     limits: Limits,
     /// Held for as long as the timer is pending.
     alarm: Option<Alarm>,
-    /// Its time has come, and its job is still to run.
+    /// The timer has fired, and its job has not run yet.
     posted: bool,
 }
 
@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// Who hears of how each callback has ended; `None` where nobody does any more.
+/// Returns the recipient of the outcomes of callbacks, or `None` if there is none any more.
 type Listener = Box<dyn Fn() -> Option<Arc<dyn Answer>> + Send + Sync>;
 
 /// The timers of one isolate.
@@ -83,17 +83,17 @@ impl Timers {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets all; none fires any more.
+    /// Removes all timers, and refuses new ones.
     pub fn clear(&self) {
         let mut table = self.lock();
         table.closed = true;
         let pending = std::mem::take(&mut table.pending);
-        // Not under the lock: an alarm that fires now asks for it.
+        // Not under the lock: an alarm that fires now takes it.
         drop(table);
         drop(pending);
     }
 
-    /// Has timer `id` fire at `time`.
+    /// Sets the alarm with which timer `id` fires at `time`.
     fn fire_at(self: &Arc<Self>, id: u32, time: Instant) -> Alarm {
         let timers = Arc::downgrade(self);
         clock::at(time, move || {
@@ -103,7 +103,7 @@ impl Timers {
         })
     }
 
-    /// The time of timer `id` has come.
+    /// Timer `id` fires.
     fn go_off(self: &Arc<Self>, id: u32) {
         let mut table = self.lock();
         let Some(timer) = table.pending.get_mut(&id) else { return };
@@ -114,7 +114,7 @@ impl Timers {
             return drop(timer);
         };
         timer.posted = true;
-        // Who is answered at once may ask for the lock.
+        // An answer that is given at once may take the lock.
         drop(table);
         let timers = Arc::clone(self);
         let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| fire(scope, guest, &timers, id);
@@ -122,9 +122,9 @@ impl Timers {
         remote.post(job.in_chain(Chain::of_request(request)).limited(limits));
     }
 
-    /// Tells of something that has failed.
+    /// Reports a failure.
     fn report(&self, fault: Fault) {
-        // Whoever stops the isolate has answered.
+        // The code that stops the isolate has answered.
         if !matches!(fault, Fault::Stopped)
             && let Some(answer) = (self.listener)()
         {
@@ -133,7 +133,7 @@ impl Timers {
     }
 }
 
-/// Nothing that runs under these limits could begin any more.
+/// Whether the deadline of these limits has passed, so that nothing may begin under them.
 fn is_over(limits: &Limits) -> bool {
     limits.deadline.is_some_and(|deadline| deadline.time <= Instant::now())
 }
@@ -146,12 +146,12 @@ enum Kind {
     Immediate,
 }
 
-/// The isolate's timers are these.
+/// Sets the timers of the isolate.
 pub fn begin(isolate: &mut v8::Isolate, timers: &Arc<Timers>) {
     isolate.set_slot(Arc::clone(timers));
 }
 
-/// Puts the functions on the global object, which do nothing before [`begin`].
+/// Puts the functions on the global object. They do nothing before [`begin`].
 pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Object>) -> Result<(), Fault> {
     let functions = [
         (v8::Function::builder(set_timeout), 1),
@@ -237,7 +237,7 @@ fn set<'s>(
         return;
     }
     if table.is_full() {
-        // Those whose time does not come any more.
+        // Timers that can no longer fire, because their deadline has passed.
         let over: Vec<_> = table.pending.extract_if(|_, timer| !timer.posted && is_over(&timer.limits)).collect();
         let full = table.is_full();
         drop(table);
@@ -329,7 +329,7 @@ fn queue_microtask<'s>(
     let Ok(callback) = v8::Local::<v8::Function>::try_from(args.get(0)) else {
         return throw(scope, NO_CALLBACK, false);
     };
-    // V8 itself would tell nobody of what a microtask throws.
+    // V8 itself does not report what a microtask throws.
     if let Some(task) = v8::Function::builder(run_microtask).data(callback.into()).build(scope) {
         scope.enqueue_microtask(task);
     }

@@ -1,4 +1,5 @@
-//! Tools of an agent: `namespace.method(params)` inside is an async call of a host function with what JSON makes of the params.
+//! Tools of an agent: `namespace.method(params)` in the sandbox is an asynchronous call of a host function, with the params after a
+//! conversion to JSON.
 
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ pub fn install(
     Ok(())
 }
 
-/// Guest code calls a tool. Always a promise, also for params that have no JSON.
+/// Guest code calls a tool. Always returns a promise, even for params that have no JSON.
 fn call<'s, const TEXT: bool>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,
@@ -73,14 +74,14 @@ fn call<'s, const TEXT: bool>(
         let exception =
             convert::exception_from_fault(scope, &fault, |scope, value| convert::to_v8(scope, &at, value).ok());
         if let Some(exception) = exception {
-            // Fails only where the guest is being stopped.
+            // This fails only if the guest is being stopped.
             let _ = resolver.reject(scope, exception);
         }
     }
 }
 
-/// A copy of what JSON makes of the params, or that JSON; `{}` where there are none. It is read here, where it takes nobody else's
-/// time.
+/// The params as JSON, or a copy of what that JSON parses to; `{}` if there are none. They are parsed here, where that costs only the
+/// guest's time.
 fn params<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -89,7 +90,7 @@ fn params<'s>(
 ) -> Result<Value, Fault> {
     let params = args.get(0);
     v8::tc_scope!(let scope, scope);
-    // What has no JSON counts as absent; V8 would write `undefined`.
+    // Params without JSON count as absent; V8 would write `undefined`.
     let absent = params.is_null_or_undefined() || params.is_function() || params.is_symbol();
     let params = if absent { v8::Object::new(scope).into() } else { params };
     let json = v8::json::stringify(scope, params);

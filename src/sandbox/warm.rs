@@ -1,4 +1,4 @@
-//! Isolates that are ready for executions to come. Each serves one, and ends with it: what waits here has never run anybody's code.
+//! Isolates that are ready for later executions. Each serves one, and ends with it, so an isolate that waits here has never run user code.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -8,16 +8,16 @@ use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{Maker, Remote, Settings};
 use crate::value::{Answer, Outcome, Owner, Value};
 
-/// Who finds no isolate for so long has more made than the one he needs.
+/// If a shelf has been empty for this long when a caller needs an isolate, the shelf is restocked at once.
 const QUIET: Duration = Duration::from_millis(10);
 
-/// How long one is left alone who has an isolate for longer than an execution.
+/// How long to wait before restocking after an isolate was taken for longer than an execution.
 const SETTLING: Duration = Duration::from_millis(50);
 
-/// How long isolates are kept that nobody asks for.
+/// How long unused isolates are kept.
 const KEEP: Duration = Duration::from_secs(60);
 
-/// Isolates of all outfits that may wait.
+/// The maximum number of waiting isolates, of all outfits.
 const MAX_WARM: usize = 64;
 
 /// The isolates that wait for executions of one host.
@@ -29,7 +29,7 @@ pub struct Pool {
 
 #[derive(Default)]
 struct Shelves {
-    /// The one that was used last comes last.
+    /// The most recently used shelf is the last.
     shelves: Vec<Shelf>,
     closed: bool,
 }
@@ -38,10 +38,10 @@ struct Shelves {
 struct Shelf {
     outfit: Outfit,
     settings: Settings,
-    /// How many are to wait here.
+    /// How many isolates must wait here.
     wanted: usize,
     spares: Vec<Arc<Remote>>,
-    /// There has been none since then.
+    /// Since when the shelf has been empty.
     empty: Instant,
     /// Clears the shelf.
     alarm: Option<Alarm>,
@@ -56,7 +56,7 @@ impl Shelves {
         self.shelves.iter().map(|shelf| shelf.spares.len()).sum()
     }
 
-    /// Takes away what was not asked for the longest, until there is room for `missing` isolates of an outfit.
+    /// Removes the shelves that were unused for longest, until there is room for `missing` isolates of an outfit.
     fn make_room(&mut self, outfit: &Outfit, missing: usize) -> Vec<Shelf> {
         let mut displaced = Vec::new();
         while self.count() + missing > MAX_WARM {
@@ -80,7 +80,7 @@ impl Pool {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An isolate of this outfit for the one who asks, and later `wanted` for those who come next: see [`Pool::restock`].
+    /// Returns an isolate of this outfit. Later, `wanted` isolates are made for other callers: see [`Pool::restock`].
     pub fn take(&self, outfit: &Outfit, wanted: usize, settings: &Settings) -> Arc<Remote> {
         if let Some(spare) = self.spare(outfit, wanted.min(MAX_WARM), settings) {
             return spare;
@@ -107,10 +107,10 @@ impl Pool {
                 Shelf { outfit, settings, wanted, spares: Vec::new(), empty: Instant::now(), alarm: None }
             }
         };
-        // Others may ask for more of the same.
+        // Other callers may want more of the same.
         shelf.wanted = shelf.wanted.max(wanted);
         shelf.alarm = None;
-        // The one that was made first is the likeliest to be ready. What has failed is nobody's concern.
+        // The oldest is the most likely to be ready. Failed ones are dropped.
         let found = shelf.spares.iter().position(|spare| spare.enlist());
         let mut passed: Vec<_> = shelf.spares.drain(..found.map_or(shelf.spares.len(), |found| found + 1)).collect();
         if found.is_some() && shelf.spares.is_empty() {
@@ -121,7 +121,7 @@ impl Pool {
         found.and_then(|_| passed.pop())
     }
 
-    /// Somebody is about to ask for this outfit: a thread wakes up meanwhile.
+    /// Wakes up a thread, because a call for this outfit is about to come.
     pub fn rouse(&self, outfit: &Outfit) {
         let mut shelves = self.lock();
         let first =
@@ -132,8 +132,8 @@ impl Pool {
         }
     }
 
-    /// Has the isolates made that are to wait for whoever asks for this outfit next. To be called when an execution is over or waits
-    /// for something: before, it would have to share the processors.
+    /// Makes the isolates that must wait for the next calls for this outfit. Call it when an execution is over or waits for something:
+    /// earlier, it would compete for the processors.
     pub fn restock(&self, outfit: &Outfit) {
         let mut shelves = self.lock();
         if shelves.closed {
@@ -156,7 +156,7 @@ impl Pool {
         made.iter().for_each(register);
     }
 
-    /// Nobody has asked for this outfit for long.
+    /// Removes an outfit that was unused for long.
     fn clear(&self, outfit: &Outfit) {
         let mut shelves = self.lock();
         let place = shelves.shelves.iter().position(|shelf| shelf.outfit == *outfit);
@@ -165,18 +165,18 @@ impl Pool {
         drop(shelf);
     }
 
-    /// Restocks the pool when whoever has taken an isolate just now has had some time with it.
+    /// Restocks the pool when an isolate that was just taken has had some time to work.
     pub fn restock_later(&self, outfit: &Outfit) {
         let restocking = self.restocking(outfit);
         clock::after(SETTLING, move || restocking.answer(Ok(Value::Undefined)));
     }
 
-    /// What restocks the pool when it is answered.
+    /// Returns an answer that restocks the pool when it is given.
     pub fn restocking(&self, outfit: &Outfit) -> Arc<dyn Answer> {
         Arc::new(Restocking { pool: self.me.clone(), outfit: outfit.clone() })
     }
 
-    /// The host is going down: nothing waits any more.
+    /// The host is shutting down: no isolate waits any more.
     pub fn close(&self) {
         let mut shelves = self.lock();
         shelves.closed = true;
@@ -187,7 +187,7 @@ impl Pool {
 }
 
 impl Maker for Pool {
-    /// Who has had an isolate come to its end, or makes one after the other, finds one ready the next time.
+    /// A host finds an isolate ready if an earlier one has ended, or if it makes one after another.
     fn make(&self, settings: Settings, warm: usize) -> Arc<Remote> {
         let is_plain = settings.snapshot.is_none() && !settings.inspector && !settings.host_stacks;
         if warm == 0 || !is_plain {
@@ -215,7 +215,7 @@ impl Answer for Restocking {
     }
 }
 
-/// It ends with its host.
+/// Disposes the isolate with its host.
 fn register(remote: &Arc<Remote>) {
     if let Some(host) = remote.settings.host.as_ref().and_then(Weak::upgrade) {
         let owner: Arc<dyn Owner> = Arc::clone(remote) as Arc<dyn Owner>;
@@ -238,7 +238,7 @@ mod tests {
         Outfit { memory_limit: megabytes << 20, snapshot: None, realm }
     }
 
-    /// Waits for what takes a while.
+    /// Waits until a slow condition holds.
     fn eventually(what: &str, holds: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(20);
         while !holds() {

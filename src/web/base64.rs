@@ -1,4 +1,4 @@
-//! `atob` and `btoa`: base64 as the web forgives it.
+//! `atob` and `btoa`, with the web's forgiving decoding.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -16,7 +16,7 @@ const FORGIVING: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireNone),
 );
 
-/// `decodeBase64(text)`: `undefined` for what is none.
+/// `decodeBase64(text)`: `undefined` for invalid input.
 pub fn decode<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -44,7 +44,7 @@ fn forgiving(mut characters: Vec<u8>) -> Option<Vec<u8>> {
     FORGIVING.decode(characters).ok()
 }
 
-/// `encodeBase64(text)`: `undefined` where there are characters beyond U+00FF.
+/// `encodeBase64(text)`: `undefined` if there are characters beyond U+00FF.
 pub fn encode<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,

@@ -1,17 +1,17 @@
-//! The bytes of buffers, and of views on them, whatever becomes of those meanwhile.
+//! The bytes of buffers and of their views, whatever happens to those meanwhile.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::isolate::Place;
 use crate::value::Fault;
 
-/// What `bufferKind` says.
+/// The results of `bufferKind`.
 const NONE: u32 = 0;
 const VIEW: u32 = 1;
 const BUFFER: u32 = 2;
 const SHARED: u32 = 3;
 
-/// `bufferKind(value)`: whether it is a view of unshared memory, a buffer, or any of these of shared memory.
+/// `bufferKind(value)`: whether it is a view of unshared memory, a buffer, or either of shared memory.
 pub fn kind<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     _at: &Place,
@@ -32,17 +32,17 @@ pub fn kind<'s>(
     Ok(v8::Integer::new_from_unsigned(scope, kind).into())
 }
 
-/// Bytes that stay where they are as long as this lives and no code of the guest's runs.
+/// Bytes that keep their address as long as this lives and no guest code runs.
 pub struct Bytes {
     store: v8::SharedRef<v8::BackingStore>,
     offset: usize,
     length: usize,
-    /// Others may write to them at any time.
+    /// Other threads may write to them at any time.
     pub shared: bool,
 }
 
 impl Bytes {
-    /// `None` for what is neither a buffer nor a view on one.
+    /// `None` for values that are neither buffers nor views.
     pub fn of(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>) -> Option<Self> {
         let (store, offset, length, shared) = if let Ok(view) = v8::Local::<v8::ArrayBufferView>::try_from(value) {
             let buffer = view.buffer(scope)?;
@@ -54,7 +54,7 @@ impl Bytes {
             let buffer = v8::Local::<v8::ArrayBuffer>::try_from(value).ok()?;
             (buffer.get_backing_store(), 0, buffer.byte_length(), false)
         };
-        // Nothing of a buffer that is detached, or of a view that lies outside of its buffer by now.
+        // Empty for a detached buffer, and for a view that no longer lies within its buffer.
         let inside = store.data().is_some() && offset.checked_add(length).is_some_and(|end| end <= store.byte_length());
         let (offset, length) = if inside { (offset, length) } else { (0, 0) };
         Some(Self { store, offset, length, shared })
@@ -72,18 +72,18 @@ impl Bytes {
         }
     }
 
-    /// What others may change meanwhile.
+    /// The bytes, which other threads may change meanwhile.
     fn cells(&self) -> &[AtomicU8] {
-        // SAFETY: `length` bytes begin there, which live as long as the store; atomics may be shared with anybody who writes
-        // single bytes, as V8 does.
+        // SAFETY: `length` bytes begin there, which live as long as the store. Atomics may be shared with any thread that writes single
+        // bytes, as V8 does.
         unsafe { std::slice::from_raw_parts(self.start().cast_const().cast::<AtomicU8>(), self.length) }
     }
 
-    /// Lets `read` see the bytes; those that are shared as a copy of at most `limit` bytes. `None` where that is too little.
+    /// Calls `read` with the bytes; shared ones as a copy of at most `limit` bytes. `None` if there are more.
     pub fn read<T>(&self, limit: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         if !self.shared {
-            // SAFETY: `length` bytes begin there; nobody else writes to them, since this thread holds the isolate and runs
-            // nothing of the guest's until `read` returns.
+            // SAFETY: `length` bytes begin there. No other code writes to them, because this thread holds the isolate and runs no guest
+            // code until `read` returns.
             return Some(read(unsafe { std::slice::from_raw_parts(self.start(), self.length) }));
         }
         if self.length > limit {
@@ -93,7 +93,7 @@ impl Bytes {
         Some(read(&copy))
     }
 
-    /// Puts `bytes` at the beginning, as many as there is room for.
+    /// Writes `bytes` at the beginning, as many as there is room for.
     pub fn write(&self, bytes: &[u8]) {
         for (cell, byte) in self.cells().iter().zip(bytes) {
             cell.store(*byte, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! `structuredClone`, by V8's own serializer. What is cloned never leaves its realm.
+//! `structuredClone`, with V8's own serializer. The clone never leaves its realm.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,7 +11,7 @@ type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 type Store = v8::SharedRef<v8::BackingStore>;
 
-/// What `transferable` says.
+/// The results of `transferable`.
 const CAN_BE: u32 = 0;
 const IS_NONE: u32 = 1;
 const IS_DETACHED: u32 = 2;
@@ -28,8 +28,8 @@ pub fn transferable<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Ar
     Ok(v8::Integer::new_from_unsigned(scope, answer).into())
 }
 
-/// `clone(value, moved)`: the clone in an array, or a text that says why there is none. `moved` is a list of different buffers,
-/// which are emptied.
+/// `clone(value, moved)`: the clone in an array, or a message that says why there is none. `moved` is a list of different buffers, which
+/// are detached.
 pub fn clone<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
     let moved = buffers(scope, args.get(1))?;
     match write(scope, at, args.get(0), &moved)? {
@@ -73,7 +73,7 @@ fn buffers<'s>(
 
 enum Written<'s> {
     Bytes(Vec<u8>, Vec<Store>),
-    /// Why it could not be.
+    /// Why the value cannot be cloned.
     Refused(v8::Local<'s, v8::Value>),
 }
 
@@ -105,7 +105,7 @@ fn write<'s>(
             return Ok(Written::Refused(message));
         }
         Some(_) => {
-            // The guest's own.
+            // An error that the guest has thrown.
             let _ = scope.rethrow();
             return Err(Fault::Stopped);
         }
@@ -120,11 +120,11 @@ fn write<'s>(
 
 struct Writing<'a> {
     shared: &'a RefCell<Vec<Store>>,
-    /// What was thrown is a text that says why the value cannot be cloned.
+    /// Whether the thrown value is a message that says why the value cannot be cloned.
     refused: &'a Cell<bool>,
 }
 
-/// What stays where it is has a property of this name that guests do not see.
+/// Objects that cannot be cloned have a private property with this name, which guests do not see.
 const MARK: &str = "isolated-v8: not cloned";
 
 fn mark_key<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Private>> {
@@ -203,7 +203,7 @@ fn read<'s>(scope: &mut v8::PinScope<'s, '_>, bytes: &[u8], moved: &[Store], sha
     match value {
         Some(value) => Ok(value),
         None if scope.has_terminated() => Err(Fault::Stopped),
-        // These are bytes that V8 has just written: there is no room for what is in them.
+        // V8 has just written these bytes, so the only possible failure is a lack of memory.
         None => {
             scope.reset();
             Err(Fault::range_error("Array buffer allocation failed"))

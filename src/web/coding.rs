@@ -12,15 +12,15 @@ use crate::value::{Code, ErrorClass, Fault, Text};
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
-/// Bytes that an open stream counts for. There may be as many as would fill the guest's memory; V8 collects those that nobody has.
+/// The size that an open stream counts for. A guest may open as many as fill its memory; V8 collects those that are unreachable.
 const STREAM_BYTES: i64 = 1_024;
 
-/// Bits of what `decode` is told.
+/// The flags of `decode`.
 const FATAL: u32 = 1;
 const IGNORE_BOM: u32 = 2;
 const STREAM: u32 = 4;
 
-/// Units that are decoded between two looks whether the guest is to stop.
+/// Units to decode between two checks whether the guest must stop.
 const CHUNK: usize = 1 << 18;
 
 fn text_of<'s>(args: &Args<'s>, index: i32) -> Result<v8::Local<'s, v8::String>, Fault> {
@@ -33,7 +33,7 @@ pub fn utf8_length<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Arg
     Ok(v8::Number::new(scope, length as f64).into())
 }
 
-/// `encodeInto(text, bytes)`: as much of the text as fits in whole characters. Gives the units read and the bytes written.
+/// `encodeInto(text, bytes)`: encodes as many whole characters as fit. Returns the units read and the bytes written.
 pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
     let text = text_of(args, 0)?;
     let bytes = Bytes::of(scope, args.get(1)).ok_or_else(ops::malformed)?;
@@ -50,9 +50,9 @@ pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args
     Ok(v8::Array::new_with_elements(scope, &counts).into())
 }
 
-/// `encodingOf(label)`: its name in lower case; `undefined` where there is none.
+/// `encodingOf(label)`: the encoding's name in lower case; `undefined` if there is none.
 pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
-    /// Longer than any label with the blanks that people put around one.
+    /// Longer than any label, including the blanks that may surround it.
     const MAX_LABEL: usize = 1_000;
     let label = super::utf8(scope, args.get(0), MAX_LABEL)?.unwrap_or_default();
     match Encoding::for_label_no_replacement(label.as_bytes()) {
@@ -70,8 +70,8 @@ pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args
     Ok(v8::undefined(scope).into())
 }
 
-/// `decode(encoding, flags, stream, bytes)`: the text; `undefined` for what is invalid where that is an error. `stream` is the
-/// number of an open stream, or of one that begins, or 0. It ends where flags do not say that it goes on.
+/// `decode(encoding, flags, stream, bytes)`: the text; `undefined` for invalid bytes if those are an error. `stream` is the number of an
+/// open or a new stream, or 0. The stream ends unless the flags say that it continues.
 pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
     let name = super::utf8(scope, args.get(0), CHUNK)?.unwrap_or_default();
     let encoding = Encoding::for_label(name.as_bytes()).ok_or_else(ops::malformed)?;
@@ -117,7 +117,7 @@ pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>)
     }
 }
 
-/// The text, if it is valid or need not be, and the decoder for what comes next.
+/// The text, if it is valid or need not be, and the decoder for the bytes that follow.
 fn decode_bytes(
     at: &Place,
     mut decoder: Decoder,

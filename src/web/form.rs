@@ -7,7 +7,7 @@ use crate::convert::{self, Exchange};
 use crate::isolate::Place;
 use crate::value::{Fault, Text};
 
-/// `decodeForm(text)`: a name or a value as it was.
+/// `decodeForm(text)`: the decoded name or value.
 pub fn decode<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &Place,
@@ -18,7 +18,7 @@ pub fn decode<'s>(
     if !encoded.contains(['+', '%']) {
         return Ok(args.get(0));
     }
-    // A value without a name, so that nothing in it counts as the end of one.
+    // A value without a name, so that nothing in it counts as the end of a name.
     let whole = format!("={encoded}");
     drop(encoded);
     let decoded = parse(whole.as_bytes()).next().map(|(_, value)| Text::from_utf16(value.encode_utf16().collect()));

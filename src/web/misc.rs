@@ -9,7 +9,7 @@ use crate::value::{Code, ErrorClass, Fault};
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
-/// Bytes that one call gives.
+/// The maximum number of bytes per call.
 const MAX_BYTES: usize = 65_536;
 
 fn random(bytes: &mut [u8]) -> Result<(), Fault> {
@@ -26,7 +26,7 @@ pub fn fill_random<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Arg
     Ok(v8::undefined(scope).into())
 }
 
-/// `randomUUID()`: one of version 4.
+/// `randomUUID()`: a UUID of version 4.
 pub fn random_uuid<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, _args: &Args<'s>) -> Answer<'s> {
     let mut bytes = [0; 16];
     random(&mut bytes)?;

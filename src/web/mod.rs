@@ -1,5 +1,5 @@
-//! What guests of sandboxes get of the web where their host asks for it: `TextDecoder`, `URL` and so on. Their classes are
-//! JavaScript (`surface/web`), evaluated in a realm before its guest's code; below are the native functions that those call.
+//! The web APIs that guests of sandboxes get if their host asks for them: `TextDecoder`, `URL` and so on. Their classes are JavaScript
+//! (`surface/web`), evaluated in a realm before its guest's code. This module has the native functions that the classes call.
 
 mod base64;
 mod buffer;
@@ -18,7 +18,7 @@ use crate::engine::{Prelude, Recipe};
 use crate::isolate::Place;
 use crate::value::{Fault, Text};
 
-/// The sources, and one script of them all.
+/// The sources, and one script that combines them.
 pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "./index.js" };
 static PRELUDE: Prelude = Prelude::new(RECIPE, Some("<web>"));
 
@@ -40,13 +40,13 @@ const SOURCES: &[(&str, &str)] = sources![
     "url.js",
 ];
 
-/// Bits of names of the web.
+/// The bits of the web's names.
 const WEB: u32 = 0x1ff;
 
-/// The realm's isolate is to be without `WebAssembly`, which each has otherwise.
+/// The realm's isolate must not have `WebAssembly`, which isolates otherwise have.
 const NO_WASM: u32 = 0x200;
 
-/// Which names a realm gets: bits that `surface/host/sandbox/options.js` lists.
+/// The names that a realm gets: bits that `surface/host/sandbox/options.js` lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Names(u32);
 
@@ -102,7 +102,7 @@ impl Shared {
     }
 }
 
-/// A native function of what `$work` gives, or throws.
+/// A native function that returns the result of `$work`, or throws its fault.
 macro_rules! native {
     ($scope:ident, $work:path) => {{
         fn native<'s>(
@@ -110,12 +110,12 @@ macro_rules! native {
             args: v8::FunctionCallbackArguments<'s>,
             mut result: v8::ReturnValue<v8::Value>,
         ) {
-            // It may run amidst the serializer's work, in a getter.
+            // A getter may call this while the serializer runs.
             let _lifted = $crate::convert::cap::lift();
             let Ok(at) = $crate::isolate::Place::current(scope) else { return };
             match $work(scope, &at, &args) {
                 Ok(value) => result.set(value),
-                // Something has been thrown, or nothing runs on.
+                // An exception is already pending, or execution is terminating.
                 Err($crate::value::Fault::Stopped) => {}
                 Err(fault) => $crate::guest::outgoing::throw(scope, &at, &fault),
             }
@@ -154,14 +154,14 @@ fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v
     Some(object)
 }
 
-/// What the functions share, for a guest that began at `began`. Before any code of the guest's, once for an isolate.
+/// Makes what the functions share, for a guest that began at `began`. Call it before any guest code, once per isolate.
 pub fn begin(isolate: &mut v8::Isolate, names: Names, began: Instant) {
     if !names.is_empty() {
         isolate.set_slot(Arc::new(Shared { began, streams: Mutex::default() }));
     }
 }
 
-/// Puts the names on the global object of the current context. Before any code of the guest's; none of it uses them.
+/// Puts the names on the global object of the current context. Call it before any guest code; guest code cannot call it.
 pub fn install(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Result<(), Fault> {
     if names.is_without_wasm() {
         turn_off_wasm(scope)?;
@@ -176,7 +176,7 @@ pub fn install(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Result<(), Fau
     }
 }
 
-/// The isolate compiles no WebAssembly from now on, whatever a snapshot has kept, and the realm does not have the global.
+/// From now on, the isolate compiles no WebAssembly, whatever a snapshot has kept, and the realm does not have the global.
 fn turn_off_wasm(scope: &mut v8::PinScope<'_, '_>) -> Result<(), Fault> {
     scope.set_allow_wasm_code_generation_callback(refuse_wasm);
     let key = convert::text_to_v8(scope, &Text::from("WebAssembly"))?;
@@ -188,10 +188,10 @@ unsafe extern "C" fn refuse_wasm(_context: v8::Local<'_, v8::Context>, _source: 
     false
 }
 
-/// Spares [`install`] the compiler, where it has to wait for the guest's time.
+/// Compiles in advance what [`install`] runs, if `install` has to wait for the guest's time.
 pub fn compile(scope: &mut v8::PinScope<'_, '_>, names: Names) {
     if !names.is_empty() {
-        // What fails now fails then.
+        // If this fails, `install` fails too.
         let _ = PRELUDE.compile(scope);
     }
 }
@@ -205,7 +205,7 @@ fn evaluate(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Option<()> {
     })
 }
 
-/// The text of an argument, at most as much as may leave the isolate.
+/// The text of an argument, up to the maximum that may leave the isolate.
 fn text(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
@@ -223,7 +223,7 @@ fn utf8(scope: &v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>, most: usi
     let Ok(string) = v8::Local::<v8::String>::try_from(value) else {
         return Err(crate::ops::malformed());
     };
-    // Every character takes a byte at least: what is too long is not even looked at.
+    // Every character takes at least one byte, so a text that is too long is not read.
     if string.length() > most {
         return Ok(None);
     }
@@ -237,7 +237,7 @@ fn utf8(scope: &v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>, most: usi
     Ok(Some(String::from_utf8(bytes).unwrap_or_default()))
 }
 
-/// Longer ones lie outside of the heap, where they are charged.
+/// Longer strings are outside the heap, and are charged there.
 const LONG: usize = 1 << 16;
 
 fn string<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, text: &Text) -> Result<v8::Local<'s, v8::Value>, Fault> {
@@ -248,7 +248,7 @@ fn string<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, text: &Text) -> Resu
     })
 }
 
-/// Text that is ASCII.
+/// An ASCII text.
 fn ascii(text: String) -> Text {
     Text::Latin1(text.into_bytes().into_boxed_slice())
 }

@@ -1,4 +1,4 @@
-//! `URL`: parsing, and changing parts. What comes out is the whole text and where its parts begin and end.
+//! `URL`: parses URLs, and changes their parts. The result is the whole text with the offsets of its parts.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -13,10 +13,10 @@ use crate::value::Fault;
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
-/// A longer one is none.
+/// The maximum length of a URL. Longer texts are not URLs.
 const MAX_LENGTH: usize = 2 << 20;
 
-/// `parseUrl(text, base)`: a record; `undefined` for what is no URL.
+/// `parseUrl(text, base)`: a record; `undefined` if the text is not a URL.
 pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
     let has_base = !args.get(1).is_undefined();
     let base = if has_base { utf8(scope, args.get(1), MAX_LENGTH)? } else { None };
@@ -33,7 +33,7 @@ pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) 
     record(scope, at, parsed)
 }
 
-/// `setUrl(href, part, value)`: a record; `undefined` where nothing has changed.
+/// `setUrl(href, part, value)`: a record; `undefined` if nothing has changed.
 pub fn set<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
     let part = number(scope, args, 1);
     let (Some(href), Some(value)) = (utf8(scope, args.get(0), usize::MAX)?, utf8(scope, args.get(2), MAX_LENGTH)?)
@@ -47,7 +47,7 @@ pub fn set<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) ->
     record(scope, at, changed)
 }
 
-/// False for what the part cannot be.
+/// False if the part cannot have this value.
 fn change(url: &mut Url, part: u32, value: &str) -> bool {
     let is_blank = || !value.is_empty() && value.chars().all(|c| matches!(c, '\t' | '\n' | '\r'));
     match part {
@@ -58,7 +58,7 @@ fn change(url: &mut Url, part: u32, value: &str) -> bool {
         4 => quirks::set_hostname(url, value).is_ok(),
         5 => !is_blank() && quirks::set_port(url, value).is_ok(),
         6 => {
-            // Before the crate asks whether there is anything.
+            // Before the crate checks whether the value is empty.
             quirks::set_pathname(url, &value.replace(['\t', '\n', '\r'], ""));
             true
         }
@@ -82,11 +82,11 @@ pub fn origin<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>)
 }
 
 thread_local! {
-    /// Nobody needs to hear of a panic.
+    /// Whether panics are contained, and so need no report.
     static CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The crate has panicked for texts of guests. What it fails for is none, and no reason to give up an isolate.
+/// The crate has panicked for texts of guests. A text that makes it panic is not a URL; the isolate can continue.
 fn contained<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -103,7 +103,7 @@ fn contained<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
     result.ok().flatten()
 }
 
-/// The whole text, and where what is named here begins and ends, in the order of `surface/web/url.js`.
+/// The whole text, and the offsets of its parts, in the order of `surface/web/url.js`.
 type Layout = (String, [usize; 12]);
 const BEFORE_PATH: usize = 9;
 const AFTER_PATH: usize = 10;
@@ -122,7 +122,7 @@ fn record<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, layout: Option<Layou
 
 fn layout(url: Url) -> Layout {
     let place = |position| url[..position].len();
-    // Not asked of the crate, which fails for a URL that ends there.
+    // Not computed by the crate, which fails for a URL that ends there.
     let before_username = place(Position::AfterScheme) + if url.has_authority() { 3 } else { 1 };
     let after_username = before_username + url.username().len();
     let before_host = place(Position::BeforeHost);
@@ -148,7 +148,7 @@ fn layout(url: Url) -> Layout {
     let href = String::from(url);
     let (start, end) = (offsets[BEFORE_PATH], offsets[AFTER_PATH]);
     let path = &href[start..end];
-    // The crate does not know yet that paths are written without these.
+    // The crate does not yet know that paths are written without these.
     let changed = match path.strip_suffix(' ') {
         Some(rest) if opaque && end < href.len() => format!("{rest}%20"),
         _ if !opaque && path.contains('^') => path.replace('^', "%5E"),
@@ -164,7 +164,7 @@ fn is_special(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp" | "file")
 }
 
-/// Makes it a `file:` URL, which the crate refuses to do. False where it cannot be one, or it is another scheme that was asked for.
+/// Makes it a `file:` URL, which the crate refuses to do. False if it cannot become one, or if `value` is another scheme.
 fn set_file(url: &mut Url, value: &str) -> bool {
     let scheme = value.split(':').next().unwrap_or_default();
     let bare = url.username().is_empty() && url.password().is_none() && url.port().is_none();
@@ -183,8 +183,8 @@ fn parse_strictly(text: &str, base: Option<&Url>) -> Option<Url> {
     is_strict(text, &url).then_some(url)
 }
 
-/// The crate takes some texts for URLs of other than the web's own schemes that are none: with a user and no host, and with a
-/// backslash where the port ends.
+/// The crate accepts some texts with a scheme that is not one of the web's, although they are not URLs: those with a user and no host, and
+/// those with a backslash where the port ends.
 fn is_strict(text: &str, url: &Url) -> bool {
     if is_special(url) || !url.has_authority() {
         return true;

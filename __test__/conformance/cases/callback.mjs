@@ -1,4 +1,4 @@
-// `Callback`, and functions that become callbacks by being passed.
+// `Callback`, and functions that become callbacks when they are passed.
 
 export default ({ ivm, test, assert, expect, sides }) => {
   test('arguments are checked', () => {

@@ -70,7 +70,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
       try {
         return context.eval('function inner() { throw new Error("E") } inner()');
       } finally {
-        // There are engines in which a caller that has nothing left to do leaves the stack.
+        // In some engines, a caller that has nothing left to do leaves the stack.
         calls += 1;
       }
     }

@@ -1,4 +1,4 @@
-// What code gives: results, closures, microtasks, time.
+// Results of code, closures, microtasks, time.
 
 const RESULTS = [
   ['1 + 1', 2], ['"text"', 'text'], ['"\\u00ff"', 'ÿ'], ['"☃ \\u{1f600}"', '☃ 😀'], ['"\\ud800"', '\ud800'], ['true', true],
@@ -142,7 +142,7 @@ export default ({ test, assert, expect, sides }) => {
   test('a timeout names what ran away', ({ open }) => {
     const { context } = open();
     const named = () => /at runaway \(<isolated-vm>:1:/.test(assert.caught(() => context.evalSync('function runaway() { for (;;); } runaway()', { timeout: 20 })).stack);
-    // A thread that gets no turn in time is stopped before it can tell.
+    // A thread that gets no turn in time is stopped before it can report its name.
     for (let tries = 0; tries < 50; tries += 1) {
       if (named()) return;
     }

@@ -1,4 +1,4 @@
-// `ExternalCopy`: copies in no heap.
+// `ExternalCopy`: copies outside all heaps.
 
 export default ({ ivm, test, assert, expect }) => {
   const gone = expect.released('Copy has been released');

@@ -1,4 +1,4 @@
-// Handles on their way between isolates: from one to another, and home.
+// Handles that travel between isolates: from one to another, and home.
 
 export default ({ ivm, test, assert, expect, sides }) => {
   test('a Reference goes through two isolates and home', ({ open }) => {

@@ -1,4 +1,4 @@
-// All cases, by what they are about.
+// All cases, by topic.
 
 import callback from './callback.mjs';
 import context from './context.mjs';

@@ -1,4 +1,4 @@
-// `Isolate`: making, asking, ending.
+// `Isolate`: creation, properties, disposal.
 
 const STATISTICS = [
   'total_heap_size', 'total_heap_size_executable', 'total_physical_size', 'total_available_size', 'used_heap_size',

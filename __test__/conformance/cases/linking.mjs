@@ -9,7 +9,7 @@ const SOURCES = {
 const none = () => undefined;
 
 export default ({ test, assert, expect }) => {
-  /** Modules by name, and a resolver that finds them and writes down what it was asked. */
+  /** Modules by name, and a resolver that finds them and records its requests. */
   function graph(isolate, sources = SOURCES) {
     const asked = [];
     const modules = {};

@@ -1,4 +1,4 @@
-// `Module`: compiling, evaluating, the namespace. What happens in between is in linking.mjs.
+// `Module`: compiling, evaluating, the namespace. linking.mjs tests the steps in between.
 
 const none = () => undefined;
 

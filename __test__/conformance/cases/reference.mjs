@@ -1,6 +1,6 @@
 // `Reference`: apply, copy, deref. Each rule holds for values of this realm and for those of another isolate.
 
-/** What code makes, made here. */
+/** The value that code makes, made here. */
 const made = (code) => new Function(`return (${code})`)();
 
 const COPIES = { arguments: { copy: true }, result: { copy: true } };
@@ -168,7 +168,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
   test('applySyncPromise is for isolates other than the default one', ({ open }) => {
     const { context } = open();
     const held = context.evalSync('() => 1', { reference: true });
-    // Here a synchronous call is under way, whose caller's thread is the default one.
+    // Here a synchronous call is in progress, and its caller's thread is the default one.
     assert.throws(() => held.applySyncPromise(), expect.unsupported('This function may not be called from the default thread'));
   });
 
@@ -288,7 +288,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
       () => isolate.compileScriptSync('1'), () => isolate.getHeapStatisticsSync(), () => context.global.getSync('a'),
       () => context.global.setSync('a', 1), () => context.global.deleteSync('a'), () => isolate.compileModuleSync('1'),
     ]) sides.syncAfterAwait(call);
-    // One's own values are always within reach.
+    // A realm's own values are always accessible to it.
     assert.equal(new ivm.Reference({ a: 1 }).getSync('a'), 1);
   });
 };

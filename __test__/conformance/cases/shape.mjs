@@ -1,8 +1,8 @@
-// What `ivm` is made of: classes, members, freezing.
+// The parts of `ivm`: classes, members, freezing.
 
 const CLASSES = ['Callback', 'Context', 'ExternalCopy', 'Isolate', 'NativeModule', 'Reference', 'Script'];
 
-/** What a prototype has: the number of a method's parameters, or that it is a getter. */
+/** The members of a prototype: the number of a method's parameters, or that it is a getter. */
 function membersOf({ prototype }) {
   const members = {};
   for (const key of Object.keys(prototype)) {

@@ -1,4 +1,4 @@
-// Transfer options: what crosses how, in both directions.
+// Transfer options: how values travel, in both directions.
 
 const BOTH = { arguments: { copy: true }, result: { copy: true } };
 

@@ -1,4 +1,4 @@
-// What becomes of values that are copied: by an `ExternalCopy`, into another isolate, and out of it.
+// What happens to values that are copied: by an `ExternalCopy`, into another isolate, and out of it.
 
 const BOTH = { arguments: { copy: true }, result: { copy: true } };
 
@@ -24,7 +24,7 @@ const EQUAL = {
 
 const GETTERS = 'getters are values';
 
-/** Code, and code of what arrives instead. */
+/** Code, and code of the value that arrives instead. */
 const CHANGED = {
   'class instances are plain objects': ['new (class A { a = 1; get b() { return 2; } })()', '({ a: 1 })'],
   'symbols among keys stay behind': ['({ a: 1, [Symbol("s")]: 2 })', '({ a: 1 })'],
@@ -36,7 +36,7 @@ const CHANGED = {
   'frozen objects are open': ['Object.freeze({ a: 1 })', '({ a: 1 })'],
 };
 
-/** What has no copy, in V8's words. */
+/** Values that cannot be copied, and V8's messages. */
 const REFUSED = {
   'class A {}': 'class A {} could not be cloned.',
   '[() => 1]': '() => 1 could not be cloned.',
@@ -50,7 +50,7 @@ const REFUSED = {
 const made = (code) => new Function(`return (${code})`)();
 
 export default ({ ivm, test, assert, expect }) => {
-  /** The value on each of its ways. */
+  /** The value on each of its paths. */
   function each(open, code, check) {
     const { context } = open();
     check(new ivm.ExternalCopy(made(code)).copy(), 'copied here');

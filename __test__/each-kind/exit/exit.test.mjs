@@ -1,5 +1,5 @@
-// A process that has used the package ends as it would without: with its own exit code, no signal, and soon. What a single guest
-// is in the middle of then: matrix.test.mjs.
+// A process that has used the package ends as it would without: with its own exit code, no signal, and soon. The states of a single guest
+// at the end are in matrix.test.mjs.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -33,7 +33,7 @@ async function ends(code, { exit = 0, stdout = '', stderr, limit = 10_000 } = {}
 const withWorkers = (main, worker) => `
   import { isMainThread, parentPort, Worker } from 'node:worker_threads';
   const work = () => new Worker(new URL(import.meta.url));
-  /** Resolves with a worker that has said that it is ready. */
+  /** Resolves with a worker that has reported that it is ready. */
   const ready = () => new Promise((resolve, reject) => {
     const worker = work();
     worker.once('message', () => resolve(worker));

@@ -1,4 +1,4 @@
-// What keeps a process alive: work under way and what is still owed by it; nothing else. Each program ends by itself.
+// What keeps a process alive: only work in progress and the answers that it still owes. Each program ends by itself.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

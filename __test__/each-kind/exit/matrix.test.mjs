@@ -1,5 +1,5 @@
-// Every way to end × every state of a guest × main thread and worker: the right exit code, no signal, no hang, all output there.
-// What each state is: program.mjs.
+// Every way to end × every state of a guest × main thread and worker: the right exit code, no signal, no hang, and all output. program.mjs
+// defines the states.
 
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { host, root, runFile } from '../../harness.mjs';
 
 const PROGRAM = join(root, '__test__/exit/program.mjs');
-/** Of the main thread, where it ends. */
+/** The length of the main thread's output, if it ends the process. */
 const LENGTH = 30_000;
 
-/** Longest that any of them may take, also on a busy machine. */
+/** The maximum time of each program, even on a busy machine. */
 const LIMIT_MS = 30_000;
 const AT_A_TIME = 3;
 
@@ -20,13 +20,13 @@ const STATES = [
   'a sandbox that loops', 'a sandbox that waits', 'a debugger pause', 'an import that waits', 'a resolver that waits',
 ];
 
-/** Exit code and what is told of the error, by the way the process or worker ends. */
+/** Exit code and expected error, by the way in which the process or worker ends. */
 const ENDINGS = {
   natural: { code: 3 },
   'process.exit': { code: 7 },
   uncaught: { code: 1, error: 'of the program itself' },
 };
-/** What Deno's `process.exit` comes to, with a guest that waits, one that runs and one that is being called. */
+/** The result of Deno's `process.exit` for a guest that waits, one that runs and one that is being called. */
 const DENO_EXIT = { 'Deno.exit': { code: 7 } };
 const endingsOf = (state) => (host === 'deno' && ['idle', 'loop', 'nested calls'].includes(state) ? { ...ENDINGS, ...DENO_EXIT } : ENDINGS);
 const workerEndingsOf = (state) => ({ terminate: { code: 1 }, ...endingsOf(state) });
@@ -34,7 +34,7 @@ const workerEndingsOf = (state) => ({ terminate: { code: 1 }, ...endingsOf(state
 /** Only Linux can suspend a thread. */
 const isPossible = (state) => state !== 'suspended' || process.platform === 'linux';
 
-// All are started by this queue, a few at a time, whatever order the tests ask for them in.
+// This queue starts all of them, a few at a time, in whatever order the tests request them.
 const queue = [];
 const running = new Set();
 const next = () => {
@@ -59,7 +59,7 @@ const outcome = ({ code, signal, timedOut, stdout }) => ({
   code, signal, timedOut, stdout: stdout.trimEnd().replace(/x{1000,}/, (long) => `x * ${long.length}`),
 });
 
-/** Only what is expected of the program itself is told. */
+/** Only the program's own expected error is reported. */
 function assertTold({ stderr }, error) {
   if (error === undefined) assert.equal(stderr, '');
   else assert.ok(stderr.includes(error), stderr);
@@ -84,7 +84,7 @@ for (const state of STATES.filter(isPossible)) {
       const result = await workers;
       const told = Object.entries(ofWorkers).map(([ending, expected]) => ({ ending, ...expected }));
       assert.deepEqual(outcome(result), { code: 0, signal: null, timedOut: false, stdout: JSON.stringify([...told, 42, 42]) }, result.stderr);
-      // Deno tells of errors in workers by itself.
+      // Deno reports errors in workers itself.
       assertTold(result, host === 'deno' ? ENDINGS.uncaught.error : undefined);
     });
   });

@@ -1,4 +1,4 @@
-// Every hostile program once, in one way on one kind of host. All ways, on each of them: `soak/hostile`.
+// Every hostile program once, in one way on one kind of host. `soak/hostile` runs each in all ways on every kind.
 
 import { hostileSample } from '../../hostile/theme.mjs';
 

@@ -1,4 +1,4 @@
-// Messages that are read at the same time: they share the time, and the memory.
+// Messages that are read at the same time share the time and the memory.
 
 import assert from 'node:assert';
 import { createRequire } from 'node:module';
@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url);
 const { createArrivals } = require('../../../surface/host/arrivals.js');
 const { TAG } = require('../../../surface/protocol.js');
 
-/** A host with `count` messages of objects in them, all of which come at once. */
+/** A host with `count` messages of objects, which all arrive at the same time. */
 async function receive(count, objects, { mostWeight, wanted = () => true } = {}) {
   const { bytes } = write(Array.from({ length: objects }, (_, index) => ({ index })));
   const settled = [];
@@ -37,7 +37,7 @@ async function receive(count, objects, { mostWeight, wanted = () => true } = {})
 }
 
 const COUNT = 4;
-/** No host reads as many in one turn. */
+/** More objects than a host reads in one turn. */
 const OBJECTS = 400_000;
 const requests = Array.from({ length: COUNT }, (_, index) => index + 1);
 
@@ -67,7 +67,7 @@ test('together they take no more than one may', async () => {
   } finally {
     Reader.prototype.readUntil = readUntil;
   }
-  // Some had to begin again, each once at the most.
+  // Some had to start over, each at most once.
   assert.ok(readers.size > COUNT && readers.size < 2 * COUNT, `${readers.size}`);
 });
 

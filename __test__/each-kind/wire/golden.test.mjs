@@ -1,4 +1,4 @@
-// Bytes that V8 wrote are read on every host, and what V8's choices leave no freedom in is written to the very same bytes.
+// Every host reads the bytes that V8 wrote, and writes the same bytes for values where V8's format leaves no choice.
 
 import assert from 'node:assert';
 import { readFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { difference, evaluate, hex, read, unhex, write } from '../../wire/helper
 
 const entries = JSON.parse(readFileSync(new URL('../../wire/golden.json', import.meta.url), 'utf8'));
 const shorten = (text) => (text.length > 80 ? `${text.slice(0, 77)}…` : text);
-/** Whether a value is an object by its properties only: class and prototype do not travel. */
+/** Whether only its properties define an object: class and prototype do not travel. */
 const classless = (value) => Object.prototype.toString.call(value) === '[object Object]';
 const atVersion16 = (bytes) => `ff10${bytes.slice(4)}`;
 

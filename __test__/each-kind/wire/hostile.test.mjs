@@ -1,4 +1,4 @@
-// Bytes from a guest that wants to do harm: a value or an Error, soon, with no memory taken on the word of the bytes.
+// Bytes from a malicious guest must become a value or an Error soon, and lengths that they claim must take no memory.
 
 /* oxlint-disable no-sparse-arrays -- holes travel, too */
 
@@ -18,7 +18,7 @@ const corpus = [...golden.filter(({ bytes }) => bytes.length < 1000), { bytes: r
 const varint = (number) => (number < 128 ? [number] : [(number & 127) | 128, ...varint(Math.floor(number / 128))]);
 const regexp = (source, flags) => encoding('R"', varint(source.length), source, varint(flags));
 
-/** Reads; anything but a value or an ordinary error fails the test. */
+/** Reads; any result except a value or an ordinary error fails the test. */
 function survive(bytes, table) {
   try {
     read(bytes, table);
@@ -33,7 +33,7 @@ function survive(bytes, table) {
 test('every truncation is refused', () => {
   for (const { bytes, table } of corpus) {
     for (let length = 0; length < bytes.length; length++) {
-      // What is left of a view without the view is its buffer.
+      // A view's bytes without the view are its buffer.
       const isBuffer = survive(bytes.slice(0, length), table);
       assert.ok(!isBuffer || bytes[length] === 'V'.charCodeAt(0));
     }
@@ -199,7 +199,7 @@ test('a length alone takes no memory', () => {
 });
 
 test('nested announcements take no memory', () => {
-  // Each array claims all bytes that are left.
+  // Each array claims all remaining bytes.
   const depth = 5000;
   const parts = [];
   for (let level = 0; level < depth; level++) parts.push('A', [0x88, 0x27]);

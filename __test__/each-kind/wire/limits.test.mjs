@@ -1,4 +1,4 @@
-// Limits of depth and bytes, on both ways, and what becomes of buffers.
+// Limits of depth and bytes, in both directions, and what happens to buffers.
 
 /* oxlint-disable no-sparse-arrays -- holes travel, too */
 

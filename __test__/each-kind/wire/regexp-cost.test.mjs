@@ -1,5 +1,5 @@
-// Regular expressions that a host would make of what a guest sends: what takes long is refused before, on every host, and what is not
-// refused does not take long.
+// Regular expressions that a host would create from a guest's data. On every host, costly ones are refused in advance, and the others are
+// created quickly.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -12,15 +12,15 @@ const { REGEXP_FLAG } = require('../../../surface/host/wire/tags.js');
 
 const MAX_LENGTH = 2 ** 15;
 const isCostly = (source, bits) => costOf(source, bits) === Infinity;
-/** Milliseconds of processor time: more than any takes where processors are not shared. */
+/** Milliseconds of processor time: more than any takes if processors are not shared. */
 const MAX_MS = 400;
 
-/** So many characters, no two of them neighbours. */
+/** `count` characters, no two of them adjacent. */
 const scattered = (count) => Array.from({ length: count }, (_, index) => String.fromCharCode(0x3400 + (index * 2) % 0x9000)).join('');
 const ranges = (count) => Array.from({ length: count }, (_, index) => `${String.fromCharCode(0x3400 + (index * 31_676) % 0x9000)}-\u{cfff}`).join('');
 const strings = (count) => `\\q{${Array.from({ length: count }, (_, index) => `${index.toString(36)}zz`).join('|')}}`;
 
-/** What can be made larger and larger, by name: the source of a size, and flags. */
+/** Sources that can be made larger and larger, by name: the source of a size, and flags. */
 const GROWING = {
   'classes in a class': [(n) => `[${scattered(4 * n)}${'[a]'.repeat(n)}]`, 'v'],
   'negated classes in a class': [(n) => `[${scattered(4 * n)}${'[^a]'.repeat(n)}]`, 'v'],

@@ -68,7 +68,7 @@ const { value } = fc.letrec((tie) => ({
   ),
 }));
 
-/** Nodes with edges at random: cycles and shared references. */
+/** Nodes with random edges: cycles and shared references. */
 const kinds = [() => ({}), () => [], () => new Map(), () => new Set(), () => Object.defineProperty(new Error('e'), 'stack', { value: '', configurable: true, writable: true })];
 const link = (from, to, name) => {
   if (from instanceof Map) from.set(name, to).set(to, name);
@@ -99,7 +99,7 @@ group('host → guest → host', () => {
   });
   after(() => isolate.dispose());
 
-  /** Every way there and back. */
+  /** All ways to send a value and get it back. */
   const ways = {
     'ExternalCopy, copyInto, Reference.copySync': (sent) => {
       global.setSync('it', new ivm.ExternalCopy(sent).copyInto({ release: true }));
@@ -253,7 +253,7 @@ group('host → guest → host', () => {
     assert.deepEqual([here[0], here[1]], [15, 6]);
     here[2] = 7;
     assert.equal(context.evalSync('Atomics.load(there, 2)'), 7);
-    // Sent again, on its own and inside of others, it is the same memory.
+    // Sent again, by itself and inside other values, it is the same memory.
     context.evalClosureSync('new Int32Array($0.deep[0])[3] = 8', [{ deep: [shared] }], { arguments: { copy: true } });
     assert.deepEqual([here[3], context.evalSync('there[3]')], [8, 8]);
     const back = context.evalSync('shared', { copy: true });
@@ -286,7 +286,7 @@ group('host → guest → host', () => {
     while (Atomics.load(here, 1) === 0) await new Promise((resolve) => { setImmediate(resolve); });
     Atomics.store(here, 0, 42);
     Atomics.notify(here, 0);
-    // The guest may have been late for its wait, but it does not wait to the end.
+    // The guest may have started to wait too late, but it does not wait until the timeout.
     assert.match(await pending, /^(ok|not-equal)42$/);
   });
 });

@@ -1,10 +1,10 @@
-// Values that are read bit by bit.
+// Values that are read piece by piece.
 
 import assert from 'node:assert';
 import { test } from 'node:test';
 import { arrived, difference, encoding, read, readHooks, Reader, write } from '../../wire/helper.mjs';
 
-/** Reads with an interruption wherever there can be one. */
+/** Reads with an interruption at every possible point. */
 function inBits(bytes, table = []) {
   const reader = new Reader(bytes, table, readHooks);
   let bits = 1;
@@ -83,7 +83,7 @@ test('a property twice among many', () => {
   assert.strictEqual(Object.keys(read(encoding('o', properties(2_000, 'other'), varint))).length, 2_001);
 });
 
-/** A BigInt of so many bytes, with other digits in each part. */
+/** A BigInt of `bytes` bytes, with different digits in each part. */
 const bigintOf = (bytes) => BigInt(`0x${Array.from({ length: Math.ceil(bytes / 1024) }, (_, index) => (index + 1).toString(16).padStart(2048, 'f5a')).join('').slice(0, bytes * 2)}`);
 const MEGABYTE = 2 ** 20;
 
@@ -124,7 +124,7 @@ test('a long BigInt is read in short pieces', () => {
     const { user, system } = process.cpuUsage(start);
     worst = Math.max(worst, (user + system) / 1_000);
   }
-  // Eight parts, and seven times two of them are joined.
+  // Eight parts, and seven joins of two parts each.
   assert.ok(pieces >= 15, `${pieces}`);
   assert.ok(worst < 300, `${worst} ms`);
 });

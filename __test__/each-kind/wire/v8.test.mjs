@@ -1,5 +1,5 @@
-// Against the host's own V8: it reads what the codec writes, and the codec reads what it writes. Elsewhere (Bun's node:v8
-// speaks JavaScriptCore's format) the golden bytes stand in, and the only test is that this is so.
+// A comparison with the host's own V8: it reads what the codec writes, and the codec reads what it writes. On other hosts (Bun's node:v8
+// uses JavaScriptCore's format) the golden bytes replace it, and the only test checks that this is so.
 
 /* oxlint-disable no-sparse-arrays -- holes travel, too */
 
@@ -70,7 +70,7 @@ if (hostVersion > 0) {
   for (const [name, value] of Object.entries(values)) {
     test(`V8 reads ${name}`, () => {
       const received = nativeValue(write(value));
-      // A part of a large buffer becomes a buffer of its own, of the same bytes; so does one of a resizable buffer.
+      // A part of a large buffer becomes a buffer of its own with the same bytes; so does a part of a resizable buffer.
       if (ArrayBuffer.isView(value) && value.byteLength < value.buffer.byteLength && (value.buffer.byteLength >= 8192 || value.buffer.resizable)) {
         const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
         assert.strictEqual(received.constructor, value.constructor);

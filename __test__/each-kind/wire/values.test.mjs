@@ -1,4 +1,4 @@
-// What a value is: told by brand, read once, refused in V8's words.
+// Recognition of values: by brand, with each property read once, and refusals with V8's messages.
 
 /* oxlint-disable no-sparse-arrays, no-extend-native -- holes travel, too, and prototypes are not to be trusted */
 
@@ -263,7 +263,7 @@ test('a property that cannot be assigned over is no obstacle', () => {
 
 test('errors: parts, order, prototypes', () => {
   const log = [];
-  // The stack first: some versions of V8 format one with the name in it before it is replaced.
+  // The stack first: some versions of V8 format it, with the name in it, before it is replaced.
   const error = Object.defineProperties(Object.defineProperty(new Error('m'), 'stack', { value: '', configurable: true }), {
     name: { get: () => (log.push('name'), { toString: () => (log.push('name text'), 'RangeError') }) },
     message: { value: { toString: () => (log.push('message text'), 'text') } },

@@ -1,4 +1,4 @@
-// What a value takes in the host is bounded, however few bytes tell of it.
+// The memory of a value in the host is bounded, however few bytes encode it.
 
 import assert from 'node:assert';
 import { describe, test } from 'node:test';
@@ -9,7 +9,7 @@ const { deserialize } = createRequire(import.meta.url)('../../../surface/host/wi
 
 const MAX = 2 ** 20;
 const varint = (number) => { const bytes = []; do { bytes.push((number & 127) | (number > 127 ? 128 : 0)); number >>>= 7; } while (number > 0); return bytes; };
-/** An array of so many values, each of these bytes. */
+/** An array of `count` values, each encoded by these bytes. */
 const arrayOf = (count, item) => Uint8Array.from([255, 15, 65, ...varint(count), ...Array.from({ length: count }, () => item).flat(), 36, 0, ...varint(count)]);
 const read = (bytes) => deserialize(bytes, [], { ...readHooks, maxWeight: MAX });
 
@@ -46,7 +46,7 @@ test('one array of many numbers', () => {
 });
 
 describe('what is empty takes room in hosts', () => {
-  // Bytes of one, of which a quarter more than fit are refused and three quarters are not.
+  // The bytes of one value. A quarter more than fit are refused, and three quarters are not.
   for (const [what, item, bytes] of [
     ['maps', [59, 58, 0], 308], ['sets', [39, 44, 0], 292], ['buffers', [66, 0], 372], ['resizable buffers', [126, 0, 16], 2420],
     ['views', [66, 0, 86, 66, 0, 0, 0], 604], ['dates', [68, 0, 0, 0, 0, 0, 0, 0, 0], 124],

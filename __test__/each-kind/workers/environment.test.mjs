@@ -1,9 +1,9 @@
-// What is made in one environment is used only there: no handle goes from one thread to another.
+// Handles are used only in the environment that made them: they do not move from one thread to another.
 
 import { test } from 'node:test';
 import { workers } from '../../workers/helper.mjs';
 
-/** Node 20 cannot be told that handles are not to be cloned; Deno clones all the same. */
+/** Node 20 cannot be told not to clone handles. Deno clones them nevertheless. */
 const REFUSES = "const refuses = !globalThis.Deno && !(process.version.startsWith('v20.') && !globalThis.Bun);";
 
 const HANDLES = `

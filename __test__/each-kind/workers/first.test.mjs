@@ -1,4 +1,4 @@
-// What the first use loads or starts, when many are first.
+// What the first use loads or starts, if many threads are first at the same time.
 
 import { test } from 'node:test';
 import { workers } from '../../workers/helper.mjs';

@@ -1,4 +1,4 @@
-// Many worker threads use the package at once, each an environment of its own.
+// Many worker threads use the package at the same time, each an environment of its own.
 
 import { test } from 'node:test';
 import { workers } from '../../workers/helper.mjs';

@@ -1,4 +1,4 @@
-// Workers that are terminated: each kind of work at least once. Many times: `soak/workers/terminate`.
+// Workers that are terminated: each kind of work at least once. `soak/workers/terminate` does it many times.
 
 import { host } from '../../harness.mjs';
 import { terminating } from '../../workers/terminate.mjs';

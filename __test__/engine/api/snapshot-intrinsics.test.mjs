@@ -1,4 +1,4 @@
-// What V8 adds to contexts that start from a snapshot: `src/ops/intrinsics.js` has to know all of it.
+// What V8 adds to contexts that start from a snapshot: `src/ops/intrinsics.js` must know all of it.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { root, run } from '../../harness.mjs';
 import { ivm, ours } from '../../api/ivm.mjs';
 
-/** Every property that can be reached from the global object, with the object that has it. */
+/** Every property that is reachable from the global object, with the object that has it. */
 const WALK = `(() => {
   const seen = new Set();
   const found = [];

@@ -1,4 +1,4 @@
-// Loops that V8 once compiled without the check that a termination needs, and a short run of the generator that looks for more
+// Loops that V8 once compiled without the check that a termination needs, and a short run of the generator that searches for more
 // (fuzz/README.md).
 
 import assert from 'node:assert/strict';
@@ -30,7 +30,7 @@ describe('loops that are optimized stop at their timeout', () => {
       assert.equal(syncError(() => context.evalSync(code, { timeout: 1000 })).code, 'ERR_ISOLATE_TIMEOUT');
     }`));
 
-  // Which of the calls it is for which V8 begins to compile depends on V8. What it compares takes long, and V8 looks at nothing meanwhile.
+  // V8 decides for which call it starts to compile. Each comparison takes long, and V8 checks nothing meanwhile.
   test('in a function that V8 begins to compile on another thread', () => passes(`
     isolate.dispose();
     for (let calls = 20; calls < 60; calls += 1) {

@@ -1,10 +1,10 @@
-// The surface inside a realm, against guest code that has tampered with everything before the first handle arrives.
+// The surface inside a realm whose guest code has tampered with everything before the first handle arrives.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import ivm from '../../../index.mjs';
 
-/** Two contexts of one isolate; the second alone holds a secret. */
+/** Two contexts of one isolate; only the second has a secret. */
 function setUp(tamper) {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
@@ -16,7 +16,7 @@ function setUp(tamper) {
   return { isolate, context, calls: () => called };
 }
 
-/** Keeps what tampered built-ins get to see, by means that are themselves beyond tampering. */
+/** Keeps what tampered built-ins see, by means that cannot be tampered with themselves. */
 const RECORDER = `
   globalThis.caught = { __proto__: null, count: 0 };
   const { defineProperty, hasOwn } = Object;

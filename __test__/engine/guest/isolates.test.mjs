@@ -1,10 +1,10 @@
-// Isolates that guests make: the same class, under the limits of whoever has made the first of them.
+// Isolates that guests make: the same class, under the limits of the guest that has made the first of them.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import ivm from '../../../index.mjs';
 
-/** An isolate with `ivm` in its one context, and what disposes it. */
+/** An isolate with `ivm` in its one context, and a function that disposes it. */
 function withIvm(options) {
   const isolate = new ivm.Isolate(options);
   const context = isolate.createContextSync();
@@ -76,7 +76,7 @@ describe('limits', () => {
       const refused = told(() => { for (;;) made.push(new ivm.Isolate({ memoryLimit: 8 })); });
       const count = made.length;
       made[0].dispose();
-      // What is on its way out is awaited.
+      // Isolates that are being disposed are awaited.
       const again = told(() => { made[0] = new ivm.Isolate({ memoryLimit: 8 }); });
       made[1].createContextSync().evalClosureSync('globalThis.ivm = $0; globalThis.told = $1', [ivm, (call) => 0]);
       const inner = made[1].createContextSync().evalClosureSync('try { new $0.Isolate(); } catch (error) { return error.code; }', [ivm]);

@@ -1,4 +1,4 @@
-// Modules that guest code compiles, in an isolate it was given a handle on: the same surface, on the other side.
+// Modules that guest code compiles, in an isolate that it has a handle on: the same surface, on the other side.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ async function inGuest(code) {
   const context = isolate.createContextSync();
   context.evalClosureSync('globalThis.isolate = $0; globalThis.context = $1', [isolate, context]);
   try {
-    // With a deadline the promise keeps the event loop alive while only the guest is at work.
+    // With a deadline, the promise keeps the event loop alive while only the guest works.
     return await context.evalClosure(`return (async () => { ${code} })()`, [], { deadline: 20_000, result: { promise: true, copy: true } });
   } finally {
     isolate.dispose();

@@ -1,10 +1,10 @@
-// References and copies that guests make, and where they can go.
+// References and copies that guests make, and where they can travel.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import ivm from '../../../index.mjs';
 
-/** `told(call)`: what the call gives, or the error it throws as a line. */
+/** `told(call)`: the result of the call, or its error as a line. */
 const TOLD = 'const told = (call) => { try { return call(); } catch (error) { return error.name + " " + error.code + ": " + error.message; } };';
 
 function withIvm(options) {
@@ -106,7 +106,7 @@ test('a Callback is called in its own mode, wherever it arrives', async () => {
   const ignored = one.context.evalSync('make({ ignored: true })');
   assert.equal(ignored(3), undefined);
   assert.throws(() => ignored(() => {}), { name: 'TypeError', message: '() => {} could not be cloned.' });
-  // In another guest, and there by way of the host.
+  // In another guest, and there through the host.
   assert.equal(two.context.evalSync('sync(4)'), 8);
   assert.equal(await two.context.eval('async(5)', { promise: true }), 10);
   assert.equal(two.context.evalSync('ignored(6)'), undefined);

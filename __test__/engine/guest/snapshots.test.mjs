@@ -1,4 +1,4 @@
-// Users' snapshots together with ours: isolates that start from them have the same API inside, whatever the scripts have done.
+// Users' snapshots together with the library's: isolates that start from them have the same API inside, whatever the scripts have done.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

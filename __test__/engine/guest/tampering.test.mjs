@@ -1,5 +1,5 @@
-// The surface inside a realm where every built-in was replaced, before the module arrives there and after: nothing of it is
-// shown to the replacements but what the guest has anyway, and it goes on working.
+// The surface inside a realm where every built-in was replaced, before and after the module arrives there. The replacements see only what
+// the guest has anyway, and the surface keeps working.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ async function run(mode, isAfter) {
   const exercise = guest.getSync('exercise', { reference: true });
   exercise.applySync(undefined, [context.evalSync(USES, { reference: true }).derefInto()]);
   const told = exercise.applySync(undefined, [context.evalSync(USES, { reference: true }).derefInto()]);
-  // What was set going answers by turns, which are watched as well.
+  // Asynchronous operations answer in later turns, which are observed too.
   arm.applySync(undefined, [true]);
   const imported = 'room.evalSync("globalThis.imported === true")';
   for (let turn = 0; turn < 2_000 && !context.evalSync(imported); turn += 1) await new Promise((resolve) => { setTimeout(resolve, 1); });

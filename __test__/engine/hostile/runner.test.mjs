@@ -1,4 +1,4 @@
-// The runner itself: it reports what goes wrong, and blames the right program.
+// The runner itself: it reports problems, and blames the right program.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ const CULPRITS = new URL('../../hostile/culprits.mjs', import.meta.url).href;
 /** Milliseconds for a child that would never end. */
 const LIMIT = 8_000;
 
-/** What the runner says of programs, by name. */
+/** The runner's reports about programs, by name. */
 async function report(names, way, limit) {
   const programs = (await programsOf(CULPRITS)).filter(({ name }) => names.includes(name));
   const results = await runPrograms(CULPRITS, programs, [way], limit);
@@ -19,7 +19,7 @@ async function report(names, way, limit) {
 
 const FINE = ['fine', 'fine, too'];
 
-/** Some of these at a time. */
+/** Limits how many run at a time. */
 const AT_A_TIME = 3;
 const waiting = [];
 let going = 0;

@@ -1,4 +1,4 @@
-// What stays behind when a guest was stopped or given up: nothing that holds others up.
+// What remains after a guest was stopped or abandoned does not block others.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -34,7 +34,7 @@ describe('a stopped run', () => {
       const error = await errorOf(call);
       assert.match(error.code, /TIMEOUT|DEADLINE/);
       assert.ok(ms() - start < 500, String(ms() - start));
-      // What is left over runs under a limit of its own, and ends with it.
+      // Remaining work runs under a limit of its own, and ends with it.
       assert.equal(context.evalSync('globalThis.ran'), true);
     }
     const error = syncError(() => context.evalSync('Promise.reject({ get message() { for (;;); } }); 0', { timeout: 30 }));
@@ -52,7 +52,7 @@ describe('a stopped run', () => {
 
   test('lets promises of other calls settle', () => passes(`
     let inner;
-    // No promise without a deadline keeps the process alive.
+    // A promise without a deadline does not keep the process alive.
     const alive = setInterval(() => {}, 1000);
     context.global.setSync('nest', () => { inner = context.evalSync('(async () => { await 0; return 7 })()', { promise: true }); });
     assert.equal(syncError(() => context.evalSync('nest(); for (;;);', { timeout: 50 })).code, 'ERR_ISOLATE_TIMEOUT');

@@ -1,4 +1,4 @@
-// `configureEngine`: what holds for calls that say nothing. In processes of their own, as it holds for all isolates.
+// `configureEngine`: the defaults of calls. In processes of their own, because the settings apply to all isolates.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -11,7 +11,7 @@ test('a grace says when a guest is given up', () => passes(`
   const error = syncError(() => context.evalSync('Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)', { timeout: 20 }));
   const took = ms() - time;
   assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
-  // Up to four times as long where the thread gets no processor.
+  // Up to four times as long if the thread gets no processor.
   assert.ok(took >= 120 && took < 20 + 4 * 100 + 1000, String(took));
   otherWorks();`));
 
@@ -36,7 +36,7 @@ test('a timeout for all calls', () => passes(`
   context.global.setSync('ivm', ivm);
   const hang = context.evalSync('new ivm.Callback(() => { for (;;); })');
   assert.throws(() => hang(), timedOut);
-  // Calls may say otherwise.
+  // Calls may override it.
   const long = 'for (const end = Date.now() + 600; Date.now() < end;); 1';
   for (const timeout of [0, -1, 5_000]) assert.equal(context.evalSync(long, { timeout }), 1);
   ivm.configureEngine({ timeout: 0 });
@@ -78,15 +78,15 @@ test('what makes no sense is refused', () => passes(`
     [{ deadLine: 1 }, 'There is no option \`deadLine\`, but \`terminationGrace\`, \`timeout\`, \`deadline\`, \`lostMemoryLimit\`'],
     [1, '\`configureEngine\` requires parameter 1 to be an object'],
   ]) assert.throws(() => ivm.configureEngine(options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
-  // Little is not none.
+  // A tiny limit does not count as none.
   assert.ok(ivm.configureEngine({ timeout: 1e-9 }).timeout > 0);
   ivm.configureEngine({ timeout: 0 });
   const { lostMemoryLimit, ...settings } = ivm.configureEngine(null);
   assert.deepEqual(settings, { terminationGrace: 1000, timeout: 0, deadline: 0 });
-  // What is left out stays.
+  // Omitted options keep their values.
   assert.equal(ivm.configureEngine({ lostMemoryLimit: 64 }).lostMemoryLimit, 64);
   assert.equal(ivm.configureEngine({ timeout: 0 }).lostMemoryLimit, 64);
-  // Guests have no say.
+  // Guests cannot change them.
   context.global.setSync('ivm', ivm);
   assert.equal(context.evalSync('typeof ivm.configureEngine'), 'undefined');`));
 

@@ -1,5 +1,5 @@
-// Memory that is not V8's heap: whatever a guest takes there, its host grows no further than the limit and what V8 needs to notice,
-// and other isolates go on.
+// Memory outside V8's heap: whatever a guest takes there, its host grows no further than the limit plus what V8 needs to notice, and other
+// isolates keep working.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -31,10 +31,10 @@ const METER = `
   const before = status('VmRSS');
   const grown = () => status('VmHWM') - before;`.replaceAll(/\n\s*/g, '\n');
 
-/** A guest that tells how many it has kept and what has stopped it. */
+/** A guest that reports how many values it has kept and what has stopped it. */
 const until = (body) => `(() => { const kept = []; try { ${body} } catch (error) { return (kept.length > 0) + ' ' + error.name + ': ' + error.message } return 'all' })()`;
 
-/** `most` is the growth of the process in MB that is allowed, given the limit. */
+/** `most` is the permitted growth of the process in MB, given the limit. */
 function guest(name, code, expected, { most = (limit) => limit + 64, limits = [8, 128] } = {}) {
   for (const limit of limits) {
     test(`${name}, at ${limit} MB`, () => passes(`${METER}
@@ -125,7 +125,7 @@ describe('parts of the address space', () => {
   const LIMIT = '/proc/sys/vm/max_map_count';
   const most = existsSync(LIMIT) ? Number(readFileSync(LIMIT, 'utf8')) : Infinity;
   const skip = (!host.startsWith('node') || host === 'node20') ? true : most >= 100_000 && 'this system gives a process too many to use up';
-  // Each such buffer of the host's is two of the 65,530 that a process may have on Linux.
+  // Each such buffer of the host's is two of the 65,530 memory mappings that a process may have on Linux.
   for (const [when, before, left] of [['at first', 0, 3_000], ['after a hundred isolates have come and gone', 100, 500]]) {
     test(`when few are left ${when} an isolate is refused, and the process goes on`, { skip }, () => passes(`${METER}
       const make = () => { const one = new ivm.Isolate({ memoryLimit: 8, warm: 0 }); return [one, one.createContextSync()]; };

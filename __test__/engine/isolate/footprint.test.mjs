@@ -1,11 +1,11 @@
-// What an isolate takes while nothing runs in it, and that V8's tables for objects of many shapes work though they begin without memory.
+// The memory of an idle isolate, and that V8's tables for objects of many shapes work although they start without memory.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { collectorArguments, run } from '../../harness.mjs';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Kilobytes. With V8's tables written to it is 1,480, without 1,130. */
+/** Kilobytes. It is 1,480 if V8's tables are written to, and 1,130 otherwise. */
 const MAX_IDLE_KB = 1_300;
 
 describe('an idle isolate', () => {
@@ -59,7 +59,7 @@ describe('objects of many shapes', () => {
     results.length === 40 && results.every(Boolean)`;
 
   test('have their properties before collections and after them', () => passes(`
-    // One after the other, for they begin with memory that others have used.
+    // One after another, because they start with memory that others have used.
     for (let i = 0; i < 3; i += 1) {
       const other = new ivm.Isolate({ memoryLimit: 64 });
       assert.equal(other.createContextSync().evalSync(${JSON.stringify(GUEST)}), true);

@@ -1,11 +1,12 @@
-// Memory of guests whose threads stop for good: the system gets it back, nobody else's is touched, and what is not returned is bounded.
+// Memory of guests whose threads stop permanently: it is returned to the system, memory of others is not touched, and what is not returned
+// is bounded.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 const skip = process.platform !== 'linux' && 'its memory stays there';
 
-/** What the programs have at hand. */
+/** What the programs have available. */
 const METER = `
   const stats = () => ivm.engineStats();
   const until = async (holds) => {
@@ -16,7 +17,7 @@ const METER = `
   const make = (memoryLimit) => new ivm.Isolate({ memoryLimit }).createContextSync();
   const lose = (context, code, options = {}) => assert.match(syncError(() => context.evalSync(code, options)).code, /^ERR_ISOLATE_(MEMORY|UNRESPONSIVE)$/);`;
 
-/** V8 does not come back from it. */
+/** V8 does not return from this. */
 const FATAL = "JSON.parse('['.repeat(3e7))";
 
 describe('a guest that V8 has no memory for', { skip }, () => {
@@ -47,7 +48,7 @@ describe('a guest that V8 has no memory for', { skip }, () => {
     process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
 });
 
-/** Compiles a module of WebAssembly with so many types, each with a function. */
+/** Compiles a WebAssembly module with this many types, each with a function. */
 const COMPILE = `
   const leb = (n) => n > 127 ? [n & 127 | 128, ...leb(n >>> 7)] : [n];
   const section = (id, bytes) => [id, ...leb(bytes.length), ...bytes];
@@ -138,7 +139,7 @@ describe('V8 passes pages on from isolate to isolate', () => {
 });
 
 describe('what stays lost is bounded', () => {
-  /** Runs on, with 50 MB. */
+  /** Keeps running, with 50 MB. */
   const LOST = 'Array(6e6).fill(1).toLocaleString()';
   const REFUSED = 'No isolate can be made: lost isolates of this process take more memory than `lostMemoryLimit`';
 

@@ -1,5 +1,5 @@
-// Memory that V8 takes beside its heap while it parses, writes, splits, formats. A guest that has it take much loses its isolate,
-// and the host does not grow by gigabytes.
+// Memory that V8 takes outside its heap while it parses, writes, splits and formats. A guest that makes it take much loses its isolate, and
+// the host does not grow by gigabytes.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -10,10 +10,10 @@ const METER = `
   const before = status('VmRSS');
   const grown = () => status('VmHWM') - before;`.replaceAll(/\n\s*/g, '\n');
 
-/** What V8 may take before it listens or gets no more, in MB: see `src/native`. */
+/** What V8 may take before it stops or is refused more, in MB: see `src/native`. */
 const NATIVE = 32 + 128;
 
-/** A guest that ends in this way at every limit, async and sync. `most` is the growth of the process in MB that is allowed. */
+/** A guest that ends in this way at every limit, async and sync. `most` is the permitted growth of the process in MB. */
 function guest(name, code, { most = (limit) => limit * 2 + NATIVE + 64, outcome = 'ERR_ISOLATE_MEMORY', limits = [8, 128] } = {}) {
   for (const limit of limits) {
     for (const mode of ['eval', 'evalSync']) {
@@ -27,7 +27,7 @@ function guest(name, code, { most = (limit) => limit * 2 + NATIVE + 64, outcome 
   }
 }
 
-/** Every string may take so much for a moment (docs/limits-and-errors.md). */
+/** Every string may briefly take this much (docs/limits-and-errors.md). */
 const LOAN = () => 1_400;
 
 describe('V8 takes much', () => {
@@ -82,7 +82,7 @@ describe('what the host sends', () => {
         const keep = context.evalSync('(x) => { globalThis.x = x }', { reference: true });
         const error = await errorOf(async () => call(context, keep));
         if (error.code === 'ERR_ISOLATE_LIMIT') {
-          // A copy of a string stays outside the heap, where a guest may not have so much.
+          // A copy of a string stays outside the heap, where a guest may not have that much.
           assert.deepEqual([typeof value, how, context.evalSync('6 * 7')], ['string', 'copyInto', 42]);
           continue;
         }
@@ -91,7 +91,7 @@ describe('what the host sends', () => {
         assert.equal(small.isDisposed, true);
         assert.throws(() => context.evalSync('1'), { code: 'ERR_ISOLATE_MEMORY' });
       }
-      // Most of it is the host's: the value and what it writes of it, six times.
+      // Most of it is the host's: the value and what the host writes of it, six times.
       assert.ok(grown() < 2_000, grown() + ' MB more');
       otherWorks();`, { timeout: 120_000 }));
   }

@@ -1,4 +1,4 @@
-// The race between a limit that passes and the work that it is for.
+// The race between a limit that passes and the work that it limits.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -9,7 +9,7 @@ test('a call that ends exactly at its timeout, 10,000 times, poisons none after 
   for (let i = 0; i < 20; i += 1) spin.applySync(undefined, [1e6]);
   let n = 1e5;
   while (fastest(n) < 1) n = Math.ceil(n * 1.1);
-  // Each call is told to stop by another way of the library.
+  // Each call uses another kind of termination.
   const call = [
     (count) => spin.applySync(undefined, [count], { timeout: 1 }),
     (count) => spin.apply(undefined, [count], { timeout: 1 }),

@@ -1,4 +1,4 @@
-// Hostile scripts in snapshots: whatever they leave behind, the host goes on.
+// Hostile scripts in snapshots: whatever they leave behind, the host keeps working.
 
 import { describe, test } from 'node:test';
 import { entry } from '../../harness.mjs';
@@ -18,7 +18,7 @@ describe('a script that does not end', () => {
     for (const code of ['for (;;);', '(function f() { Promise.resolve().then(f) })()', '/(a+)+$/.test("a".repeat(40) + "b")']) {
       refused(code, 'ERR_ISOLATE_DEADLINE', undefined, { deadline: 200 });
     }
-    // A built-in that does not listen.
+    // A built-in that does not check for termination.
     refused('Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', 'ERR_ISOLATE_UNRESPONSIVE', undefined, { deadline: 200 });
     refused('1', 'ERR_ISOLATE_DEADLINE', 'for (;;);', { deadline: 200 });
     assert.ok(ms() - start < 10_000, String(ms() - start));`));
@@ -124,7 +124,7 @@ test('isolates outlive everything else that names their snapshot', () => passes(
 
 test('isolates of several snapshots live side by side', () => passes(`${PRELUDE}
   isolate.dispose();
-  // The first snapshot is made while there is no other isolate.
+  // No other isolate exists when the first snapshot is made.
   await sleep(200);
   const snapshots = [undefined, create('var a = 1'), create('var a = 2')];
   for (let round = 0; round < 20; round++) {

@@ -1,14 +1,14 @@
-// `engineStats()`: what it counts, in processes of their own, where nothing else has made isolates.
+// The counts of `engineStats()`, in processes of their own, where no other test has made isolates.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { run } from '../../harness.mjs';
 import { passes } from '../../isolate/helper.mjs';
 
-/** What programs say about the counts; `isolate` and `context` of the helper are one isolate. */
+/** What programs can use for the counts; `isolate` and `context` of the helper are one isolate. */
 const PRELUDE = `
   const stats = () => ivm.engineStats();
-  /** Waits until the counts are these. */
+  /** Waits until the counts are as expected. */
   const become = async (expected) => {
     const until = ms() + 10_000;
     const pick = ({ endings, ...stats }) => Object.fromEntries(Object.keys(expected).map((name) => [name, { ...endings, ...stats }[name]]));
@@ -84,7 +84,7 @@ test('collection', () => counts(`
     gc();
     await sleep(10);
   }
-  // One may be kept by a conservative look at the stack.
+  // A conservative stack scan may keep one.
   const { collected } = stats().endings;
   assert.ok(collected === 20 || collected === 19, collected + ' collected');
   assert.equal(context.evalSync('1'), 1);`, { collects: true }));
@@ -102,7 +102,7 @@ test('memory that V8 cannot recover from', () => counts(`
   const grown = process.memoryUsage().rss - before;
   assert.ok(Math.abs(stats().lostBytes - grown) < 64e6, stats().lostBytes + ' bytes of ' + grown);`));
 
-/** Takes more and more while it cannot be stopped, some of it outside of the heap: each name is in a table of V8's, too. */
+/** Takes more and more while it cannot be stopped, some of it outside the heap: each name is also in a table of V8's. */
 const GROWING = 'Array.prototype.reverse.call({ length: 2 ** 53 - 1 })';
 
 test('what a lost thread takes, at any time', { skip: process.platform !== 'linux' && 'cannot be measured there' }, () => counts(`
@@ -119,7 +119,7 @@ test('what a lost thread takes, at any time', { skip: process.platform !== 'linu
     differences.push(resident() - before - stats().lostBytes);
     await sleep(100);
   }
-  // What is free but not yet returned is not lost: for a moment that is a table of 64 MB that another has replaced.
+  // Memory that is free but not yet returned is not lost: this can briefly be a table of 64 MB that another has replaced.
   const worst = Math.max(...differences);
   assert.ok(worst < 96 * 2 ** 20, worst + ' bytes more');
   const usual = differences.toSorted((one, other) => one - other)[differences.length >> 1];
@@ -150,7 +150,7 @@ test('a thread that comes back is not lost', () => counts(`
   search(1e6);
   const start = ms();
   search(1e6);
-  // Several times as long as it takes until it is given up; two seconds after that it would be suspended.
+  // Several times as long as it takes to be abandoned. Two seconds after that it would be suspended.
   const length = Math.round(1e6 * 700 / (ms() - start));
   ivm.configureEngine({ terminationGrace: 200 });
   const error = syncError(() => search(length, { timeout: 20 }));

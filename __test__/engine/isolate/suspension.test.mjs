@@ -1,11 +1,11 @@
-// Threads of guests that cannot be stopped: they are suspended where that harms nobody, and take no more time.
+// Threads of guests that cannot be stopped: they are suspended where that is harmless, and take no more time.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 const linuxOnly = { skip: process.platform === 'linux' ? false : 'only Linux can suspend a thread' };
 
-/** Hangs that pass through V8's built-in functions; V8's termination stops none of them. */
+/** Hangs in V8's built-in functions; V8's termination stops none of them. */
 const LOOPS = {
   lastIndexOf: 'Array.prototype.lastIndexOf.call({ length: 2 ** 53 - 1 }, 1)',
   splice: 'Array.prototype.splice.call({ length: 2 ** 53 - 1 }, 0, 1)',
@@ -31,7 +31,7 @@ test('so is a script of a snapshot', linuxOnly, () => passes(`
   assert.equal(ivm.engineStats().lostRunning, 1);
   while (ivm.engineStats().lostRunning > 0) await sleep(50);`, { timeout: 60_000 }));
 
-/** How many guests are given up at once. */
+/** How many guests are abandoned at the same time. */
 const GUESTS = Number(process.env.GUESTS ?? 10);
 
 test('many threads are given up while everybody allocates', linuxOnly, () => passes(`
@@ -58,7 +58,7 @@ test('many threads are given up while everybody allocates', linuxOnly, () => pas
   const codes = (await Promise.allSettled(lost)).map(({ reason }) => reason.code);
   for (const code of codes) assert.match(code, /^ERR_ISOLATE_(TIMEOUT|UNRESPONSIVE|MEMORY)$/);
   assert.ok(codes.filter((code) => code === 'ERR_ISOLATE_UNRESPONSIVE').length >= ${GUESTS} / 4, codes.join(' '));
-  // The others are tried again now and then.
+  // Suspension of the others is retried from time to time.
   while (ivm.engineStats().lostRunning > ${GUESTS} / 10) await sleep(50);
   going = false;
   await allocating;

@@ -1,5 +1,5 @@
-// What runs in the processes of `SubprocessSandbox` with everything that confines them: no part of V8 or of its libraries needs a system call
-// that is refused, and nothing else needs a file.
+// Programs in the processes of `SubprocessSandbox` with full confinement: no part of V8 or of its libraries needs a system call that is
+// refused, and nothing else needs a file.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -99,7 +99,7 @@ describe('a confined process', options, () => {
       [brief, 'for (;;);', 'ERR_ISOLATE_DEADLINE'],
       [brief, 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', 'ERR_ISOLATE_DEADLINE'],
       [patient, 'const all = []; for (;;) all.push(new Array(1_000).fill(1.5));', 'ERR_ISOLATE_MEMORY'],
-      // V8 ends the process for want of memory.
+      // V8 ends the process because it is out of memory.
       [patient, "'a'.repeat(2 ** 28).split('')", 'ERR_ISOLATE_MEMORY'],
     ];
     for (const [limited, code, expected] of ends) {
@@ -112,7 +112,7 @@ describe('a confined process', options, () => {
 describe('confinement()', options, () => {
   test('says of every layer whether it holds, and why not', { timeout: 60_000 }, async () => {
     const layers = await sandbox.confinement();
-    // The host adds what it does itself.
+    // The host adds its own layer.
     assert.deepEqual(layers.map(({ name }) => name), [...LAYERS, 'footprint']);
     for (const { name, active, detail } of layers) {
       assert.equal(typeof active, 'boolean', name);
@@ -140,7 +140,7 @@ describe('confinement()', options, () => {
       threads = threadsOf(pid);
       limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
     };
-    // No child that waits serves it.
+    // No waiting child fits it.
     const lone = new SubprocessSandbox({ poolSize: 0, memoryLimit: 99 });
     const { error } = await lone.execute('await t.look()', [{ name: 't:look', description: '' }], look);
     assert.equal(error, undefined);

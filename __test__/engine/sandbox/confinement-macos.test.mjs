@@ -1,5 +1,5 @@
-// What confines the processes of `SubprocessSandbox` on macOS. All but the first test were written without such a machine, and
-// have yet to be run on one.
+// The confinement of the processes of `SubprocessSandbox` on macOS. All but the first test were written without such a machine, and have
+// yet to be run on one.
 
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ import { probe } from '../../sandbox/confinement-probe.mjs';
 
 const options = { skip: process.platform !== 'darwin' && 'this is not macOS' };
 
-/** In the order in which a child puts them on. */
+/** In the order in which a child applies them. */
 const LAYERS = ['rlimits', 'parentDeath', 'noTracing', 'seatbelt', 'descriptors'];
 
 /** Error numbers and signals of macOS. */

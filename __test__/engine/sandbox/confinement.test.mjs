@@ -1,7 +1,7 @@
-// What confines the processes of `SubprocessSandbox`: each operation succeeds in such a process as long as nothing confines it, and is
-// refused by each layer that is said to refuse it, alone and with all others.
+// The confinement of the processes of `SubprocessSandbox`. Each operation succeeds in an unconfined process, and is refused by each layer
+// that must refuse it, alone and with all others.
 //
-// Kernels and systems without a layer pass as well: then the child must say so and why. A layer that is said to hold must hold.
+// Kernels and systems without a layer pass too: then the child must report that, and why. A layer that is reported as active must hold.
 
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ const { SIGSYS, SIGXFSZ } = SIGNAL;
 
 const WAIT_MS = 20;
 const PATIENCE_MS = 10_000;
-/** A child is gone so soon after its parent. */
+/** The maximum time between the end of a parent and that of its child. */
 const ORPHANED_MS = 1_000;
 
 async function until(condition, what, patience = PATIENCE_MS) {
@@ -32,7 +32,7 @@ async function until(condition, what, patience = PATIENCE_MS) {
   }
 }
 
-/** What an operation is tried on: a process, a server and a folder of ours. */
+/** The targets of operations: a process, a server and a folder of this test. */
 let bystander;
 let server;
 let folder;
@@ -66,7 +66,7 @@ after(() => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
 
-/** How operations end that nothing refuses. The program that `execve` starts says nothing. */
+/** The results of operations that nothing refuses. The program that `execve` starts prints nothing. */
 const unconfined = () => ({ open: 0, write: 0, connect: 0, fork: 0, ptrace: canTrace ? 0 : EPERM, kill: 0 });
 
 /** Layers that need another one, unless root asks for them. */
@@ -146,7 +146,7 @@ describe('one layer alone', options, () => {
     const [without, alone] = [await probe(LAYERS, ['threads 300']), await probe(allBut(...layers), ['threads 300'])];
     assert.deepEqual(without.results, { threads: 0 });
     const counted = of(alone, 'rlimits').detail.includes('nproc');
-    // Older kernels count for the whole user, and root's not at all.
+    // Older kernels count for the whole user, and not at all for root.
     if (process.getuid() === 0 && of(alone, 'ownUser').active) assert.ok(counted, of(alone, 'rlimits').detail);
     assert.deepEqual(alone.results, { threads: counted ? EAGAIN : 0 });
     assert.deepEqual((await probe(allBut(...layers), ['threads 100'])).results, { threads: 0 });
@@ -204,7 +204,7 @@ describe('one layer alone', options, () => {
     const [parents, own] = [child.parent, child.pid].map((pid) => readdirSync(`/proc/${pid}/fd`).map((name) => readlinkSync(`/proc/${pid}/fd/${name}`)));
     await child.kill();
     assert.ok(parents.includes('/etc/passwd'), String(parents));
-    // The connection, and what it says: the same may be open twice.
+    // The connection, and the output: one of them may be open twice.
     assert.equal(new Set(own).size, 3, String(own));
   });
 
@@ -213,7 +213,7 @@ describe('one layer alone', options, () => {
     const threads = threadsOf(child.pid);
     await child.kill();
     for (const thread of threads) assert.deepEqual([thread.CapEff, thread.CapPrm, thread.CapInh], Array(3).fill('0'.repeat(16)), thread.Name);
-    // What is not in this set cannot be had by running a program either. Only who has CAP_SETPCAP can empty it.
+    // Running a program does not restore capabilities that are missing in this set. Only a process with CAP_SETPCAP can empty it.
     const [own] = threadsOf(process.pid);
     if (BigInt(`0x${own.CapEff}`) & (1n << 8n)) for (const thread of threads) assert.equal(thread.CapBnd, '0'.repeat(16), thread.Name);
   });
@@ -232,7 +232,7 @@ describe('one layer alone', options, () => {
     assert.ok(of(harmless, 'seccomp').active, of(harmless, 'seccomp').detail);
     assert.deepEqual([harmless.results, harmless.end], [{ thread: 0, open: EPERM, privileges: ENOSYS }, { exit: 0 }]);
     const { open, ...others } = operations;
-    // Urgent data on its own connection needs no descriptor, and has been a way into kernels.
+    // Urgent data on its own connection needs no descriptor, and has been used to attack kernels.
     const attacks = { ...others, oob: 'oob' };
     assert.deepEqual((await probe(LAYERS, ['oob'])).results, { oob: 0 });
     for (const [name, operation] of Object.entries(attacks)) {
@@ -293,7 +293,7 @@ describe('a parent that is killed', options, () => {
   for (const [what, off] of [['with all layers', []], ['with no layer but that', allBut('parentDeath')]]) {
     test(`takes its child along, ${what}`, async () => {
       const child = await waitingProbe(off);
-      // One that is dead and waits for who has inherited it is gone.
+      // A child that is dead, and waits to be reaped by the process that has inherited it, is gone.
       const isGone = () => {
         try {
           return readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1][0] === 'Z';

@@ -1,5 +1,5 @@
-// The web basics give what the host's give, for many random inputs: the same functions run here and in a guest. Where hosts differ,
-// Node 24 stands for all.
+// The web APIs give the same results as the host's for many random inputs: the same functions run here and in a guest. Where hosts differ,
+// Node 24 is the reference.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ const RUNS = Number(process.env.WEB_RUNS ?? 2_000);
 const SEED = Number(process.env.WEB_SEED ?? 20_261_121);
 const AT_A_TIME = 500;
 
-/** Has `probe` look at every input, here and in a guest. */
+/** Runs `probe` on every input, here and in a guest. */
 async function compare(probe, arbitrary, runs = RUNS) {
   const all = fc.sample(arbitrary, { numRuns: runs, seed: SEED });
   for (let start = 0; start < all.length; start += AT_A_TIME) {
@@ -50,13 +50,13 @@ const url = fc.oneof(
   fc.webUrl({ withQueryParameters: true, withFragments: true }),
 );
 
-/** What is known to differ, and why. */
+/** Known differences, and their reasons. */
 const KNOWN = [
-  // Node takes names for hosts that are no Punycode.
+  // Node accepts names of hosts that are not Punycode.
   /xn--/i,
   // Here the path of a `file:` URL begins with one slash, however many there are.
   /file:[\\/\t\n\r]{4}/i,
-  // The parser here is confused by more slashes than a host needs.
+  // The guest's parser is confused by more slashes than a host needs.
   /^[\0-\x20]*(?:[\\/][\t\n\r]*){3}/,
 ];
 const isKnown = (...texts) => texts.some((text) => KNOWN.some((pattern) => pattern.test(text)));
@@ -71,7 +71,7 @@ describe('web basics: the same as the host', () => {
         return `${error.name}: ${error.message} ${error.code} ${URL.canParse(text, base)} ${URL.parse(text, base)}`;
       }
     }, fc.tuple(url, fc.oneof(fc.constant(undefined), fc.constant('http://base.example/dir/file?q#f'), url)).filter(([text, base]) => !isKnown(text, base ?? '')
-      // The parser here takes a backslash for a slash, also where the base has none of the web's schemes.
+      // The guest's parser takes a backslash for a slash even if the scheme of the base is not one of the web's.
       && !(text.includes('\\') && base !== undefined && !/^\s*(?:https?|wss?|ftp|file):/i.test(base))));
   });
 
@@ -168,7 +168,7 @@ describe('web basics: the same as the host', () => {
         name: fc.constant(label),
         options: fc.record({ fatal: fc.boolean(), ignoreBOM: fc.boolean() }),
         chunks: fc.array(bytes, { minLength: 1, maxLength: 4 }),
-        // Node's own does not stream these two.
+        // Node's own decoder does not stream these two.
         stream: fc.constant(!['latin1', 'iso-8859-2'].includes(label)),
       }), RUNS / 2);
     });

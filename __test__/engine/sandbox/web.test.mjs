@@ -1,4 +1,4 @@
-// The web basics: where they are, their shape, what they do, and what guests that mean harm get out of them.
+// The web APIs: where they are available, their shape, their behaviour, and what malicious guests get out of them.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ async function resultOf(code, options, globals) {
   assert.equal(outcome.error, undefined, `${code}: ${outcome.error}`);
   return outcome.result;
 }
-/** What `calls`, functions as text, throw: name, message, class. */
+/** The errors of `calls`, functions as text: name, message, class. */
 const errorsOf = (calls, before = '') => resultOf(`
   if (1) { ${before} }
   return [${calls.map((call) => `() => ${call}`)}].map((call) => {
@@ -222,7 +222,7 @@ describe('TextEncoder and TextDecoder', () => {
     ]);
   });
 
-  /** https://encoding.spec.whatwg.org/#names-and-labels, one label of each and those that are apt to be forgotten. */
+  /** https://encoding.spec.whatwg.org/#names-and-labels, one label of each encoding and those that are easily forgotten. */
   const LABELS = {
     'utf-8': ['unicode-1-1-utf-8', 'utf8', 'x-unicode20utf8'], ibm866: ['866', 'csibm866'], 'iso-8859-2': ['latin2', 'l2'], 'iso-8859-3': ['latin3'], 'iso-8859-4': ['l4'],
     'iso-8859-5': ['cyrillic'], 'iso-8859-6': ['arabic', 'asmo-708'], 'iso-8859-7': ['greek', 'sun_eu_greek'], 'iso-8859-8': ['hebrew', 'visual'], 'iso-8859-8-i': ['logical', 'csiso88598i'],
@@ -262,7 +262,7 @@ describe('TextEncoder and TextDecoder', () => {
       open.pop().decode();
       return [...full, new TextDecoder().decode(Uint8Array.of(0xe2), { stream: true })];
     `, { memoryLimit: 16 }), ['RangeError', 'Too many streams are being decoded', 16 * 1_024, '']);
-    // More than may be open at once.
+    // More than may be open at the same time.
     assert.equal(await resultOf(`
       for (let i = 0; i < 60; i += 1) {
         for (let j = 0; j < 1_000; j += 1) new TextDecoder('big5').decode(Uint8Array.of(0x81), { stream: true });

@@ -1,4 +1,4 @@
-// `AsyncLocalStorage`: whoever calls finds its stores after every `await`, and in its functions that guests call meanwhile.
+// `AsyncLocalStorage`: a caller keeps its stores after every `await`, and in its functions that guests call meanwhile.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ const turn = () => new Promise((resolve) => {
   setTimeout(resolve, 1);
 });
 
-/** A context with host functions of every kind that note the store they run in. They are handed over in a context of its own. */
+/** A context with host functions of every kind that record their store. They are passed in from a context of their own. */
 function withFunctions(body) {
   return withContext(async ({ isolate, context }) => {
     const seen = [];
@@ -131,7 +131,7 @@ test('functions of a sandbox run where execute was called', ours, async () => {
 });
 
 test('onCatastrophicError runs where the isolate was made', ours, async () => {
-  // Nothing keeps the event loop alive for it.
+  // It does not keep the event loop alive.
   const alive = setInterval(() => {}, 1000);
   const { message, store } = await new Promise((resolve) => {
     const isolate = storage.run('maker', () => new ivm.Isolate({ onCatastrophicError: (problem) => resolve({ message: problem, store: storage.getStore() }) }));

@@ -1,5 +1,5 @@
-// What a compilation cache belongs to. V8 compares no more than the length of the text and runs what is in the cache, so a cache must not
-// be accepted for any code but its own, even where an attacker has chosen both.
+// What a compilation cache belongs to. V8 compares only the length of the text and runs the code in the cache. So a cache must be accepted
+// only for its own code, even if an attacker has chosen both.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -12,7 +12,7 @@ const cacheOf = (code, options = {}) => isolate.compileScriptSync(code, { ...opt
 const bytesOf = (cache) => cache.copy();
 const wrapped = (bytes) => new ivm.ExternalCopy(bytes);
 
-/** What a script gives when it is compiled with this cache, and whether that was refused. */
+/** The result of a script that is compiled with this cache, and whether the cache was refused. */
 function use(code, cachedData, options = {}) {
   const script = isolate.compileScriptSync(code, { ...options, cachedData });
   return [script.runSync(context, { copy: true }), script.cachedDataRejected];
@@ -34,7 +34,7 @@ const hash = (text) => {
   return state;
 };
 
-/** `text` with eight characters at `at` chosen so that a multiplicative hash of it is `wanted`. Nothing may follow them but what is there. */
+/** Chooses the eight characters at `at` in `text` so that its multiplicative hash is `wanted`. The text after them must stay the same. */
 function collide(text, at, wanted) {
   let before = mix(0x6a09_e667_f3bc_c908n, BigInt(text.length));
   for (let index = 0; index < at; index += 8) before = mix(before, wordAt(text, index));
@@ -80,7 +80,7 @@ describe('a cache is accepted for its own code only', ours, () => {
     assert.deepEqual(use(wide, cache), ['\u4141\u4242', false]);
     assert.throws(() => isolate.compileScriptSync(narrow, { cachedData: cache }), { name: 'SyntaxError' });
     const same = `'${'x'.repeat(20)}'`;
-    // The same text out of one with wide characters: it may be stored by two bytes a character.
+    // The same text, sliced out of one with wide characters: it may be stored with two bytes per character.
     const sliced = `\u4141${same}`.slice(1);
     const [value] = use(sliced, cacheOf(same));
     assert.equal(value, 'x'.repeat(20));

@@ -1,10 +1,10 @@
-// `Callback`, and functions that become callbacks by being passed.
+// `Callback`, and functions that become callbacks when they are passed.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { failure, ivm, withContext } from '../../api/ivm.mjs';
 
-/** Runs code with `call` as a global made of a host function. */
+/** Runs code with a host function as the global `call`. */
 function withCall(call, body) {
   return withContext((made) => {
     made.context.global.setSync('call', call);
@@ -139,9 +139,9 @@ test('a callback of a guest is called by its host as the guest says', () => with
   assert.equal(await promise, 4);
   assert.equal(ignored(3), undefined);
   assert.equal(ignored(Infinity), undefined);
-  // Calls of an isolate are in order.
+  // Calls of an isolate are ordered.
   assert.equal(await context.eval('heard.join()'), '1,2,3,Infinity');
-  // What an ignored callback throws is dropped.
+  // Errors of ignored callbacks are dropped.
   const throws = context.evalSync('new ivm.Callback(() => { throw new Error("ignored"); }, { ignored: true })');
   assert.equal(throws(), undefined);
   assert.equal(await context.eval('1 + 1'), 2);
@@ -159,7 +159,7 @@ test('a function that comes home is another function that calls it', () => {
   });
 });
 
-// What a function has begun, as batchers and loaders do, goes on before an async run's next call.
+// Work that a function has started, as batchers and loaders do, continues before an async run's next call.
 for (const [what, begin] of [
   ['promises', async () => { for (let i = 0; i < 5; i += 1) await undefined; }],
   ['nextTick', () => new Promise((resolve) => { process.nextTick(resolve); })],

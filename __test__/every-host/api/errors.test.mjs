@@ -40,7 +40,7 @@ test('other classes arrive as Error with their name', () => withContext(({ conte
 
 test('only message, stack and name survive', () => withContext(({ context }) => {
   const error = caught(() => context.evalSync('throw Object.assign(new Error("m"), { code: "EVIL", extra: {} })'));
-  // JavaScriptCore keeps its errors' positions on them.
+  // JavaScriptCore stores the positions of errors on them.
   const positions = ['column', 'line', 'originalColumn', 'originalLine', 'sourceURL'];
   assert.deepEqual(Reflect.ownKeys(error).filter((key) => !positions.includes(key)).toSorted(), ['message', 'stack']);
   assert.deepEqual(Object.keys(error), []);
@@ -80,7 +80,7 @@ test('stacks show both sides, joined by a boundary', () => withContext(async ({ 
     try {
       return context.eval('function inner() { throw new Error("E") } inner()');
     } finally {
-      // There are engines in which a caller that has nothing left to do leaves the stack.
+      // In some engines, a caller that has nothing left to do leaves the stack.
       calls += 1;
     }
   }
@@ -184,7 +184,7 @@ test('every refusal has a code', ours, () => withContext(async ({ isolate, conte
   ];
   for (const [code, message, refused] of cases) assert.throws(refused, { code, message });
   await assert.rejects(context.eval('() => 1', { copy: true }), { code: 'ERR_ISOLATE_TRANSFER' });
-  // A guest's own errors have none, whatever they say.
+  // A guest's own errors have none, whatever they claim.
   assert.throws(() => held('({ get a() { throw new TypeError("() => 1 could not be cloned.") } })').copySync(), (error) => error.name === 'TypeError' && !('code' in error));
   other.dispose();
   isolate.dispose();
@@ -201,7 +201,7 @@ test('that a value cannot be passed to a function has its code also where the gu
     await assert.rejects(context.eval(`(async () => { await 1; ${code} })()`, { promise: true }), refused, code);
     assert.equal(context.evalSync(`try { ${code} } catch (error) { error.code }`), 'ERR_ISOLATE_TRANSFER');
   }
-  // A guest's own errors have none, also where they look the same.
+  // A guest's own errors have none, even if they look the same.
   for (const code of [
     'throw Object.assign(new TypeError("f() {} could not be cloned."), { code: "ERR_ISOLATE_TRANSFER" })',
     'try { call({ f() {} }) } catch (error) { throw Object.create(error) }',

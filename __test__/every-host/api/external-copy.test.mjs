@@ -1,4 +1,4 @@
-// `ExternalCopy`: copies in no heap.
+// `ExternalCopy`: copies outside all heaps.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// `import()` in modules, through the resolver they were instantiated with. isolated-vm refuses it everywhere.
+// `import()` in modules, with the resolver that they were instantiated with. isolated-vm refuses it everywhere.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ test('scripts cannot import', () => withContext(async ({ isolate, context }) => 
   await assert.rejects(isolate.compileScriptSync('import("x")').run(context, { promise: true }), refused);
 }));
 
-/** Runs modules; the first is evaluated, and what its `done` resolves to is the result. */
+/** Runs modules. The first is evaluated; the result is what its `done` resolves to. */
 async function run({ isolate, context }, sources, change = (resolve) => resolve) {
   const modules = {};
   const asked = [];
@@ -120,7 +120,7 @@ describe('import()', ours, () => {
       return resolve(...args);
     });
     assert.deepEqual(result, ['ac', 'bc', true, 'no missing', 'c']);
-    // Each request of a module is asked for once, however often the module is imported.
+    // Each request of a module is resolved once, however often the module is imported.
     assert.deepEqual(asked.filter(([, referrer]) => referrer !== 'main').map(([specifier, referrer]) => `${referrer}>${specifier}`).toSorted(),
       ['a>b', 'a>c', 'b>a', 'b>c']);
   }));
@@ -175,7 +175,7 @@ describe('import()', ours, () => {
       const dependency = isolate.compileModuleSync('await pause()');
       module.instantiateSync(context, () => dependency);
       const end = module.evaluate({ promise: true });
-      // What a collection of the garbage would do.
+      // As a garbage collection would do.
       module.release();
       context.release();
       return end;

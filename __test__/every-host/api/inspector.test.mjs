@@ -1,4 +1,4 @@
-// `InspectorSession` and the CPU profiler, as isolated-vm has them.
+// `InspectorSession` and the CPU profiler, as in isolated-vm.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { ivm, failure, ours } from '../../api/ivm.mjs';
 const NOT_ENABLED = failure(Error, 'Inspector is not enabled for this isolate');
 const DEAD = failure(Error, 'Session is dead');
 
-/** A session, and a promise of what it says in answer to `messages`: responses as `[id, json]`, notifications as `json`. */
+/** A session, and a promise of its answers to `messages`: responses as `[id, json]`, notifications as `json`. */
 function conversation(isolate, messages) {
   const session = isolate.createInspectorSession();
   const said = [];

@@ -1,4 +1,4 @@
-// `Isolate`: making, asking, ending.
+// `Isolate`: creation, properties, disposal.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -148,7 +148,7 @@ test('a disposed isolate says so everywhere', async () => {
   assert.throws(() => isolate.cpuTime, other);
   assert.throws(() => isolate.wallTime, other);
   assert.throws(() => isolate.referenceCount, other);
-  // What needs no isolate goes on.
+  // What needs no isolate still works.
   assert.equal(global.typeof, 'object');
   assert.equal(context.release(), true);
   assert.throws(() => global.typeof, failure(Error, 'Reference has been released'));

@@ -1,4 +1,4 @@
-// Values that take a host long to read. Where the event loop brings them they are read bit by bit, and come in order all the same.
+// Values that a host needs long to read. If they arrive through the event loop, they are read piece by piece, and still in order.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { ivm } from '../../api/ivm.mjs';
 
 const MEMORY = { memoryLimit: 128 };
 
-/** A context that is gone with its isolate after `use`. */
+/** A context whose isolate is disposed after `use`. */
 async function inContext(use) {
   const isolate = new ivm.Isolate(MEMORY);
   try {
@@ -17,7 +17,7 @@ async function inContext(use) {
   }
 }
 
-/** Turns that the event loop has while `call` is under way. */
+/** The number of turns of the event loop while `call` is in progress. */
 async function turnsDuring(call) {
   let turns = 0;
   let going = true;
@@ -32,7 +32,7 @@ async function turnsDuring(call) {
   return { result, turns };
 }
 
-/** Code of a value ten of which take more than a turn, and what it must be. */
+/** Code of a value, ten of which take more than a turn, and its expected contents. */
 const KEYS = 5_000;
 const OBJECT = `Object.fromEntries(Array.from({ length: ${KEYS} }, (_, i) => ['key' + i, [i, { i }]]))`;
 const checkObject = (value) => {
@@ -65,7 +65,7 @@ test('a large argument is read while the event loop goes on', () => inContext(as
     turns += 1;
     if (going) setImmediate(turn);
   };
-  // Counting begins when the guest is about to call.
+  // Counting starts when the guest is about to call.
   await context.global.set('ready', new ivm.Callback(() => { turns = 0; }));
   setImmediate(turn);
   const answer = await context.eval('ready(); take(Array.from({ length: 40 }, () => ({ ...big, other: {} })))');

@@ -1,4 +1,4 @@
-// Limits of a sync call apply to the calls that are made while it waits, and those of such a call to no other.
+// Limits of a sync call apply to the calls that are made while it waits. The limits of such a call apply to no other.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ function spend(milliseconds) {
   while (performance.now() < end);
 }
 
-/** Makes a call with a deadline, and lets that pass. */
+/** Makes a call with a deadline, and lets the deadline pass. */
 function pass(context) {
   context.evalSync('1', { deadline: 1_000 });
   spend(1_100);

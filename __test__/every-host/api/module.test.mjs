@@ -1,4 +1,4 @@
-// The module itself: what `ivm` is, and what cannot be done to it.
+// The module itself: what `ivm` is, and that it cannot be changed.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

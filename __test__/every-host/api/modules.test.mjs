@@ -1,4 +1,4 @@
-// ES modules: compiling, linking, evaluating, namespaces. What is not marked `ours` runs against isolated-vm as well.
+// ES modules: compiling, linking, evaluating, namespaces. Tests that are not marked `ours` run against isolated-vm as well.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -6,7 +6,7 @@ import { failure, ivm, ours, withContext } from '../../api/ivm.mjs';
 
 const none = () => undefined;
 
-/** Modules by name, and a resolver that finds them and writes down what it was asked. */
+/** Modules by name, and a resolver that finds them and records its requests. */
 function graph(isolate, sources) {
   const asked = [];
   const modules = {};
@@ -240,7 +240,7 @@ describe('instantiate', () => {
     await assert.rejects(modules.a.instantiate(context, async (...args) => failing(...args)), same);
     await assert.rejects(modules.a.instantiate(context, () => Promise.reject(7)), (thrown) => thrown === 7);
     await modules.a.instantiate(context, resolve);
-    // Links are remembered.
+    // Links are kept.
     modules.a.instantiateSync(context, () => { throw error; });
     await modules.b.instantiate(context, () => { throw error; });
   }));

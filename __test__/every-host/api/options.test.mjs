@@ -1,4 +1,4 @@
-// Transfer options: what crosses how, in both directions.
+// Transfer options: how values travel, in both directions.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -144,7 +144,7 @@ test('promise: into the guest', () => withContext(async ({ context }) => {
   assert.equal(await rejected, 'host');
 }));
 
-/** Settles what a call does, however it does it. */
+/** Resolves with the outcome of a call, whether it is sync or async. */
 const settled = (call) => new Promise((resolve) => { resolve(call()); }).then((value) => ({ value }), ({ name, message }) => ({ name, message }));
 
 test('promise: what is none arrives settled, with what it was at the time of the call', () => withContext(async ({ context }) => {
@@ -180,7 +180,7 @@ test('promise: one of something that cannot be transferred is rejected in the sa
     const options = { arguments: transfer, result: { promise: true } };
     for (const method of ['evalClosure', 'evalClosureSync']) {
       assert.equal(await context[method]('return $0.catch((error) => error.message)', [value], options), message, method);
-      // Nobody handles the rejection, so the call fails as it does without `promise`.
+      // The rejection is not handled, so the call fails as it does without `promise`.
       assert.deepEqual(await settled(() => context[method]('return 1', [value], { arguments: transfer })), refused, method);
       assert.deepEqual(await settled(() => context[method]('return 1', [value], { arguments: type })), refused, method);
     }
@@ -209,7 +209,7 @@ test('promise: a function of the host whose result cannot be transferred', () =>
   const copy = { promise: true, copy: true };
   assert.deepEqual(await context.evalSync(code(result('{ copy: true }')), copy), ['thrown', message]);
   assert.deepEqual(await context.evalSync(code(result('{ copy: true, promise: true }')), copy), [true, message]);
-  // In the same turn: the rejection is that of the very call which nobody looks after.
+  // In the same turn: the unhandled rejection is that of this very call.
   assert.throws(() => context.evalSync(result('{ copy: true, promise: true }')), failure(TypeError, message));
   assert.deepEqual(await settled(() => context.eval(result('{ copy: true, promise: true }'))), { name: 'TypeError', message });
 }));

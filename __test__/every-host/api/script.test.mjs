@@ -89,7 +89,7 @@ test('a compilation cache serves the code it was made of, and no other', ours, (
   const { cachedData } = isolate.compileScriptSync(code, { ...options, produceCachedData: true });
   const compile = (other, more) => isolate.compileScriptSync(other, { ...options, cachedData, ...more });
   assert.equal(compile(code, {}).cachedDataRejected, false);
-  // Of the same length: V8 would take it and run the other one's code.
+  // With the same length: V8 would accept it and run the other one's code.
   for (const result of ['two', 'tw→', 'tw\xf6']) {
     const text = code.replace('one', result);
     const script = compile(text, {});

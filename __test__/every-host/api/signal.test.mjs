@@ -1,4 +1,4 @@
-// `signal`: whoever makes an asynchronous call can take it back.
+// `signal`: the caller of an asynchronous call can abort it.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -6,7 +6,7 @@ import { ivm, withContext } from '../../api/ivm.mjs';
 
 const FOREVER = 'for (;;);';
 
-/** The reason that a call rejects with, when its signal is aborted as soon as `begun` says so. */
+/** The reason that a call rejects with if its signal is aborted as soon as `begun` resolves. */
 async function reasonOf(call, { begun = Promise.resolve(), reason = new Error('enough') } = {}) {
   const controller = new AbortController();
   const outcome = call(controller.signal).then((value) => assert.fail(`it gave ${String(value)}`), (error) => error);
@@ -83,7 +83,7 @@ describe('calls that wait', () => {
 
   test('a promise of the guest is not waited for any more', () => withContext(async ({ context }) => {
     await reasonOf((signal) => context.eval('new Promise(() => {})', { promise: true, signal }), { begun: context.eval('1') });
-    // One with a deadline keeps the process alive until then: this test would not end in time.
+    // A call with a deadline keeps the process alive until then: this test would not end in time.
     await reasonOf((signal) => context.eval('new Promise(() => {})', { promise: true, signal, deadline: 2 ** 31 - 1 }), { begun: context.eval('1') });
   }));
 

@@ -7,7 +7,7 @@ import { failure, ivm, ours } from '../../api/ivm.mjs';
 
 const { createSnapshot } = ivm.Isolate;
 
-/** What `code` is in a context made from scripts. */
+/** The value of `code` in a context made from scripts. */
 function evaluate(scripts, code, warmup) {
   const isolate = new ivm.Isolate({ snapshot: createSnapshot(scripts.map((each) => ({ code: each })), warmup) });
   const result = isolate.createContextSync().evalSync(code, { copy: true });

@@ -1,4 +1,4 @@
-// Handles in what the host clones: refused where the host can be told so, an empty object where it cannot.
+// Handles in values that the host clones: refused if the host can be told to, otherwise an empty object.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -6,7 +6,7 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import { host } from '../../harness.mjs';
 import ivm from '../../../index.mjs';
 
-/** Node 20 has nothing to tell it with; Deno has, and clones all the same. */
+/** Node 20 has no means to tell it. Deno has, but clones nevertheless. */
 const refuses = host !== 'node20' && host !== 'deno';
 
 const isolate = new ivm.Isolate({ inspector: true });
@@ -26,7 +26,7 @@ const handles = {
   InspectorSession: isolate.createInspectorSession(),
 };
 
-/** What comes of an attempt to clone. */
+/** The outcome of an attempt to clone. */
 const outcome = (attempt) => {
   try {
     attempt();

@@ -1,4 +1,4 @@
-// `isolated-v8 doctor`: what it tells, and what its exit code says.
+// `isolated-v8 doctor`: its report and its exit code.
 
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -108,7 +108,7 @@ describe('Deno with few permissions', { skip: host !== 'deno' }, () => {
 });
 
 test('something that does not work', async () => {
-  // It gives wrong results, and has no processes of its own here.
+  // It returns wrong results, and has no processes on this system.
   const unsupported = () => {
     throw Object.assign(new Error('not on this system'), { code: 'ERR_ISOLATE_UNSUPPORTED' });
   };

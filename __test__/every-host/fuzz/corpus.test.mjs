@@ -1,4 +1,4 @@
-// What the fuzzer of the codec has come by, once more (fuzz/README.md). The rest of the corpus is replayed by `cargo test`.
+// Replays what the fuzzer of the codec has found (fuzz/README.md). `cargo test` replays the rest of the corpus.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,4 +1,4 @@
-// Copies neither change the prototypes of who gets them, nor bring bytes along that are not theirs.
+// Copies neither change the prototypes of their recipients, nor contain bytes that are not theirs.
 
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
@@ -23,7 +23,7 @@ const PLACES = {
 };
 const SETUP = `const text = ${JSON.stringify(POLLUTED)}; const bad = () => JSON.parse(text);`;
 
-/** Code that tells whether anything of this realm has changed. */
+/** Code that reports whether anything of this realm has changed. */
 const CHECK = `(() => {
   const wrong = [];
   for (const made of [{}, [], () => {}, new Map(), new Error('m'), Object(1), Promise.resolve(), /a/, new Date(0)]) {
@@ -35,10 +35,10 @@ const CHECK = `(() => {
 })()`;
 const check = () => assert.equal(runInThisContext(CHECK), '');
 
-/** Errors have these on Bun. */
+/** Properties that errors have on Bun. */
 const BUNS = ['line', 'column', 'sourceURL', 'originalLine', 'originalColumn'];
 
-/** What the walk below tells of a value: every object keeps its prototype, and \`__proto__\` is a property of its own. */
+/** What the walk below reports of a value: every object keeps its prototype, and \`__proto__\` is a property of its own. */
 const DESCRIBE = `(root) => {
   const seen = new Set();
   const lines = [];

@@ -1,4 +1,4 @@
-// Whatever a host hands to a guest, the guest finds nothing of the host's behind it: no object, no function, no global, no place.
+// Whatever a host passes to a guest, the guest reaches nothing of the host's through it: no object, no function, no global, no location.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -6,14 +6,14 @@ import { runInContext, createContext, runInThisContext } from 'node:vm';
 import ivm from '../../../index.mjs';
 import { WALKER } from '../../hostile-values/walker.mjs';
 
-/** A context with `walk`, of an isolate of its own: a guest that calls all it finds may end it. */
+/** A context with `walk`, of an isolate of its own, because a guest that calls everything it finds may end its isolate. */
 function makeContext() {
   const context = new ivm.Isolate({ memoryLimit: 64 }).createContextSync();
   context.evalSync(`globalThis.walk = ${WALKER}; 0`);
   return context;
 }
 
-/** Nothing is found, and what was looked at is more than the global alone. */
+/** Nothing was found, and more than the global alone was walked. */
 function assertClean({ findings, count }) {
   assert.deepEqual(findings, []);
   assert.ok(count > 100, `looked at ${count} things only`);
@@ -55,7 +55,7 @@ const COPIES = {
   'a cycle': () => { const a = {}; a.self = [a]; return a; },
 };
 
-/** Values that go as they are. */
+/** Values that are passed as they are. */
 const HANDLES = {
   'a function': () => (value) => ({ value }),
   'a class': () => Animal,
@@ -97,7 +97,7 @@ describe('what is copied into a guest is the guest\'s', () => {
     test(what, async () => {
       const context = makeContext();
       assertClean(context.evalClosureSync('return walk({ global: globalThis, handed: $0 })', [make()], { arguments: { copy: true }, result: { copy: true } }));
-      // The other ways in: from what a function returns, a Reference's `get`, a promise, an ExternalCopy.
+      // The other ways in: a function's result, a Reference's `get`, a promise, an ExternalCopy.
       context.global.setSync('give', () => make());
       context.global.setSync('later', new ivm.Reference(async () => make()));
       context.global.setSync('reference', new ivm.Reference({ value: make() }));
@@ -129,7 +129,7 @@ describe('a guest finds nothing behind', () => {
             await attempt(method + args.length, () => handed[method](...args));
           }
         }
-        // These would hang, and fill the memory.
+        // These would hang, or fill the memory.
         return walk(all, { calls: true, spare: ['testHang', 'testOOM'] });
       })()`, { promise: true, copy: true }));
     });

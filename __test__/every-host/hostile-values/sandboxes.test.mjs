@@ -1,4 +1,4 @@
-// The ready-made sandboxes hand nothing of the host's to their guests, and take nothing from them that could change the host.
+// The ready-made sandboxes pass nothing of the host's to their guests, and accept nothing from them that could change the host.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -17,13 +17,13 @@ const GLOBALS = {
   rejects: async () => { throw failure(); },
   throwsOther: () => { throw { process }; }, // oxlint-disable-line no-throw-literal
   gives: () => ({ list: [failure()], date: new Date(0) }),
-  // oxlint-disable-next-line unicorn/no-thenable -- for whoever awaits it
+  // oxlint-disable-next-line unicorn/no-thenable -- for code that awaits it
   givesThenable: () => ({ then: 1, process: { exit: 'text' } }),
   givesFunction: () => () => process,
   api: { request: async () => ({ status: 200 }) },
 };
 
-/** Uses all that a sandbox has, and walks over that and what came of it. */
+/** Uses everything that a sandbox has, and walks over it and the results. */
 const EXPLORE = (roots, use) => `
   const walk = ${WALKER};
   const all = [];

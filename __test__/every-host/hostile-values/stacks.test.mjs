@@ -1,4 +1,4 @@
-// Where the host's code lies is told to guests only where the host wants it, with the isolate's option `hostStacks`.
+// Guests see the location of the host's code only if the host wants that, with the isolate's option `hostStacks`.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -18,7 +18,7 @@ const fail = function named() {
   throw new Error('of the host', { cause: new Error('inner') });
 };
 
-/** All ways in which the stack of a host's error reaches a guest, as code that gives the stack. */
+/** All ways in which the stack of a host's error reaches a guest, as code that returns the stack. */
 const WAYS = {
   'a function': [() => fail, '(() => { try { handed() } catch ({ stack }) { return stack } })()'],
   'a function that awaits': [() => new ivm.Callback(fail, { async: true }), 'handed().catch(({ stack }) => stack)'],
@@ -54,7 +54,7 @@ describe('the stack of', () => {
       const shown = makeContext({ hostStacks: true });
       shown.global.setSync('handed', make());
       const place = await shown.eval(code, { promise: true });
-      // Bun leaves the frame out of a function that does nothing but to make the error.
+      // Bun omits the frame of a function that only makes the error.
       assert.ok(place.includes(FILE) || place.includes('at serve ('), place);
     });
   }

@@ -1,16 +1,16 @@
-// Built-ins that V8 has in C++, given texts that they need more memory for than a guest may have: in V8's own libraries a refusal comes
-// back as null at any of hundreds of places. Whatever the size, the guest gets the right result or an error, the process lives on, and
-// other isolates can use the same libraries.
+// V8's built-ins in C++, with texts for which they need more memory than a guest may have. In V8's own libraries, a refusal is a null at
+// any of hundreds of places. Whatever the size, the guest gets the right result or an error, the process survives, and other isolates can
+// use the same libraries.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Sizes on both sides of where each step of the work is refused, in characters. */
+/** Sizes below and above the points where the steps of the work are refused, in characters. */
 const SIZES = [2e5, 8e6, 3.2e7, 5e7, 7.5e7, 2e8];
 
 /**
- * Runs `code(size)` in isolates of 8 MB. `expected` is the right result, as code; all else must be the end of the isolate for want of
- * memory. `fills` are numbers of megabytes that ICU has before.
+ * Runs `code(size)` in isolates of 8 MB. `expected` is the right result, as code; any other outcome must be the end of the isolate because
+ * of its memory. `fills` are numbers of megabytes that ICU already has.
  */
 function refused(name, code, expected, { sizes = SIZES, fills = [0], isRefused = true } = {}) {
   test(name, () => passes(`
@@ -21,7 +21,7 @@ function refused(name, code, expected, { sizes = SIZES, fills = [0], isRefused =
     for (const fill of ${JSON.stringify(fills)}) for (const size of sizes) {
       const one = new ivm.Isolate({ memoryLimit: 8 });
       const context = one.createContextSync();
-      // ICU's memory that is in use already moves the place of the refusal.
+      // ICU's memory that is already in use changes where the refusal happens.
       context.evalSync('const t = "ก".repeat(5e5); globalThis.kept = []; for (let i = 0; i < ' + fill + '; i += 1) kept.push(new Intl.Segmenter("en").segment(t)); 0');
       let got;
       try {

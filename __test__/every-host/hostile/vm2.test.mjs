@@ -1,5 +1,5 @@
-// What broke out of vm2, by its published advisories and its own tests: the idea of each, adapted to what guests are handed here. None
-// may reach an object of the host, tell where the host lies, change the host's prototypes, or end the process.
+// Escapes from vm2, from its published advisories and its own tests: the idea of each, adapted to what guests get here. None may reach an
+// object of the host, reveal the location of the host, change the host's prototypes, or end the process.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -7,7 +7,7 @@ import ivm from '../../../index.mjs';
 import { WALKER } from '../../hostile-values/walker.mjs';
 import { ATTEMPTS, REJECTIONS } from '../../hostile/vm2-attempts.mjs';
 
-/** What the host offers. It may be asked to throw, to return what it got, or to call what it was given. */
+/** What the host offers. It can be asked to throw, to return its argument, or to call it. */
 function host(how, value) {
   if (how === 'throw') throw Object.assign(new TypeError('of the host'), { process, value });
   if (how === 'aggregate') throw new AggregateError([new Error('one'), { process }], 'all', { cause: process });
@@ -36,7 +36,7 @@ const body = (code) => `
   const { findings, count } = walk({ reached });
   return [[...leaks, ...findings].join('; '), count, typeof globalThis_.process, typeof globalThis_.require];`;
 
-/** Of the host's own: nothing was changed. */
+/** The host's own objects were not changed. */
 function assertUntouched() {
   assert.equal({}.polluted, undefined);
   assert.equal(String({}), '[object Object]');
@@ -70,7 +70,7 @@ for (const [what, code] of Object.entries(ATTEMPTS)) {
 
     test('in a sandbox', async () => {
       const sandbox = ivm.createSandbox({ host, given: { a: { b: [1] } }, later }, { timeout: 20_000, memoryLimit: 64 });
-      // There a function of the host gives what its promise resolves to.
+      // There, a host function returns what its promise resolves to.
       const { result, error } = await sandbox.execute(`async () => { const inner = later; { const later = async (how) => inner(how); ${body(code)} } }`);
       assert.equal(error, undefined);
       assertNothing(result);
@@ -86,21 +86,21 @@ test('GHSA-hw58-p9xv-2mjh: rejections that nobody handles are the guest\'s', asy
   for (const code of REJECTIONS) {
     const isolate = new ivm.Isolate();
     const context = await isolate.createContext();
-    // A call tells what nobody handled, as in isolated-vm.
+    // A call reports unhandled rejections, as in isolated-vm.
     await context.eval(`${code}; 0`, { deadline: 20_000 }).then(() => assert.fail(`nothing was told of ${code}`), () => {});
     assert.equal(await context.eval('1 + 1'), 2);
     isolate.dispose();
     await sandbox.execute(`async () => { ${code}; return 1; }`);
     assert.equal((await sandbox.execute('async () => 2')).result, 2);
   }
-  // Hosts tell of a rejection when their own microtasks are done.
+  // Hosts report a rejection when their own microtasks are done.
   await new Promise((resolve) => setTimeout(resolve));
   process.off('unhandledRejection', count);
   assert.equal(unhandled, 0);
 });
 
-// What vm2 calls nesting: the host may pass the library in. What a guest makes of it is the guest's, and knows of the host only what
-// the guest was given.
+// vm2's nesting: the host may pass the library in. What a guest makes with it belongs to the guest, and has from the host only what the
+// guest was given.
 test('isolates that a guest makes are as closed as its own', async () => {
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   const context = isolate.createContextSync();

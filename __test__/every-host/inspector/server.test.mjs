@@ -43,7 +43,7 @@ const get = (port, path, headers) => new Promise((resolve, reject) => {
   }).on('error', reject).end();
 });
 
-/** The status that an attempt to open a WebSocket gets. */
+/** The status of an attempt to open a WebSocket. */
 const knock = (port, path, headers) => new Promise((resolve, reject) => {
   const attempt = request({
     host: '127.0.0.1', port, path, agent: false,
@@ -148,7 +148,7 @@ test('closing it twice is fine', () => served(async ({ server }) => {
   await Promise.all([server.close(), closed]);
 }));
 
-/** A client that sends a text, and neither reads nor closes on its own. */
+/** A client that sends a text, and neither reads nor closes by itself. */
 const openSocket = (port, text) => new Promise((resolve, reject) => {
   const socket = netConnect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => {
     socket.write(text, () => resolve(socket));
@@ -184,7 +184,7 @@ for (const [name, text] of Object.entries(LINGERING)) {
 test('a refused WebSocket is closed in both directions', { timeout: 20_000 }, async () => {
   await served(async ({ server }) => {
     const clients = [];
-    // More than may be connected at a time.
+    // More than may be connected at the same time.
     for (let count = 0; count < 300; count += 1) {
       const socket = await openSocket(server.port, LINGERING['an upgrade of another path']);
       socket.on('error', () => {});

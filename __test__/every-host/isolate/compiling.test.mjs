@@ -1,10 +1,10 @@
-// Asynchronous compilation of WebAssembly is work that a host waits for: without it the process would end with a promise pending.
+// Asynchronous compilation of WebAssembly keeps the host alive: otherwise the process would end with a pending promise.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { run } from '../../harness.mjs';
 
-/** Nobody waits for a promise: the guest calls the host when it is done. */
+/** No promise is awaited: the guest calls the host when it is done. */
 const called = (callback, call) => `new Promise((resolve) => {
   context.global.setSync('done', ${callback});
   ${call};

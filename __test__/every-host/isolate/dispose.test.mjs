@@ -1,4 +1,4 @@
-// `dispose` at any moment: whoever waits is answered, the host goes on, later calls say why they cannot be.
+// `dispose` at any moment: pending calls are answered, the host keeps working, and later calls report why they fail.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ const GONE = coded('DISPOSED', 'Isolate is disposed');
 const GONE_SYNC = coded('DISPOSED', 'Isolated is disposed');
 const AGAIN = coded('DISPOSED', 'Isolate is already disposed');
 
-/** An isolate whose guest can say that it has started. */
+/** An isolate whose guest can report that it has started. */
 function make() {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
@@ -45,7 +45,7 @@ describe('dispose', () => {
     const second = new ivm.Isolate();
     const pending = second.createContext();
     second.dispose();
-    // As in isolated-vm: programs do not expect that making a context is refused.
+    // As in isolated-vm: programs do not expect that making a context fails.
     const context = await pending;
     assert.ok(context instanceof ivm.Context);
     assert.throws(() => context.evalSync('1'), GONE_SYNC);
@@ -168,7 +168,7 @@ describe('dispose', () => {
       context.evalClosure('return new Promise(() => {})', [], { result: { promise: true } }),
     ];
     const outcomes = Promise.allSettled(pending);
-    // Both have run, and only their promises are open.
+    // Both have run, and only their promises are pending.
     assert.equal(await context.eval('1'), 1);
     isolate.dispose();
     for (const { status, reason } of await outcomes) {

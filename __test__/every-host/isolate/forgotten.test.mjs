@@ -1,5 +1,5 @@
-// Programs that make isolates and forget them, without `dispose` and without a word to the garbage collector: the host's own
-// collections end them. `ISOLATES=10000 node scripts/suite.mjs --file forgotten` runs it in full; the suite makes fewer.
+// Programs that make isolates and drop them, without `dispose` or any hint to the garbage collector: the host's own collections end them.
+// `ISOLATES=10000 node scripts/suite.mjs --file forgotten` runs it in full; the suite makes fewer.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ const ISOLATES = Number(process.env.ISOLATES ?? 1_000);
 const PATIENCE_MS = 60_000;
 const MAX_BYTES = 2e9;
 
-/** Counts of a program that runs `step` for each isolate, and then goes on with ordinary things until all have ended. */
+/** Counts of a program that runs `step` for each isolate, and then does ordinary work until all have ended. */
 async function forget(isolates, step) {
   const { stdout, stderr, code } = await run(`
     import { readFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ describe('isolates that nobody disposes', () => {
       await turn();`);
     assert.deepEqual([result.made, result.alive, result.endings.collected], [ISOLATES, 0, ISOLATES]);
     assert.ok(result.peak < MAX_BYTES, `${result.peak} bytes`);
-    // Their ends must not hold up the host; a busy machine may.
+    // Their ends must not block the host, but a busy machine may.
     assert.ok(result.longest < 5_000, `a turn of ${result.longest} ms`);
     assert.ok(result.threads < 64, `${result.threads} threads`);
   });

@@ -1,4 +1,4 @@
-// A SharedArrayBuffer that a guest has made, on its host: shared where the host can wrap memory of others, refused elsewhere.
+// A SharedArrayBuffer of a guest on its host: shared if the host can wrap foreign memory, otherwise refused.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -7,19 +7,19 @@ import { host, root, run } from '../../harness.mjs';
 import { coded, passes } from '../../isolate/helper.mjs';
 import ivm from '../../../index.mjs';
 
-/** Those that have `node_api_create_external_sharedarraybuffer`. */
+/** Hosts with `node_api_create_external_sharedarraybuffer`. */
 const shares = ['node22', 'node24', 'node26', 'bun'].includes(host);
 
 const HELP = `
   const { Worker } = await import('node:worker_threads');
   const copy = { copy: true };
-  /** Collects until \`done\` says so; for programs that wait for what must come. */
+  /** Collects until \`done\` returns true; for events that must happen. */
   const collectUntil = async (done) => {
     for (let i = 0; i < 500 && !(await done()); i++) { gc(); await sleep(10); }
     assert.ok(await done());
   };
   const collect = async () => { for (let i = 0; i < 10; i++) { gc(); await sleep(5); } };
-  /** A worker that keeps what it is sent, and does what it is told. */
+  /** A worker that keeps what it is sent, and follows instructions. */
   const holder = () => {
     const worker = new Worker(\`
       const { parentPort } = require('node:worker_threads');
@@ -92,7 +92,7 @@ describe('a SharedArrayBuffer of a guest, on any host', () => {
   });
 });
 
-// Electron has the function, and refuses what it is for; a host without it comes to the same.
+// Electron has the function, but refuses what it is for. A host without it behaves the same.
 test('in Electron the refusal names its rule', { skip: (shares || host === 'deno') && 'a host without the function stands for Electron' }, async () => {
   const { code, stdout, stderr } = await run(`
     Object.defineProperty(process, 'versions', { value: { ...process.versions, electron: '40.0.0' } });
@@ -126,7 +126,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     context.global.setSync('call', new ivm.Callback((given) => { called = given; return given; }));
     assert.equal(context.evalSync('const back = new Int32Array(call(own.buffer)); back[3] = 8; own[3]'), 8);
     assert.equal(called, buffer);
-    // Another of the same guest is another.
+    // Another one of the same guest is a different object.
     assert.notEqual(context.evalSync('new SharedArrayBuffer(16)', copy), buffer);`));
 
   test('goes back in, and on into other isolates', () => program(`
@@ -153,14 +153,14 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     isolate.dispose();
     buffer = undefined;
     await collect();
-    // Whoever gets freed memory now writes to it.
+    // Anything that gets freed memory now writes to it.
     const others = Array.from({ length: 20 }, () => new Uint8Array(2 ** 20).fill(1));
     assert.deepEqual([await worker.ask('add', 1), await worker.ask('add', 1)], [7, 8]);
     const back = new Int32Array(await worker.ask('give'));
     await worker.end();
     await collect();
     assert.deepEqual([back[0], back[1], back.at(-1), others[19][0]], [9, 7, 7, 1]);
-    // The memory is known by its address, in this environment as in that of the worker.
+    // The memory is identified by its address, in this environment and in the worker's.
     const other = new ivm.Isolate().createContextSync();
     other.evalClosureSync('globalThis.there = new Int32Array($0); there[1] = 10', [back.buffer], { arguments: copy });
     assert.equal(back[1], 10);
@@ -168,7 +168,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
 
   test('is charged to its guest until the last who has it lets go', () => program(`
     const worker = holder();
-    // V8 collects before it gives up: what the guest itself has dropped is not in the way.
+    // V8 collects before it refuses, so memory that the guest itself has dropped does not count.
     const hasRoom = () => context.evalSync('try { new SharedArrayBuffer(10 * 2 ** 20).byteLength > 0; } catch (error) { if (error.name !== "RangeError") throw error; false; }');
     assert.equal(hasRoom(), true);
     assert.equal(hasRoom(), true);
@@ -182,7 +182,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     await worker.ask('drop');
     await worker.ask('collect');
     await collect();
-    // The other guest has it still.
+    // The other guest still has it.
     assert.equal(hasRoom(), false);
     assert.equal(there.evalSync('there[0]'), 2);
     other.dispose();
@@ -213,7 +213,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     assert.match(await first, /^(ok|not-equal)$/);
     const there = new ivm.Isolate().createContextSync();
     there.evalClosureSync('globalThis.there = new Int32Array($0)', [view.buffer], { arguments: copy });
-    // Two guests are one engine: no store is needed.
+    // Two guests share one engine: no store is needed.
     const second = waiting();
     assert.equal(await there.eval('let count = 0; while (count === 0) count = Atomics.notify(there, 0, 1); count'), 1);
     assert.equal(await second, 'ok');`));
@@ -247,7 +247,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
         const view = new Int32Array(buffer);
         const last = Atomics.load(view, 0);
         assert.ok(last > 0);
-        // The guest has gone with its environment, or goes.
+        // The guest has ended with its environment, or is about to.
         let now = last;
         for (let until = ms() + 5000; ms() < until;) {
           now = Atomics.load(view, 0);

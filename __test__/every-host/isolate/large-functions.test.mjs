@@ -1,9 +1,9 @@
-// Functions that V8's optimizing compilers would take too much memory for run without them, and their isolates live.
+// Functions for which V8's optimizing compilers would take too much memory run without them, and their isolates survive.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Sources of functions, called with 3 thousands of times, and what they return. */
+/** Sources of functions that are called thousands of times with 3, and their results. */
 const FUNCTIONS = `
   const numbers = Array.from({ length: 4_000 }, (_, i) => i);
   const names = (count) => numbers.slice(0, count).map((i) => 'v' + i);

@@ -1,9 +1,9 @@
-// A module's source is searched for `import()` before V8 gets it. That takes time in proportion to its length, whatever is in it.
+// A module's source is searched for `import()` before V8 gets it. That takes time in proportion to its length, whatever its contents.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** A search that began again at each word would take minutes. */
+/** A search that restarted at each word would take minutes. */
 const COUNT = 300_000;
 
 describe('sources that repeat what may precede a call are compiled in time', () => {

@@ -1,9 +1,9 @@
-// Large buffers that a host gives away: they stay where they are, and nobody in the host has them any more.
+// Large buffers that a host transfers: they keep their address, and the host no longer has access to them.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** More of them with TERMINATIONS=1000 (and `--limit 1200`, in seconds, on the suite). */
+/** Set TERMINATIONS=1000 for more (with `--limit 1200`, in seconds, for the suite). */
 const TERMINATIONS = Number(process.env.TERMINATIONS ?? 12);
 
 /** Buffers of more than 128 KiB. */
@@ -22,7 +22,7 @@ test('a buffer arrives whole, and the host has it no more', () => passes(`${MAKE
   assert.deepEqual(new Uint8Array(copy.copy()), new Uint8Array(SIZE).fill(7));
   assert.equal(tell.applySync(undefined, into(copy, true)), 7);
   assert.throws(() => copy.copy(), { message: 'Array buffer is invalid' });
-  // Of a view, and of what lies in an object, too; and what is listed and not there.
+  // Also with a view, and with buffers inside an object; and with listed ones that the value does not contain.
   const view = new Uint8Array(make(8));
   assert.deepEqual(new ivm.ExternalCopy(view, { transferOut: true }).copy(), new Uint8Array(SIZE).fill(8));
   const inside = make(9), aside = make(10);
@@ -60,7 +60,7 @@ test('a host that gives one after the other, in one turn, holds no more than the
     assert.equal(tell.applySync(undefined, into(copy, true)), i % 256);
   }
   const grown = (process.memoryUsage().rss - before) / 2 ** 20;
-  // 1,600 MB in all.
+  // 1,600 MB in total.
   assert.ok(grown < 1_000, String(grown));`));
 
 test('what is thrown away unread is free at once', () => passes(`${MAKE}
@@ -137,7 +137,7 @@ test('a worker is terminated while guests write to what it gave away, and while 
     const writes = new ivm.Isolate().createContextSync();
     writes.global.setSync('buffer', give(1).copyInto({ transferIn: true }));
     writes.eval('const view = new Uint8Array(buffer); for (let i = 0; ; i++) view.fill(i);').catch(() => {});
-    // Some are read where the guest is, at any time.
+    // Some are read in the guest's isolate, at any time.
     const reads = new ivm.Isolate().createContextSync();
     reads.global.setSync('copy', give(2));
     reads.eval('for (;;) new Uint8Array(copy.copy())[0];').catch(() => {});

@@ -1,4 +1,4 @@
-// V8 recurses in native code as deep as some code has it, without a look at the stack. Such a guest loses its isolate; the host goes on.
+// Some code makes V8 recurse deeply in native code, without stack checks. Such a guest loses its isolate; the host keeps working.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -11,10 +11,10 @@ const DEEP = 100_000;
 /** A lost thread is counted soon after its call has ended. */
 const LOST = `const lost = async (count) => { while (ivm.engineStats().lostThreads < count) await sleep(10); };`;
 
-/** Exports that are re-exports of the module itself, the last one first: `count` of them. */
+/** Exports that re-export the module itself, the last one first: `count` of them. */
 const reexports = (count) => `Array.from({ length: ${count} }, (_, i) => 'export { x' + (1e6 + i + 1) + ' as x' + (1e6 + i) + ' } from "self"').join('\\n') + '\\nexport let x' + (1e6 + ${count}) + ' = 1'`;
 
-/** Scopes of `with` around a name that none of them has. */
+/** Scopes of `with` around a name that is in none of them. */
 const WITHS = "let f = (s) => eval(s); for (let i = 0; i < 60; i += 1) f = f('with({})'.repeat(2_500) + '{ (function (s) { return eval(s) }) }'); f('unknown = 1')";
 
 const LINK_CHAIN = `

@@ -1,4 +1,4 @@
-// In which order calls run, how they nest, and what happens at the end of each.
+// The order in which calls run, how they nest, and what happens at the end of each.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, test } from 'node:test';
@@ -44,7 +44,7 @@ describe('order', () => {
     for (let i = 0; i < 20; i += 1) {
       calls.push(script.run(context));
       while (Atomics.load(count, 0) <= i) assert.ok(performance.now() < giveUp, `${Atomics.load(count, 0)} of ${i + 1} calls have run`);
-      // Its thread may fall asleep, or go.
+      // Its thread may go to sleep, or be returned.
       Atomics.wait(count, 0, i + 1, i % 4);
     }
     assert.deepEqual(await Promise.all(calls), calls.map((_, i) => i));
@@ -54,7 +54,7 @@ describe('order', () => {
     const settled = [];
     await Promise.all(Array.from({ length: 100 }, (_, i) => context.eval(i % 7 === 0 ? 'throw 1' : '1').catch(() => {}).then(() => settled.push(i))));
     assert.equal(settled.length, 100);
-    // Rejections take a turn more through `catch`: each kind by itself is in order.
+    // Rejections take an additional turn through `catch`, so each kind is in order by itself.
     for (const kind of [settled.filter((i) => i % 7 === 0), settled.filter((i) => i % 7 !== 0)]) assert.deepEqual(kind, kind.toSorted((a, b) => a - b));
   }));
 

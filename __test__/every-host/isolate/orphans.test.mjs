@@ -1,5 +1,5 @@
-// Isolates that nobody refers to any more give their memory back, without anybody disposing them. (isolated-vm's own test of that
-// looks before the turn of the event loop ends; Node-API tells us only after it.)
+// Unreachable isolates return their memory without being disposed. (isolated-vm's own test of that checks before the turn of the event loop
+// ends; Node-API reports it only afterwards.)
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -46,7 +46,7 @@ for (const [how, call] of Object.entries({
       gc();
       await sleep(10);
     }
-    // Some may still be on the stack, for collectors that do not know what is there.
+    // Some may still be on the stack, for collectors that scan it conservatively.
     assert.ok(collected >= 40, String(collected));`, { collects: true, timeout: 60_000 }));
 }
 

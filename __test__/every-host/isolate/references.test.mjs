@@ -1,9 +1,9 @@
-// What a host keeps for a guest's References, functions and copies: it is let go of while the guest runs, and it is bounded.
+// What a host keeps for a guest's References, functions and copies: it is released while the guest runs, and it is bounded.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Bytes that may be resident while 1.1 GB come and go. */
+/** The maximum resident memory while 1.1 GB come and go, in bytes. */
 const PRELUDE = `
   const MAX = process.memoryUsage.rss() + 0.9e9;
   let made = 0;

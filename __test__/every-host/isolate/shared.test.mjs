@@ -1,9 +1,9 @@
-// Memory that a host shares with guests: waiting on it, and a worker's memory that goes with the worker.
+// Memory that a host shares with guests: waiting on it, and memory of a worker that ends.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** More of them with TERMINATIONS=1000 (and `--limit 1200`, in seconds, on the suite). */
+/** Set TERMINATIONS=1000 for more (with `--limit 1200`, in seconds, for the suite). */
 const TERMINATIONS = Number(process.env.TERMINATIONS ?? 60);
 
 const SHARE = `
@@ -55,7 +55,7 @@ describe('Atomics.wait of a guest', () => {
       times.push(ms() - start);
     }
     assert.equal(await waiting, Array(20).fill('ok').join());
-    // Without looking at the memory it would wait for ever; the bound is for a busy machine.
+    // Without checks of the memory it would wait forever; the bound is for a busy machine.
     const median = times.toSorted((a, b) => a - b)[10];
     assert.ok(median < 30, String(median));`));
 
@@ -132,7 +132,7 @@ test('shared memory that can grow is refused by the same error everywhere', () =
   const refused = { name: 'TypeError', code: 'ERR_ISOLATE_TRANSFER', message: 'A growable SharedArrayBuffer could not be shared.' };
   const copy = { copy: true };
   const growable = new SharedArrayBuffer(8, { maxByteLength: 16 });
-  // Some hosts have none that grow.
+  // Some hosts have no growable ones.
   if (growable.growable) {
     for (const value of [growable, { inside: [growable] }, new Uint8Array(growable)]) {
       assert.throws(() => new ivm.ExternalCopy(value), refused);
@@ -160,7 +160,7 @@ test('shared memory that can grow is refused by the same error everywhere', () =
 
 test('a worker ends only when a guest that cannot be stopped is off its memory', () => passes(`
   const { Worker } = await import('node:worker_threads');
-  // This loop stays in native code, takes no interrupt, and reads the memory all the time.
+  // This loop stays in native code, takes no interrupt, and keeps reading the memory.
   const loop = "let o = new Uint8Array(buffer); for (let i = 0; i < 5; i++) o = Object.create(o);"
     + "Object.defineProperty(o, 'length', { value: 2 ** 53 - 1 }); Array.prototype.indexOf.call(o, 'x');";
   const code = 'const ivm = require(' + JSON.stringify(process.cwd() + '/index.js') + ');'
@@ -176,7 +176,7 @@ test('a worker ends only when a guest that cannot be stopped is off its memory',
   // Deno does not wait for the worker's end.
   for (const until = ms() + 20_000; globalThis.Deno && !isOff() && ms() < until;) await sleep(50);
   assert.ok(isOff(), JSON.stringify(ivm.engineStats()));
-  // The memory is unmapped by now: a guest that went on would end the process.
+  // The memory is now unmapped: a guest that still ran would end the process.
   await sleep(1_000);
   assert.ok(isOff(), JSON.stringify(ivm.engineStats()));
   otherWorks();`, { timeout: 60_000 }));

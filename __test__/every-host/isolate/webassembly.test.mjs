@@ -1,5 +1,5 @@
-// WebAssembly modules that ask V8 for more of its tables and compilers than a guest may have. Some of the tables are the process's: V8 ends
-// the process where one is full, or keeps a lock that all isolates need.
+// WebAssembly modules that need more of V8's tables and compilers than a guest may have. Some tables belong to the process: if one is full,
+// V8 ends the process, or keeps a lock that all isolates need.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -24,18 +24,18 @@ const BUILD = `
     }
     return section(1, leb(count), out.subarray(0, at));
   };
-  /** Types that are one group. */
+  /** Types in one recursion group. */
   const group = (count, seed) => {
     const body = types(count, seed);
     let at = 1; while (body[at] & 128) at += 1; at += 1;
     return section(1, [1, 0x4e], body.subarray(at));
   };
-  /** A module with functions of type () -> () that have these bodies, locals included; the first one is exported as f. */
+  /** A module with functions of type () -> () with these bodies, including locals; the first one is exported as f. */
   const functions = (...bodies) => wasm(section(1, [1, 0x60, 0, 0]), section(3, leb(bodies.length), new Uint8Array(bodies.length)),
     section(7, [1, 1, 0x66, 0, 0]), section(10, leb(bodies.length), ...bodies.flatMap((body) => [leb(body.length), body])));
   const locals = (count) => [1, ...leb(count), 0x7f];
   const repeat = (bytes, count) => { const out = new Uint8Array(bytes.length * count); for (let i = 0; i < count; i += 1) out.set(bytes, i * bytes.length); return out; };
-  /** How V8 answers to a module, in each of the ways there are. */
+  /** V8's responses to a module, in all possible ways. */
   const outcomes = async (bytes) => {
     const all = {};
     const name = (error) => error.name + ': ' + error.message;
@@ -47,7 +47,7 @@ const BUILD = `
   };
 `.replaceAll(/\n\s*/g, '\n').replaceAll(/\/\*\*.*?\*\/\n/g, '');
 
-/** A program of a host that has the builders as well as its guests; `guest` runs code in a context that has them. */
+/** A program of a host that has the same builders as its guests; `guest` runs code in a context that has them. */
 const PROGRAM = `
   const BUILD = ${JSON.stringify(BUILD)};
   ${BUILD}
@@ -57,7 +57,7 @@ const PROGRAM = `
   const before = status('VmRSS');
   const grown = () => status('VmHWM') - before;
   const prepare = (isolate) => { const context = isolate.createContextSync(); context.evalSync(BUILD); return context; };
-  /** What code gives in an isolate of its own, or the code of the error. */
+  /** The result of code in an isolate of its own, or the code of the error. */
   const guest = async (code, limit = 16) => {
     const isolate = new ivm.Isolate({ memoryLimit: limit });
     const context = prepare(isolate);
@@ -167,7 +167,7 @@ describe('functions that take much memory to optimize', () => {
       assert.ok(grown() < 250, grown() + ' MB more');`);
   }
 
-  // The first function does it for many values by instructions of a few bytes.
+  // The first function does this for many values with instructions of a few bytes.
   const signature = (count) => `join([[0x60], leb(${count}), repeat([0x7f], ${count}), leb(${count}), repeat([0x7f], ${count})])`;
   const wide = {
     'structures with many fields': "wasm(section(1, [2, 0x60, 0, 0, 0x5f], leb(10_000), repeat([0x7f, 1], 10_000)), section(3, [1, 0]), section(6, [1, 0x63, 1, 1, 0xd0, 1, 0x0b]), section(7, [1, 1, 0x66, 0, 0]), section(10, [1], leb(5_002), [0], repeat([0xfb, 1, 1, 0x24, 0], 1_000), [0x0b]))",
@@ -238,7 +238,7 @@ describe('what stays as it is', () => {
     assert.deepEqual(got, [['Module', 1], ['compile', 1], ['instantiate', 1], ['validate', 1], ['Tag', 1]].map(([name, length]) => [name, length, 'function ' + name + '() { [native code] }']));`);
 
   wasmTest('a module that changes while it is looked at', `
-    // V8 compiles the copy that was looked at.
+    // V8 compiles the copy that was checked.
     const worker = new ivm.Isolate({ memoryLimit: 16 });
     const bytes = wasm(types(20, 3));
     const shared = new SharedArrayBuffer(bytes.length);

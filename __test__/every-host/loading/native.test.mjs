@@ -1,4 +1,4 @@
-// What the loader says when the native part cannot be had.
+// The loader's messages if the native part cannot be loaded.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ describe('native.js', () => {
 
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** Loads a copy of native.js that stands in a folder with these files. */
+  /** Loads a copy of native.js that is in a folder with these files. */
   function load(name, files, around = (require, path) => require(path)) {
     const place = join(folder, name);
     mkdirSync(place);
@@ -51,7 +51,7 @@ describe('native.js', () => {
     assert.throws(() => load('junk', { [file]: 'junk' }), refused(told));
   });
 
-  /** Runs `work` in a process that seems to be another one. */
+  /** Runs `work` in a process with fake properties. */
   function seeming(properties, work) {
     const real = Object.keys(properties).map((name) => [name, Object.getOwnPropertyDescriptor(process, name)]);
     for (const [name, value] of Object.entries(properties)) Object.defineProperty(process, name, { configurable: true, enumerable: true, writable: true, value });
@@ -87,7 +87,7 @@ describe('native.js', () => {
     );
   });
 
-  /** Installs a package of the platform that fails to load with what a system says. */
+  /** Installs a package of the platform whose loading fails with a system's message. */
   const failing = (message, around = (work) => work()) => (require, path) => {
     const place = join(path, '..', 'node_modules', 'isolated-v8-linux-x64-gnu');
     mkdirSync(place, { recursive: true });

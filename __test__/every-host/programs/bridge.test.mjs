@@ -1,5 +1,5 @@
-// The wrapper that makes host functions look synchronous to a guest: shared memory, a Callback that nobody waits for, and one
-// that fetches what it came to. Written directly on `ivm`, as programs of isolated-vm's users are.
+// The wrapper that makes host functions look synchronous to a guest: shared memory, a Callback that is not awaited, and one that fetches
+// the result. Written directly on `ivm`, like programs of isolated-vm's users.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ const { default: ivm } = await import('../../../index.mjs');
 
 const MAX_WAIT = 20_000;
 
-/** Runs `code` in a fresh isolate with `globals`, whose functions may return promises, and everything in one object. */
+/** Runs `code` in a new isolate with `globals`, whose functions may return promises. Returns everything in one object. */
 async function execute(code, globals, { timeout = 30_000, memoryLimit = 32 } = {}) {
   const start = Date.now();
   const isolate = new ivm.Isolate({ memoryLimit });
@@ -83,7 +83,7 @@ describe('a host function bridged by shared memory', () => {
       return sum;
     `, { add: async (_a, b) => b });
     assert.deepEqual([error, result], [undefined, 4950]);
-    // Each waits for nothing but being woken.
+    // Each waits only to be woken.
     assert.ok(durationMs < 10_000, `${durationMs} ms`);
   });
 

@@ -1,4 +1,4 @@
-// How programs get at `ivm`, and the names that older programs use.
+// How programs access `ivm`, and the names that older programs use.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

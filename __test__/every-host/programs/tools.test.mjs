@@ -1,5 +1,5 @@
-// The wrapper for an agent's tools: a Callback handed over as a Reference, and applied with its promise awaited. Written
-// directly on `ivm`, as programs of isolated-vm's users are.
+// The wrapper for an agent's tools: a Callback passed as a Reference, and applied with its promise awaited. Written directly on `ivm`, like
+// programs of isolated-vm's users.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
-// The sample programs of isolated-vm's documentation, of 7.0.1 and of earlier years: the same calls in the same order. Each runs in
-// a process and a project of its own, where `require('isolated-vm')` gives this package.
+// The sample programs of isolated-vm's documentation, of 7.0.1 and of earlier years: the same calls in the same order. Each runs in a
+// process and a project of its own, where `require('isolated-vm')` returns this package.
 
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ after(() => {
   rmSync(project, { recursive: true, force: true });
 });
 
-/** Runs a sample to its end; resolves with what it writes. */
+/** Runs a sample to its end; resolves with its output. */
 async function outcome(name, ...args) {
   const { code, signal, timedOut, stdout, stderr } = await runFile(join(project, name), { cwd: project, args });
   assert.deepEqual({ code, signal, timedOut }, { code: 0, signal: null, timedOut: false }, stdout + stderr);

@@ -1,5 +1,5 @@
-// Aborting executions: for any reason, by anything that looks like a signal, at any stage. `execute` resolves with an error that
-// says so; `executeInSandbox` rejects with the reason itself.
+// Aborting executions: for any reason, by anything that looks like a signal, at any stage. `execute` resolves with an error that says so;
+// `executeInSandbox` rejects with the reason itself.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import ivm from '../../../index.mjs';
 
 const throwing = (key) => Object.defineProperty(new Error('hidden'), key, { get() { throw new Error(`${key} is read`); } });
 
-/** Reasons, and what executions say of them. */
+/** Reasons, and how executions report them. */
 const REASONS = {
   null: [null, 'null'],
   zero: [0, '0'],
@@ -46,7 +46,7 @@ const later = (time, action) => { setTimeout(action, time); };
 const said = ({ result, error, failure }) => [result, error, failure?.code];
 const aborted = (text) => [null, `Execution was aborted: ${text}`, 'ERR_ISOLATE_ABORTED'];
 
-/** An object that is a signal by its interface alone. */
+/** An object that is a signal only by its interface. */
 function signalLike(more = {}) {
   const listeners = new Set();
   const signal = {
@@ -104,17 +104,17 @@ for (const [name, make] of Object.entries(SANDBOXES)) {
       const patient = signalLike();
       assert.equal((await execute('return 1', patient.signal)).error, undefined);
       assert.equal(patient.listeners.size, 0, 'what has ended does not listen');
-      // It cannot be listened to.
+      // Listening to it fails.
       const deaf = signalLike({ addEventListener() { throw new Error('deaf'); } });
       assert.deepEqual(said(await execute(wait, deaf.signal)), aborted('deaf'));
       // It is aborted while it is listened to.
       const sudden = signalLike({ addEventListener(_, listener) { sudden.abort('sudden'); listener(); } });
       assert.deepEqual(said(await execute(wait, sudden.signal)), aborted('sudden'));
-      // Its state cannot be read any more.
+      // Reading its state fails from the second time on.
       let reads = 0;
       const moody = signalLike({ get aborted() { reads += 1; if (reads > 1) throw new Error('moody'); return false; } });
       assert.deepEqual(said(await execute(wait, moody.signal)), aborted('moody'));
-      // Its reason cannot be read, and listeners cannot be taken away.
+      // Its reason cannot be read, and listeners cannot be removed.
       const secret = signalLike({ aborted: true, get reason() { throw new Error('secret'); } });
       assert.deepEqual(said(await execute(wait, secret.signal)), aborted('secret'));
       const sticky = signalLike({ removeEventListener() { throw new Error('sticky'); } });

@@ -1,4 +1,4 @@
-// `IsolatedVMSandbox`: code of an agent and the tools it calls.
+// `IsolatedVMSandbox`: code of an agent and the tools that it calls.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -141,7 +141,7 @@ describe('IsolatedVMSandbox: tools', () => {
   test('several calls are in flight at once', async () => {
     const { promise, open } = gate();
     let flying = 0;
-    // Nobody comes back before all three are out.
+    // No call returns before all three have arrived.
     const executor = async (_, { i }) => {
       if ((flying += 1) === 3) open();
       await promise;

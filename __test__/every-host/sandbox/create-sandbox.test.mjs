@@ -1,4 +1,4 @@
-// `createSandbox`: what the guest finds, what it may call, what comes back. Its limits are in create-sandbox-limits.
+// `createSandbox`: what the guest finds, what it may call, what it returns. Its limits are in create-sandbox-limits.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -374,7 +374,7 @@ describe('createSandbox: host functions', () => {
 
   test('two executions run at the same time', async () => {
     const waiting = [];
-    // Nobody goes on before both are here.
+    // Neither continues before both have arrived.
     const meet = (name) => new Promise((resolve) => {
       waiting.push(() => resolve(name));
       if (waiting.length === 2) waiting.forEach((go) => go());

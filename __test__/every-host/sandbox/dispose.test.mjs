@@ -1,4 +1,4 @@
-// What ends with its scope: `Symbol.dispose` and `Symbol.asyncDispose`, by hand and by `using`.
+// Objects that end with their scope: `Symbol.dispose` and `Symbol.asyncDispose`, called directly and by `using`.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { host } from '../../harness.mjs';
 
 const { createSandbox, Isolate, IsolatedVMSandbox, IsolatedVmSandbox, SubprocessSandbox } = ivm;
 
-/** The syntax of `using`, where this host has it. */
+/** A function with the syntax of `using`, if this host has it. */
 function withUsing(parameters, body) {
   const AsyncFunction = (async () => {}).constructor;
   try {
@@ -18,7 +18,7 @@ function withUsing(parameters, body) {
   }
 }
 
-/** Those that are known to have it. */
+/** Hosts that are known to have it. */
 const HAVE_USING = ['node24', 'node25', 'node26', 'deno'];
 
 const isolate = new Isolate();
@@ -26,7 +26,7 @@ const context = isolate.createContextSync();
 const DISPOSED = 'ERR_ISOLATE_DISPOSED';
 const RELEASED = 'ERR_ISOLATE_RELEASED';
 
-/** What can be disposed, how it is made, and how one sees that it is gone. */
+/** What can be disposed, how it is made, and how to check that it is gone. */
 const KINDS = [
   {
     name: 'Isolate',

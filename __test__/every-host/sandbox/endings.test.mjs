@@ -1,4 +1,4 @@
-// After the end of an execution nothing of it goes on: what it has asked of the host and has not begun does not.
+// After the end of an execution none of its work continues: calls of the host that have not begun do not begin.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ const ivm = createRequire(import.meta.url)('../../../index.js');
 const CALLS = 200;
 const code = `const all = []; for (let i = 0; i < ${CALLS}; i += 1) all.push(tools.x({ i })); await Promise.all(all);`;
 
-/** Keeps the host busy with each call; a queue of them is there when the execution ends. */
+/** Keeps the host busy with each call, so that calls are queued when the execution ends. */
 function busyTool() {
   const seen = { calls: 0, onCall: () => {} };
   const executor = async () => {

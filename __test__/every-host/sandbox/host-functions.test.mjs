@@ -1,5 +1,5 @@
-// Host functions that throw, reject, or return odd thenables: the process goes on, and the error reaches the caller, or is
-// reported where there is none. The cases are in the program.
+// Host functions that throw, reject, or return odd thenables. The process survives, and the error reaches the caller, or is reported if
+// there is none. The cases are in the program.
 
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -10,18 +10,18 @@ const PROGRAM = join(root, '__test__/sandbox/host-functions-program.mjs');
 const isNode = host.startsWith('node');
 const WARNING = 'ISOLATED_V8_UNHANDLED_HOST_ERROR';
 
-/** What a promise of the language's own does, of whatever class, and the thenables that others make. */
+/** The behaviours of native promises of any class, and those of other thenables. */
 const PROMISES = ['rejects', 'rejectsLater', 'strict'];
 const THENABLES = ['thenableRejects', 'thenableThrows', 'thenableThrowsLater', 'thenableBoth', 'thenableGetter'];
 
-/** What callers get: `told` is every error, `reported` those that nobody gets. */
+/** What callers get: `told` has the errors that they get, `reported` those that no caller gets. */
 const KINDS = {
   // The caller waits for the promise.
   waits: { told: ['throws', ...PROMISES, 'lazy', ...THENABLES], reported: [] },
   waitsForPromises: { told: ['throws', ...PROMISES, 'lazy'], reported: [] },
-  // The caller gets what is returned at once, and no promise.
+  // The caller gets the returned value at once, and no promise.
   returns: { told: ['throws'], reported: PROMISES },
-  // Nobody gets anything.
+  // The caller gets nothing.
   discards: { told: [], reported: ['throws', ...PROMISES] },
   discardsResult: { told: ['throws'], reported: PROMISES },
   // It may end before the function fails.
@@ -71,12 +71,12 @@ for (const [group, ways] of Object.entries(WAYS)) {
     }
     assert.ok(reports.length > 0);
     assert.ok(reports.every(([origin]) => typeof origin === 'string' && origin !== ''));
-    // Somebody subscribes.
+    // A listener subscribes.
     assert.doesNotMatch(stderr, /A host function/);
   });
 }
 
-/** Runs a program that must come to its end; gives what it prints. */
+/** Runs a program that must finish; returns its output. */
 async function passes(code) {
   const result = await run(`${code}\nconsole.log('the end');`, { timeout: 30_000 });
   assert.deepEqual([result.code, result.signal, result.stdout.trimEnd().endsWith('the end')], [0, null, true], result.stdout + result.stderr);

@@ -1,4 +1,4 @@
-// Errors that code writes to its console: name, message and stack, as Node has it.
+// Errors that code writes to its console: name, message and stack, as on Node.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';

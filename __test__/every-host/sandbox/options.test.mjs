@@ -1,4 +1,4 @@
-// Options that there are not are refused by name, by each sandbox and each execution.
+// Unknown options are refused by name, by each sandbox and each execution.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -28,7 +28,7 @@ describe('unknown options', () => {
       for (const [option, value] of [['timeOut', 100], ['memory', 8], ['', 1], ['__proto__x', {}]]) {
         assert.throws(() => make({ [option]: value }), refused(option, `${own}, ${COMMON}`));
       }
-      // Whoever says nothing asks for nothing, and what is inherited is nobody's choice.
+      // An undefined option requests nothing, and inherited options do not count.
       assert.ok(make({ timeOut: undefined, signal: null }));
       assert.ok(make(Object.create({ timeOut: 1 })));
       assert.ok(make({ [Symbol('timeOut')]: 1 }));

@@ -1,4 +1,4 @@
-// What guests send, in large amounts, wherever a host can wait for it: the event loop goes on meanwhile, and twice as much takes twice as long.
+// Large amounts of data from guests, wherever a host can await them: the event loop keeps running, and twice as much takes twice as long.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -11,10 +11,10 @@ import { errorOf, hostContext, manifest, until } from '../../sandbox/plugin-help
 const { createSandbox, Callback, Isolate, IsolatedVMSandbox, IsolatedVmSandbox, SubprocessSandbox } = ivm;
 
 const MEGABYTE = 2 ** 20;
-/** Milliseconds: an uninterrupted piece is to take 50 at most, and CI's machines are slow and busy. */
+/** Milliseconds: an uninterrupted piece should take 50 at most, but CI's machines are slow and busy. */
 const MAX_PIECE = 300;
 
-/** Code of a value of so many MB, as guests see it. */
+/** Code of a value of `size` MB, as guests see it. */
 const VALUES = {
   objects: (size) => `Array.from({ length: ${size * 8_000} }, (_, index) => ({ index, name: 'n' + index }))`,
   text: (size) => `'x\\u2200'.repeat(${(size * MEGABYTE) / 4})`,
@@ -33,7 +33,7 @@ const JSON_VALUES = {
 
 /**
  * @param {() => Promise<unknown>} call
- * @returns {Promise<{ took: number, piece: number }>} milliseconds in all, and those of the longest piece
+ * @returns {Promise<{ took: number, piece: number }>} milliseconds in total, and those of the longest piece
  */
 async function measured(call) {
   const gaps = new Gaps();
@@ -46,7 +46,7 @@ async function measured(call) {
   }
 }
 
-/** Tests a call with each value of a size in MB, and of twice that. */
+/** Tests a call with each value of a size in MB, and of twice that size. */
 function eachValue(values, size, makeCall) {
   for (const [what, make] of Object.entries(values)) {
     test(what, async () => {
@@ -55,7 +55,7 @@ function eachValue(values, size, makeCall) {
         const once = await measured(() => call(make(size)));
         let twice = await measured(() => call(make(2 * size)));
         if (twice.piece >= MAX_PIECE) {
-          // The host's own collection of garbage may have taken it.
+          // The host's own garbage collection may have caused it.
           twice = await measured(() => call(make(2 * size)));
         }
         assert.ok(twice.piece < MAX_PIECE, `${twice.piece} ms in one piece`);
@@ -67,7 +67,7 @@ function eachValue(values, size, makeCall) {
   }
 }
 
-/** A plugin with a large quota, and what its context is made of. */
+/** A plugin with a large quota, and its context. */
 async function largePlugin(context, options) {
   const sandbox = new IsolatedVmSandbox(undefined, { maxOutputSize: Infinity, ...options });
   const isolate = await sandbox.createIsolate(manifest({ permissions: { network: { allowedDomains: ['example.org'] }, storage: { maxSize: 1e9 }, hooks: ['item.indexed'] }, limits: { memoryMB: 512, cpuMs: 60_000 } }));
@@ -129,7 +129,7 @@ describe('isolates', () => {
 });
 
 describe('what is measured in pieces stays in order', () => {
-  /** More than a slice. */
+  /** Larger than a slice. */
   const LARGE = MORE_VALUES.objects(8);
 
   test('calls of a plugin, synchronous ones included', async () => {
@@ -182,7 +182,7 @@ describe('what is measured in pieces stays in order', () => {
     await run(code);
     await run(code);
     assert.equal(written, 2);
-    /** Stops the code while its value is read and measured: earlier, where it was faster than before. */
+    /** Stops the code while its value is read and measured. Tries earlier moments if it was faster than before. */
     const stopped = async (stop, parts = [0.7, 0.5, 0.3, 0.1]) => {
       for (const part of parts) {
         const controller = new AbortController();
@@ -197,7 +197,7 @@ describe('what is measured in pieces stays in order', () => {
         const error = await sandbox.executeInSandbox(isolate, code, made, { signal: controller.signal, deadline: 60_000 }).then(() => undefined, (reason) => reason);
         clearTimeout(timer);
         begun = () => {};
-        // Otherwise it came too late, after the value was written.
+        // Otherwise the stop came too late, after the value was written.
         if (error !== undefined && before === 2) return error;
         assert.equal(written, 3);
         written = 2;
@@ -206,7 +206,7 @@ describe('what is measured in pieces stays in order', () => {
     };
     assert.equal((await stopped((controller) => controller.abort(new Error('enough')))).message, 'enough');
     assert.equal(await run('context.cache.get("x")'), 2, 'nothing comes later, and before the next call');
-    // The value alone takes longer to be read and measured.
+    // Reading and measuring the value alone takes longer.
     assert.equal((await errorOf(sandbox.executeInSandbox(isolate, code, made, { deadline: Math.max(1, Math.floor(took / 4)) }))).kind, 'CPU');
     assert.equal(await run('context.cache.get("x")'), 2);
     await stopped(end, [0.3]);

@@ -1,4 +1,4 @@
-// Caches of hosts that take more than a key: what a plugin's calls reach of them.
+// Caches of hosts whose methods take more than a key: what a plugin's calls reach of them.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';

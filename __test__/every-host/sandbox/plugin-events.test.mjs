@@ -1,4 +1,4 @@
-// Events that reach many listeners of plugins, or are large: what they cost their host, and what arrives.
+// Events that reach many listeners of plugins, or are large: their cost for the host, and what arrives.
 
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { gate, hostContext, manifest, plugin, rememberingLogger } from '../../sa
 const EVENT = 'item.indexed';
 const MEGABYTE = 2 ** 20;
 
-/** A bus that bears many listeners. */
+/** A bus that allows many listeners. */
 const roomy = () => {
   const bus = new EventEmitter();
   bus.setMaxListeners(0);
@@ -47,7 +47,7 @@ describe('one emit for many listeners', () => {
     assert.equal(code, 0, stderr);
     const { sum, grown } = JSON.parse(stdout);
     assert.equal(sum, 4e9);
-    // 4 GB where each listener has a copy of its own.
+    // 4 GB if each listener has a copy of its own.
     assert.ok(grown < 1_000, `${grown} MB`);
   });
 
@@ -167,7 +167,7 @@ describe('events that wait', () => {
     assert.equal(dropped(made), 13);
     made.release();
     assert.equal(await made.execute('sizes.length'), 7);
-    // Until the host has seen that the handlers are done.
+    // Until the host has noticed that the handlers are done.
     let last;
     for (const later of ['later', new Uint8Array(16 * MEGABYTE)]) {
       for (const end = Date.now() + 20_000; last !== later.length && Date.now() < end;) {

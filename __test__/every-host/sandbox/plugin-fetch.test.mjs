@@ -1,4 +1,4 @@
-// `createPluginFetch`: what it reaches, by way of servers of this machine that lead elsewhere.
+// `createPluginFetch`: what it reaches, with servers on this machine that redirect.
 
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -161,7 +161,7 @@ describe('createPluginFetch', () => {
         await assert.rejects(fetch(`http://api.example.com:${port}/`), /not public/, String(each));
       }
       assert.equal(requests.length, count);
-      // The connection is made to what the one look has found.
+      // The connection goes to the address that the one lookup has returned.
       looks = 0;
       addresses = [{ address: '127.0.0.1', family: 4 }];
       const { body, url } = await createPluginFetch({ allowedDomains: ['api.example.com'], privateDomains: ['example.com'] })(`http://api.example.com:${port}/x`);
@@ -170,7 +170,7 @@ describe('createPluginFetch', () => {
       dns.lookup = lookup;
     }
     assert.equal((await createPluginFetch({ allowedDomains: ['127.0.0.1'] })(`http://127.0.0.1:${port}/x`)).body, 'GET /x');
-    // Where a name is the machine's own and only an ordinary domain is allowed, its address decides.
+    // If a name is the machine's own and only an ordinary domain is allowed, its address decides.
     await assert.rejects(createPluginFetch({ allowedDomains: ['127.0.0.1'] })(at('/')), denied);
   });
 

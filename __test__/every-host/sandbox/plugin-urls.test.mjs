@@ -1,5 +1,5 @@
-// What reaches a host's functions, as the programs see it that take URLs: thousands of generated arguments go through the gate into real
-// parsers, and none of those may find a host that the manifest does not have.
+// Arguments for a host's functions, as programs that take URLs see them: thousands of generated arguments pass the gate into real parsers,
+// and none of the parsers may find a host that the manifest does not allow.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ const isNode = process.versions.bun === undefined && globalThis.Deno === undefin
 const network = { permissions: { network: { allowedDomains: ['api.example.com', 'example.org'] } }, limits: { cpuMs: 120_000 } };
 const isAllowed = (host) => /^(?:.*\.)?(?:api\.example\.com|example\.org)\.?$/i.test(host);
 
-/** A name or an address that somebody can have: no empty labels, and no comma of an array's text in the last one. */
+/** A valid name or address: no empty labels, and no comma of an array's text in the last label. */
 const isEvil = (host) => /evil\.test\.?$|^xn--.*\.test\.?$|^localhost\.?$|^unix$|^\d+(?:\.\d+)*$|^0x[0-9a-f.]*$|:|^\//i.test(host) && !/\.\./.test(host);
 
 /** A plugin with `context.take`, which calls `seen` with its arguments. */
@@ -21,7 +21,7 @@ async function taker(seen, made = manifest(network)) {
   return plugin({ manifest: made, context: hostContext({ take: (...args) => { seen(args); } }) });
 }
 
-// Numbers that are the same for every run.
+// Numbers that are the same in every run.
 function random(seed) {
   let state = seed;
   return (below) => {
@@ -80,16 +80,16 @@ function makeExpression(pick) {
   }
 }
 
-/** To `url.parse`, everything before a colon is a scheme, and what is behind a host. Programs know these. */
+/** `url.parse` takes everything before a colon for a scheme, and what follows for a host. Programs know these schemes. */
 const connected = ({ protocol, hostname }) => (protocol === null || /^(?:https?|wss?|ftp|redis|postgres|(?:ws|http)?\+?unix):$/.test(protocol) ? [hostname] : []);
 
-/** Programs that take what a plugin has sent; each gives the hosts that it would connect to. */
+/** Programs that take a plugin's arguments; each returns the hosts that it would connect to. */
 const programs = {
   'fetch': ([first, second]) => [new URL(new Request(first, typeof second === 'object' ? second : undefined).url).hostname],
   URL: ([first]) => [new URL(first).hostname],
   'URL with a base': ([first]) => [new URL(first, 'https://api.example.com/base').hostname],
   'trimmed URL': ([first]) => [new URL(String(first).trim(), 'https://api.example.com/base').hostname],
-  // As some clients complete a text without a scheme. Names alone are not distinguished from other text.
+  // As some clients complete a text without a scheme. Mere names are not distinguished from other text.
   completed: ([first]) => {
     const text = String(first).trim();
     return /^(?:[^/?#\\]+\.[^/?#\\]+|localhost)(?:[/?#\\]|:\d)/.test(text) && !/^[\w.+-]+:(?!\d)/.test(text) ? [new URL(`http://${text}`).hostname].filter((host) => host !== 'unix') : [];
@@ -126,7 +126,7 @@ const programs = {
   },
 };
 
-/** Where Node's client would connect to: it names itself where no host is given. */
+/** Where Node's client would connect to: it names itself if no host is given. */
 function connections(args) {
   const found = [];
   const stub = new http.Agent();
@@ -136,27 +136,27 @@ function connections(args) {
   try {
     http.request(...args).on('error', () => {});
   } catch {
-    // The stub's, or the client's own.
+    // The stub's error, or the client's own.
   } finally {
     http.globalAgent = globalAgent;
   }
-  // Without any host it takes this machine: such a client must not be lent.
+  // Without a host it connects to this machine, so such a client must not be given to plugins.
   const first = args[0];
   const names = typeof first === 'object' && !(first.host || first.hostname) && !(args[1]?.host || args[1]?.hostname);
   return names ? found.filter((each) => each !== 'localhost') : found;
 }
-/** The same of `ws`, which has a scheme for sockets of the machine. */
+/** The same for `ws`, which has a scheme for sockets of the machine. */
 function socketConnections([first, second]) {
   const found = [];
   const createConnection = ({ host, path, socketPath }) => { found.push(socketPath ?? path ?? host); throw new Error('stub'); };
   try {
     new WebSocket(first, [], { ...(typeof second === 'object' && second), createConnection }).on('error', () => {});
   } catch {
-    // The stub's, or its own.
+    // The stub's error, or its own.
   }
   return found;
 }
-// Others have clients of their own.
+// Other hosts have clients of their own.
 if (isNode) Object.assign(programs, { 'http.request': connections, ws: socketConnections });
 
 const { emitWarning } = process;
@@ -277,7 +277,7 @@ describe('what is passed on', () => {
     const plain = await plugin({ manifest: manifest(network), context: hostContext({ metrics: { take: (...args) => { passed.push(args); } } }) });
     for (const each of same) {
       await execute(`context.take(${each})`).catch((error) => assert.fail(`${each}: ${error.message}`));
-      // Metrics are passed on without a look at URLs.
+      // Metrics are passed on without a check of URLs.
       await plain.execute(`context.metrics.take(${each})`);
       const [first, second] = passed.splice(0);
       assert.deepEqual(first, second, each);
@@ -318,7 +318,7 @@ describe('what is passed on', () => {
     await execute('{ const list = ["https://example.org", ["x"], "api.example.com/y"]; const all = [list, list]; context.take({ x: list, url: list, headers: list, all }, list, all) }');
     const [[{ x, url, headers }, list]] = passed;
     assert.deepEqual([x === url, url === headers, list === x, x], [true, true, true, ['https://example.org/', ['x'], 'api.example.com/y']]);
-    // Each list is looked at once for each position: what unfolds to more than there are atoms ends.
+    // Each list is checked once for each position, so a value that would expand to an astronomical size ends.
     await execute('let list = ["x"]; for (let i = 0; i < 200; i++) list = { x: list, url: list, headers: list }; context.take(list)');
     sandbox.disposeAll();
   });

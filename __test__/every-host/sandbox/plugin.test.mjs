@@ -1,4 +1,4 @@
-// `IsolatedVmSandbox`: isolates of plugins, what they run, how they end, and what the logger hears.
+// `IsolatedVmSandbox`: isolates of plugins, what they run, how they end, and what the logger receives.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -250,7 +250,7 @@ describe('IsolatedVmSandbox: limits', () => {
 
   test('CPU: what goes on by promises counts together', async () => {
     const { sandbox, execute, logger } = await plugin({ context: hostContext({ next: async () => 1 }), manifest: manifest({ limits: { cpuMs: 500 } }) });
-    // Each piece is short; all together are not.
+    // Each piece is short, but not all together.
     const error = await errorOf(execute('(async () => { for (;;) { for (const end = Date.now() + 10; Date.now() < end;); await context.next() } })()'));
     assert.equal(error.kind, 'CPU', error.stack);
     assert.equal(error.message, 'Plugin \'org.example.plugin\' has used up its 500ms');
@@ -270,7 +270,7 @@ describe('IsolatedVmSandbox: limits', () => {
         const go = () => { rounds += 1; for (const end = Date.now() + 20; Date.now() < end;); return ${loop} };
         go(); 'begun'`), 'begun');
       if (loop.includes('WebAssembly')) {
-        // Nothing that it needs is its host's: it ends with its isolate.
+        // It needs nothing from its host, so it ends with its isolate.
         await until(() => sandbox.getActiveIsolateCount() === 0);
         const [[, , { reason }]] = logger.of('info', 'Isolate disposed').map((entry) => entry.slice(0, 3));
         assert.equal(reason, 'cpu');

@@ -1,10 +1,10 @@
-// What other code of the host has put on `Object.prototype` or `Array.prototype` changes nothing: no option, no permission, no limit, not
-// what code finds, and not what is told of it. In processes of their own.
+// Properties that other code of the host has put on `Object.prototype` or `Array.prototype` change nothing: no option, no permission, no
+// limit, nothing that code finds, and no report. In processes of their own.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Names that options, manifests, contexts, descriptors, results and this library's own objects have, or could have. */
+/** Names that options, manifests, contexts, descriptors, results and the library's own objects have, or could have. */
 const NAMES = [
   'timeout', 'memoryLimit', 'maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'timers', 'web', 'wasm', 'typescript', 'modules', 'inspector',
   'minimalEnv', 'poolSize', 'confinement', 'seccomp', 'signal', 'fresh', 'deadline', 'warm', 'snapshot', 'onUsage', 'limits', 'memoryMB', 'cpuMs',
@@ -81,13 +81,13 @@ const SUITE = String.raw`
     return all;
   };
   const plain = (value) => JSON.stringify(value, (_, each) => (each === undefined ? 'undefined' : each), 1);
-  /** What something looks like that is there for everybody, and how it goes away. */
+  /** How a property that every object inherits looks, and how it is removed. */
   const POLLUTIONS = {
     text: () => ({ value: 'polluted', writable: true }),
     object: () => ({ value: { hooks: ['secret', 'allowed'], network: { allowedDomains: ['example.org'] }, storage: { maxSize: 1_000 }, get: () => 1 }, writable: true }),
     accessor: () => ({ get: () => 'got', set() {} }),
   };
-  /** Names at a time. */
+  /** The number of names at a time. */
   const TOGETHER = 8;
   const lost = [];
   async function pollute(target, names, kinds) {

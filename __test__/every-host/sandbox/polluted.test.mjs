@@ -1,5 +1,5 @@
-// Options of the sandboxes are those that an object has itself: what a library of the host's has put on `Object.prototype` is nobody's
-// choice.
+// Options of the sandboxes are an object's own properties. Properties that a library of the host's has put on `Object.prototype` do not
+// count.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { errorOf, hostContext, IsolatedVmSandbox, manifest } from '../../sandbox
 
 const { createSandbox, IsolatedVMSandbox, SubprocessSandbox } = ivm;
 
-/** All options, as wrong as can be, or as generous. */
+/** All options, with values that are as wrong or as generous as possible. */
 const POLLUTION = {
   timeout: 'x', memoryLimit: 'x', maxOutputSize: 0, maxApiCalls: 0, maxLogEntries: 0, maxLogLength: 'x', onLog: 'x', timers: 'x', web: true,
   typescript: 'x', modules: 'x', inspector: true, minimalEnv: false, poolSize: 'x', confinement: { seccomp: false }, signal: 'x', fresh: 'x',
@@ -36,7 +36,7 @@ describe('a polluted Object.prototype', () => {
   });
 
   test('by what descriptors and texts have', async () => {
-    // Bun cannot load modules of its own with a `get` there, so they are loaded before; and taking types off loads more.
+    // With a `get` there, Bun cannot load its own modules, so load them first. Type stripping loads more.
     const api = { f: () => 1 };
     await createSandbox({ api }).execute('1');
     for (const [name, typescript] of [['get', false], ['set', false], ['name', true], ['failure', true]]) {

@@ -7,7 +7,7 @@ import { errorOf, hostContext, IsolatedVmSandbox, manifest, PluginError } from '
 
 const { createSandbox, IsolatedVMSandbox, SubprocessSandbox } = ivm;
 
-/** Runs code that calls its host by `call`, and tells result or message, and how often the host was called. */
+/** Runs code that calls its host with `call`. Returns the result or message, and how often the host was called. */
 const agentBy = (Class) => async (code, options) => {
   let calls = 0;
   const executor = async (_name, { x }) => { calls += 1; return x; };
@@ -27,7 +27,7 @@ const SANDBOXES = {
   ...(process.platform === 'linux' ? { SubprocessSandbox: agentBy(SubprocessSandbox) } : {}),
 };
 
-/** Values that hold much where JSON does not look. */
+/** Values with much content in places that JSON ignores. */
 const HIDDEN = {
   'named keys of arrays': 'const a = []; a.big = "x".repeat(5e6); return a',
   'named keys of arrays inside': 'const a = [1]; a.in = [Object.assign([2], { big: { text: "x".repeat(5e5) } })]; return [new Map([[1, a]])]',
@@ -74,7 +74,7 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
     test('what is undefined takes nothing', async () => {
       const rows = 'Array.from({ length: 2e4 }, (_, id) => ({ id, aaaaaaaaaa: undefined, bbbbbbbbbb: undefined, cccccccccc: undefined, dddddddddd: undefined }))';
       assert.equal((await run(`return ${rows}`, { maxOutputSize: 300_000 })).result?.length, 20_000);
-      // The same object again and again: what takes nothing is looked at once.
+      // The same object many times: what takes no bytes is checked once.
       const shared = "const row = {}; for (let i = 0; i < 5_000; i += 1) row['k' + i] = undefined; return Array(20_000).fill(row)";
       assert.equal((await run(shared, { maxOutputSize: 100_000, timeout: 5_000 })).result?.length, 20_000);
     });

@@ -1,4 +1,4 @@
-// The processes of `SubprocessSandbox`: their environment, their number, and that nothing is left of them.
+// The processes of `SubprocessSandbox`: their environment, their number, and that none is left over.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -26,7 +26,7 @@ async function whileRunning(config, look) {
   return seen;
 }
 
-/** Of a child that is not dumpable only root may read the environment. */
+/** Only root may read the environment of a child that is not dumpable. */
 const READABLE = { confinement: { notDumpable: false } };
 
 const gone = () => until('no child is left', () => childrenOf().length === 0);
@@ -78,9 +78,9 @@ describe('SubprocessSandbox: the process', () => {
       for (let killed = 0; killed < 8;) {
         await sandbox.execute('return 1', [], noTools);
         const [child] = await until('one waits', () => { const all = startedChildren(); return all.length === 1 && childrenOf().length === 1 && all; });
-        // It counts as ready in the same moment.
+        // It counts as ready at the same moment.
         await sandbox.confinement();
-        // It may have been the one before, at its end.
+        // It may have been the previous one, about to end.
         if (!isAlive(child.pid)) continue;
         process.kill(child.pid, 'SIGKILL');
         killed += 1;
@@ -190,7 +190,7 @@ describe('SubprocessSandbox: nothing is left', () => {
   });
 });
 
-/** Starts a program, resolves with its process once it has written a line, and that line. */
+/** Starts a program. Resolves with its process and its first line, once it has written that line. */
 function start(code) {
   const folder = join(root, '__test__/.tmp');
   mkdirSync(folder, { recursive: true });
@@ -212,7 +212,7 @@ function start(code) {
   });
 }
 
-/** One that is busy, and one that waits; what becomes of both is `pids`. A child is known by its last id once it has said something. */
+/** A busy child, and a waiting one; `pids` has both. A child is known by its final id once it has sent a message. */
 const TWO = `
   const sandbox = new ivm.SubprocessSandbox({ timeout: 60_000 });
   await sandbox.execute('return 1', [], async () => {});

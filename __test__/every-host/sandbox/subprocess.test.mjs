@@ -1,5 +1,5 @@
-// `SubprocessSandbox`: what code, tools and logs do in a process of their own. The processes themselves: subprocess-processes;
-// children that are not ours: subprocess-hostile.
+// `SubprocessSandbox`: what code, tools and logs do in a process of their own. subprocess-processes tests the processes themselves,
+// subprocess-hostile fake children.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// Code in TypeScript: what is taken off, what is refused, where errors are, and what hostile text comes to.
+// Code in TypeScript: what is stripped, what is refused, where errors are, and the results of hostile text.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -132,7 +132,7 @@ describe('IsolatedVMSandbox', () => {
 describe('what takes types off', () => {
   test('counts as an isolate that waits, and as nobody\'s', () => passes(`
     isolate.dispose();
-    // One like it waits from now on.
+    // From now on, an isolate like it waits.
     const until = async (isSo) => { for (const end = Date.now() + 20_000; Date.now() < end && !isSo(ivm.engineStats());) await new Promise((resolve) => { setTimeout(resolve, 5); }); };
     await until(({ alive, spare }) => alive === 0 && spare === 1);
     const { made } = ivm.engineStats();

@@ -1,4 +1,4 @@
-// What a guest's values cost the host wherever they are looked through: time grows in proportion to their distinct parts.
+// The cost of a guest's values for the host wherever they are walked: time grows in proportion to their distinct parts.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ const { Work } = require('../../../surface/host/work.js');
 const range = (count, entry) => Array.from({ length: count }, (_, index) => entry(index));
 const doubled = (levels, outer) => { let value = []; for (let level = 0; level < levels; level += 1) value = outer(value); return value; };
 
-/** Runs a task to its end in one go. */
+/** Runs a task to its end in one piece. */
 const done = (task) => {
   assert.equal(task.run(false), true);
   return task;
@@ -28,7 +28,7 @@ const bearable = (args, length) => done(new Shown(args, new Work(entryLimits(len
 const set = (account, key, value, quota, seconds, cache = { run: () => undefined, isThere: () => true }) => account.perform('set', key, [value, seconds],
   done(valueSize(value, quota, new Work())).size, cache, quota, (message) => new RangeError(message));
 
-/** Values of a size, the cost of which would grow faster than that in one or another walker. */
+/** Values of a size whose cost would grow faster than the size in one or another walker. */
 const COSTLY = {
   'shared arrays': (size) => doubled(size, (value) => [value, value]),
   'shared objects': (size) => doubled(size, (a) => ({ a, b: a })),
@@ -48,7 +48,7 @@ const COSTLY = {
   'views of one buffer': (size) => { const buffer = new ArrayBuffer(size); return range(size, () => new Uint8Array(buffer)); },
 };
 
-/** Milliseconds of processor time of the fastest of a few runs: others use the machine, too. */
+/** Milliseconds of processor time of the fastest of a few runs, because other processes use the machine too. */
 function fastest(run) {
   let best = Infinity;
   for (let round = 0; round < 3; round += 1) {
@@ -60,7 +60,7 @@ function fastest(run) {
   return best;
 }
 
-/** Eight times the size may take 24 times as long, and a moment more: the square would be 64 times, and what unfolds never ends. */
+/** Eight times the size may take 24 times as long, plus a moment: quadratic time would be 64 times, and expanded values never end. */
 function growsLinearly(run) {
   const [small, large] = [run(400), run(3_200)];
   assert.ok(large < 24 * small + 100, `${small.toFixed(1)} ms, then ${large.toFixed(1)} ms`);
@@ -184,7 +184,7 @@ describe('storage', () => {
     for (let index = 0; index < 500; index += 1) write(String(100 + index));
     assert.throws(() => write('100x'.repeat(10)), RangeError);
     for (const index of [3, 1, 2]) expire(String(100 + index), 0.001 * index);
-    // Times change again and again.
+    // Times change many times.
     for (let round = 0; round < 5_000; round += 1) expire('100', 3_600);
     there.add('p:101');
     await new Promise((resolve) => { setTimeout(resolve, 20); });

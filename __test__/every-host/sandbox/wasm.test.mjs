@@ -12,7 +12,7 @@ const HAS = 'object,true';
 const HAS_NOT = 'undefined,false';
 const nobody = async () => {};
 
-/** What code gives in each sandbox that has these options. */
+/** The result of code in each sandbox that has these options. */
 const sandboxes = {
   createSandbox: async (options, code) => {
     const { result, error } = await createSandbox({}, options).execute(code);

@@ -1,4 +1,4 @@
-// What the surface asks of the native side, call by call, and how it takes the answers.
+// What the surface asks of the native side, call by call, and how it handles the answers.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -117,7 +117,7 @@ test('faults become errors with both stacks', async () => {
     try {
       return context[method]('1');
     } finally {
-      // There are engines in which a caller that has nothing left to do leaves the stack.
+      // In some engines, a caller that has nothing left to do leaves the stack.
       called += 1;
     }
   }
@@ -224,7 +224,7 @@ test('moved buffers are named as such, and are no longer those of the caller', (
   assert.deepEqual(last().args[0], [TAG.BUFFER, copied, 0, 4]);
 });
 
-/** Collects garbage now, where the host offers that. */
+/** Collects garbage now, if the host offers that. */
 async function collector() {
   if ('Bun' in globalThis) return () => globalThis.Bun.gc(true);
   if ('Deno' in globalThis) return undefined;

@@ -1,4 +1,4 @@
-// What loading the package takes.
+// The cost of loading the package.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,10 +1,10 @@
-// What guests may ask of this host's values, and how the answers look.
+// What guests may request of this host's values, and the form of the answers.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { fake, OP, TAG, TRANSFER } from '../../surface/fake.mjs';
 
-/** The carrier and slot of a value that was sent away, and a way to ask for it. */
+/** The carrier and slot of a value that was sent, and a function that requests it. */
 function sent(value, bits = TRANSFER.REFERENCE) {
   const made = fake();
   const carrier = made.binding.pack(value, bits);
@@ -101,7 +101,7 @@ test('promises of this side are announced with negative numbers', async () => {
   assert.deepEqual(binding.pack(Promise.resolve({ a: 1 }), TRANSFER.PROMISE), [TAG.PROMISE, -1]);
   assert.deepEqual(binding.pack(Promise.resolve(5), TRANSFER.PROMISE), [TAG.PROMISE, -2]);
   assert.deepEqual(replied, [], 'not before the call that announces it');
-  // Settled already: the outcome goes along.
+  // Already settled: the outcome is sent along.
   assert.deepEqual(binding.pack(5, TRANSFER.PROMISE | TRANSFER.COPY), [TAG.PROMISE, 0, 5]);
   assert.deepEqual(binding.pack(() => {}, TRANSFER.PROMISE).slice(0, 2), [TAG.PROMISE, 0]);
   const refused = binding.pack(thenable, TRANSFER.PROMISE);

@@ -1,5 +1,5 @@
-// Whatever a value is made of, what it takes of a host's heap is not much more than the reader counts for it: a limit on what is counted
-// is a limit on the host's memory.
+// Whatever a value consists of, it takes not much more of a host's heap than the reader counts for it. So a limit on the count limits the
+// host's memory.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { Reader, write } from '../../wire/helper.mjs';
 
 const SIZE = 2 ** 19;
 const MAX_RATIO = 1.4;
-/** What a collection leaves, more or less. */
+/** What a collection leaves, approximately. */
 const NOISE = 2 ** 17;
 /** What a limit of 512 MB, the default, must have room for. */
 const MAX_WEIGHT = 2 ** 29;

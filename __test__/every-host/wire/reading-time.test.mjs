@@ -1,6 +1,5 @@
-// What reading a guest's value takes of the host's time: in proportion to its size, within the limits of the call, and in small pieces where
-// there is a promise to wait with. The values are such that engines take much longer over them. Bun's hashes are not those of
-// `collisions.mjs`: there most values arrive.
+// The host's time to read a guest's value: in proportion to its size, within the limits of the call, and in small pieces if a promise can
+// wait. Engines take much longer than usual for these values. Bun's hashes are not those of `collisions.mjs`, so most values arrive there.
 
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
@@ -15,12 +14,12 @@ const { createSandbox, IsolatedVMSandbox, SubprocessSandbox } = ivm;
 
 const FIXED_TIME = 250;
 const TIME_PER_BYTE = 500e-6;
-/** Milliseconds more, for what is not reading, and a machine with much else to do. */
+/** Additional milliseconds for work that is not reading, and for a busy machine. */
 const MORE_TIME = 2_500;
 const MAX_GAP = 300;
 const OVER = ['ERR_ISOLATE_LIMIT', 'ERR_ISOLATE_TRANSFER'];
 
-/** Keys that make the elements of an object a dictionary and back, again and again. */
+/** Keys that turn the elements of an object into a dictionary and back, many times. */
 function gaps(count) {
   const object = {};
   for (let index = 0; index < count; index += 1) object[index] = 0;
@@ -71,13 +70,13 @@ describe('the reader', () => {
       reader.run();
       const took = performance.now() - start;
       const most = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
-      // A thirtieth, on a machine that has nothing else to do.
+      // A thirtieth, on an idle machine.
       assert.ok(took < most / 2, `${took} of ${most} ms`);
     }
   });
 
   test('what takes long is interrupted soon', () => {
-    // Each of these takes the host longer than the one before it, as keys that collide do.
+    // Each of these takes the host longer than the one before it, like keys that collide.
     let calls = 0;
     const { bytes } = write(Array.from({ length: 4_000 }, (_, index) => [new SharedArrayBuffer(8), index]));
     const table = Array.from({ length: 4_000 }, () => 0);
@@ -101,7 +100,7 @@ describe('the reader', () => {
   });
 });
 
-/** How many doubles: at least 4 s where time grows with their square. */
+/** How many doubles: at least 4 s if time grows with their square. */
 const COUNT = 50_000;
 const BYTES = COUNT * (9 + 32);
 const MAX_TIME = FIXED_TIME + BYTES * TIME_PER_BYTE + MORE_TIME;
@@ -117,7 +116,7 @@ async function makeContext() {
   return { isolate, context };
 }
 
-/** What came of it, milliseconds in all, and the longest gap. */
+/** The outcome, the milliseconds in total, and the longest gap. */
 async function measured(run) {
   const watch = new Gaps();
   const start = performance.now();
@@ -133,16 +132,16 @@ async function measured(run) {
   return { outcome, took, gap };
 }
 
-/** Either it arrived, or it was refused for the time that it takes. */
+/** Either it arrived, or it was refused because of the time it takes. */
 function check(outcome, what) {
   if (OVER.includes(outcome)) return;
-  // Errors of plugins have codes of their own; what arrives there, the network gate finds too large.
+  // Errors of plugins have codes of their own. What arrives there is too large for the network gate.
   if (outcome instanceof Error) assert.ok(OVER.includes(outcome.code) || /too m(?:uch work|any values)/.test(outcome.message), `${what}: ${outcome.stack}`);
   else assert.equal(outcome?.size ?? outcome, COUNT, what);
 }
 
 const size = (set) => set.size;
-/** What a call gives, or the code of the error that its caller gets, which has no code inside. */
+/** Returns the result of a call, or the code of the error that its caller gets. Inside, the error has no code. */
 const CODE = "/too much work/.test(error.message) ? 'ERR_ISOLATE_LIMIT' : String(error)";
 const CAUGHT = (call) => `(async () => { try { return await ${call}; } catch (error) { return ${CODE}; } })()`;
 const TOOL = [{ name: 'host:take' }, { name: 'host:keys' }];
@@ -223,7 +222,7 @@ describe('in one piece', () => {
       const free = await measured(() => run(context, {}));
       check(free.outcome, what);
       assert.ok(free.took < MAX_TIME, `${free.took} of ${MAX_TIME} ms`);
-      // Bun may be done before.
+      // Bun may be done earlier.
       const limited = await measured(() => run(context, { deadline: 150 }));
       if (limited.outcome instanceof Error) assert.ok(['ERR_ISOLATE_DEADLINE', ...OVER].includes(limited.outcome.code), limited.outcome.stack);
       else check(limited.outcome, what);
@@ -238,14 +237,14 @@ describe('in one piece', () => {
     if (OVER.includes(outcome)) return;
   if (outcome instanceof Error) assert.ok(['ERR_ISOLATE_TIMEOUT', ...OVER].includes(outcome.code), outcome.stack);
     assert.ok(took < FIXED_TIME + 50 + MAX_GAP, `${took} ms`);
-    // And not for what is not.
+    // And not for harmless values.
     const large = await measured(() => context.evalSync('Array.from({ length: 50000 }, (_, id) => ({ id }))', { copy: true, timeout: 2_000 }));
     assert.equal(large.outcome.length, 50_000);
     isolate.dispose();
   });
 });
 
-/** What is read while the call ends takes longer than all of these: two million objects. */
+/** 1.5 million objects: reading them takes longer than all of the limits below. */
 const LONG = 'const long = []; for (let id = 0; id < 1.5e6; id += 1) long[id] = { id };';
 
 describe('reading ends with the call', () => {
@@ -269,7 +268,7 @@ describe('reading ends with the call', () => {
     const aborted = measured(() => context.eval('long', { copy: true, signal: controller.signal }));
     setTimeout(() => controller.abort(reason), 300);
     assert.equal((await aborted).outcome, reason);
-    // Something is being read when the loop goes on after what has arrived.
+    // A value is being read when the loop continues with what has arrived.
     const disposed = measured(() => context.eval('long', { copy: true }));
     setTimeout(() => isolate.dispose(), 300);
     const { outcome, took } = await disposed;

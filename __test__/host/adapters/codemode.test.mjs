@@ -1,4 +1,4 @@
-// `isolated-v8/codemode` under `@cloudflare/codemode` itself: its MCP server and its tool for TanStack AI.
+// `isolated-v8/codemode` with `@cloudflare/codemode` itself: its MCP server and its tool for TanStack AI.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// The MCP server among the examples, as a client of the official SDK meets it.
+// The MCP server among the examples, used by a client of the official SDK.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// `isolated-v8/tanstack-ai` under `@tanstack/ai-code-mode` itself.
+// `isolated-v8/tanstack-ai` with `@tanstack/ai-code-mode` itself.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';

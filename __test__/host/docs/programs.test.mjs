@@ -1,5 +1,5 @@
-// The programs in README and docs/ run as printed. Each ```js or ```ts block is a program; what it prints is what its `// prints …`
-// comments say, one line each, or the ```text block that follows it.
+// The programs in README and docs/ run as printed. Each ```js or ```ts block is a program. Its expected output is in its `// prints …`
+// comments, one line each, or in the ```text block that follows it.
 
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { entry, moduleEntry, root, run } from '../../harness.mjs';
 import { pages, programsOf, readPage } from '../../docs/pages.mjs';
 
 const PACKAGE = 'isolated-v8';
-/** Programs have limits of their own; a machine that is busy takes its time with the rest. */
+/** Programs have limits of their own; a busy machine needs more time for the rest. */
 const LIMIT_MS = 90_000;
 
 test('blocks and what they print are found', () => {
@@ -42,7 +42,7 @@ test('there are programs, and each shows what it prints', () => {
   }
 });
 
-/** The program with this checkout in the place of the installed package. */
+/** The program with this checkout in place of the installed package. */
 function inPlace({ code, language, commonjs }) {
   const part = (_, name) => JSON.stringify(commonjs ? join(root, `${name}.js`) : pathToFileURL(join(root, `${name}.js`)).href);
   const plain = language === 'ts' ? transformSync(code, { mode: 'strip-only', module: true }).code : code;

@@ -1,4 +1,4 @@
-// The programs in examples/ do what they say. The MCP server's test is __test__/host/adapters/mcp.test.mjs.
+// The programs in examples/ do what they claim. The MCP server's test is __test__/host/adapters/mcp.test.mjs.
 
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { Client } from '../../inspector/client.mjs';
 
 const LIMIT_MS = 90_000;
 
-/** Runs an example to its end; resolves with the lines that it prints. */
+/** Runs an example to its end; resolves with its lines of output. */
 async function linesOf(file, options) {
   const { code, signal, timedOut, stdout, stderr } = await runFile(file, { timeout: LIMIT_MS, ...options });
   assert.deepEqual({ code, signal, timedOut, stderr }, { code: 0, signal: null, timedOut: false, stderr: '' }, stdout);

@@ -1,4 +1,4 @@
-// How what is in one isolate lives by what others hold, and how it ends with them.
+// How objects in one isolate are kept alive by handles in others, and end with them.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -23,7 +23,7 @@ const SETUP = `
   const end = (...all) => { for (const { isolate } of all) if (!isolate.isDisposed) isolate.dispose(); };
   const told = (call) => { try { return call(); } catch (error) { return error.code + ' ' + error.message; } };
   const DISPOSED = 'ERR_ISOLATE_DISPOSED Isolate was disposed during execution';
-  /** Has a guest collect its garbage, and forget what it has compiled. */
+  /** Makes a guest collect its garbage, and drop compiled code. */
   const churn = ({ context }) => context.eval('for (let i = 0; i < 40; i += 1) new Array(1e5).fill(i); globalThis.big = []; for (let i = 0; i < 2e5; i += 1) big.push({ i }); big = undefined; 1');
   const until = async (check) => {
     for (let turn = 0; turn < 400; turn += 1) {
@@ -50,7 +50,7 @@ describe('what a guest drops', () => {
         guest.context.evalClosureSync('$0(); $1.getSync("n"); 1', [values.f, new ivm.Reference(values.value)]);
       }
     })();
-    // One may be kept by a look at the stack.
+    // A stack scan may keep one.
     await until(async () => { await churn(guest); return gone >= 18; });
     end(guest);
   `));
@@ -137,12 +137,12 @@ describe('an isolate that is disposed', () => {
     assert.equal(told(() => one.context.evalSync('other.evalSync("otherIsolate.dispose(); 5")')), DISPOSED);
     assert.equal(two.context.evalSync('6 * 7'), 42);
     end(two);
-    // The other way round: what was to come back from there does not.
+    // The other way round: what should return from there does not.
     const [third, fourth] = pair();
     assert.equal(third.context.evalSync('let seen; try { other.evalSync("other.evalSync(\\'otherIsolate.dispose(); 7\\')"); } catch (error) { seen = error.code; } seen'), 'ERR_ISOLATE_DISPOSED');
     assert.deepEqual([third.isolate.isDisposed, fourth.isolate.isDisposed], [false, true]);
     end(third);
-    // While a value comes out of it.
+    // While a value is copied out of it.
     const [fifth, sixth] = pair();
     assert.equal(fifth.context.evalSync('let seen; try { other.evalSync("({ get a() { isolate.dispose(); return 1; } })", { copy: true }); } catch (error) { seen = error.code; } seen'), 'ERR_ISOLATE_DISPOSED');
     end(fifth);
@@ -179,7 +179,7 @@ describe('an isolate that is disposed', () => {
     const running = (await busy.createContext()).eval('for (;;);').catch((error) => error.code);
     assert.equal(told(() => guest.context.evalSync('room.evalSync("maker.dispose(); 9")')), DISPOSED);
     assert.equal(guest.isolate.isDisposed, true);
-    // The call may return before those that the guest has made are told.
+    // The call may return before the isolates that the guest has made are disposed.
     await until(() => made.isDisposed && busy.isDisposed);
     assert.equal(await running, 'ERR_ISOLATE_DISPOSED');
     assert.equal(told(() => room.evalSync('1')), 'ERR_ISOLATE_DISPOSED Isolated is disposed');

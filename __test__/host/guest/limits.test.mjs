@@ -1,4 +1,4 @@
-// What a call's limits mean for everything that the guest brings about: in its own isolate later, and in isolates it has made.
+// How a call's limits apply to everything that its guest causes: later in its own isolate, and in isolates that it has made.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -112,12 +112,12 @@ describe('a guest does not get around how much it may have by', () => {
       const made = context.evalSync('made = new ivm.Isolate({ memoryLimit: 8 })');
       const inner = made.createContextSync();
       inner.global.setSync('ivm', ivm);
-      // The host's call, but the guest's isolates.
+      // It is the host's call, but the guest's isolates.
       assert.equal(inner.evalSync('globalThis.kept = []; let told; try { for (;;) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { told = error.code + kept.length; } told'), 'ERR_ISOLATE_LIMIT15');
       assert.equal(context.evalSync('try { new ivm.Isolate({ memoryLimit: 8 }); } catch (error) { error.code }'), 'ERR_ISOLATE_LIMIT');
       // The isolate's thread, still warm from the last call, is often faster than this one.
       made.dispose();
-      // They went with their maker.
+      // They ended with their maker.
       assert.equal(context.evalSync('list = []; for (let n = 0; n < 16; n += 1) list.push(new ivm.Isolate({ memoryLimit: 8 })); list.length'), 16);
       context.evalSync('for (const each of list) each.dispose()');
     }
@@ -131,7 +131,7 @@ describe('a guest does not get around how much it may have by', () => {
     elsewhere.global.setSync('made', made);
     elsewhere.evalSync('globalThis.room = made.createContextSync(); 1');
     assert.equal(context.evalSync('kept = []; let told; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { told = error.code; } told'), 'ERR_ISOLATE_LIMIT');
-    // Whoever holds them, they end with their maker.
+    // They end with their maker, whichever guest holds them.
     isolate.dispose();
     assert.equal(elsewhere.evalSync('made.isDisposed'), true);
     assert.equal(elsewhere.evalSync('let seen; try { room.evalSync("1"); } catch (error) { seen = error.code; } seen'), 'ERR_ISOLATE_DISPOSED');
@@ -161,7 +161,7 @@ describe('a guest does not get around how much it may have by', () => {
       return room.eval(code, { deadline: 40_000 });
     }));
     for (const most of all) assert.ok(most <= 13, all.join());
-    // Nothing has worn out.
+    // Nothing is used up.
     for (const each of made) each.dispose();
     assert.equal(context.evalSync('const list = []; for (let n = 0; n < 16; n += 1) list.push(new ivm.Isolate({ memoryLimit: 8 })); list.length'), 16);
   `));

@@ -1,5 +1,5 @@
-// Calls that lead from isolate to isolate and through the host, to any depth. The expectations of the first part were compared
-// with isolated-vm 7.0.1.
+// Calls that lead from isolate to isolate and through the host, to any depth. The expectations of the first part were compared with
+// isolated-vm 7.0.1.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -8,7 +8,7 @@ import { passes } from '../../isolate/helper.mjs';
 
 const REFUSED = 'Calling a synchronous isolated-vm function on a non-default isolate from within an asynchronous isolated-vm function is not allowed.';
 
-/** Two guests that have each other's context, their own, and `step(n)`, which calls the other's until `n` is 0. */
+/** Two guests that have each other's context and their own, and `step(n)`, which calls the other's until `n` is 0. */
 function pair() {
   const guests = [0, 1].map(() => {
     const isolate = new ivm.Isolate();
@@ -63,7 +63,7 @@ describe('sync calls', () => {
     };
     for (const [code, expected] of Object.entries(asks)) {
       assert.equal(await messageOf(() => one.eval(code)), expected, code);
-      // What is asynchronous stays so, whoever has begun it.
+      // Asynchronous work stays asynchronous, in whatever way it has begun.
       assert.equal(await messageOf(() => one.evalClosureSync(`return (async () => { await 0; await own.eval('1'); return ${code}; })()`, [], { result: { promise: true } })), expected, code);
     }
     assert.equal(await messageOf(() => one.evalSync('own.eval("step(2)")', { promise: true })), `Error: ${REFUSED}`);
@@ -82,7 +82,7 @@ describe('sync calls', () => {
 });
 
 test('a sync call is served by a guest that waits for a sync call of another', () => withPair((one) => {
-  // One waits for two, two for one, one for two: each works for whoever calls it.
+  // One waits for two, two for one, one for two: each serves its callers while it waits.
   one.evalSync('globalThis.value = 1; 1');
   assert.equal(one.evalSync('other.evalSync("other.evalSync(\'value += 1; other.evalSync(\\"other.evalSync(String(40)) + 1\\") + value\')")'), 43);
 }));
@@ -174,7 +174,7 @@ describe('calls without end', () => {
     const start = ms();
     assert.equal(syncError(() => one.context.evalSync('for (;;) step(0)', { timeout: 100 })).code, 'ERR_ISOLATE_TIMEOUT');
     assert.ok(ms() - start < 5_000);
-    // The other guest may still be on its way back, from where its stack ends: a call that finds it waiting there overflows it.
+    // The other guest may still be on its way back from the end of its stack: a call that finds it waiting there overflows the stack.
     for (const until = ms() + 5_000; ;) {
       try {
         works();

@@ -1,4 +1,4 @@
-// What guests pass on: callbacks with a mode, References that come home, and calls among guests that a host waits for.
+// What guests pass on: callbacks with a mode, References that return home, and calls between guests that a host waits for.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Debugging through sessions: guests that run, wait, are paused and are ended meanwhile.
+// Debugging through sessions, with guests that run, wait, are paused and are ended meanwhile.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

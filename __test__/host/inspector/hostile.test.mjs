@@ -1,4 +1,4 @@
-// Guests that turn against the inspector, and ends at awkward moments. Each in a process of its own.
+// Guests that attack the inspector, and ends at awkward moments. Each in a process of its own.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { passes } from '../../isolate/helper.mjs';
 
 const options = '{ inspector: true, memoryLimit: 64 }';
 
-/** A session whose messages are counted, on a context that is seen. */
+/** A session whose messages are counted, on a context that it can see. */
 const INSPECTED = `
   const seen = isolate.createContextSync({ inspector: true });
   const counts = { notifications: 0, bytes: 0 };
@@ -155,7 +155,7 @@ test('isolates that end while sessions are busy', () => passes(`
     if (!isolate.isDisposed) isolate.dispose();
     await running;
   }
-  // A session's evaluation inside a pause takes no termination: such a guest is given up after the grace.
+  // A session's evaluation inside a pause accepts no termination: such a guest is abandoned after the grace period.
 `, { timeout: 150_000 }));
 
 test('the process ends with a paused guest', async () => {

@@ -1,4 +1,4 @@
-// Messages that come while another is handled, or while a pause ends. Each in a process of its own, which V8 would end.
+// Messages that arrive while another is handled, or while a pause ends. Each in a process of its own, which V8 would end.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -34,7 +34,7 @@ const PROGRAM = `
   const session = open();
   const evaluate = (expression, more) => session.call('Runtime.evaluate', { expression, contextId: 2, ...more });
   const pure = { throwOnSideEffect: true, timeout: 300 };
-  /** Longer than a message has for itself. */
+  /** Longer than the time that a message has for itself. */
   const busy = () => sleep(100);
 `;
 
@@ -86,7 +86,7 @@ test('sessions come and go during a check', () => overlaps(`
   assert.equal(await answer, 6);
 `));
 
-/** Pauses a guest, which then goes on with `rest`. */
+/** Pauses a guest, which then continues with `rest`. */
 const paused = (rest, code) => overlaps(`
   await session.call('Debugger.enable');
   const pausing = session.next('Debugger.paused');

@@ -1,4 +1,4 @@
-// What a guest does after the call that made it do so: under that call's limits, and never at the host's expense.
+// What a guest does after the call that caused it: under that call's limits, and never at the host's expense.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -18,12 +18,12 @@ describe('what a call brings about later is limited as the call was', () => {
       context.global.setSync('r', new ivm.Reference(() => 1));
       context.evalSync(${JSON.stringify(`${code}; 1`)}, { timeout: 100 });
       await sleep(50);
-      // Waits its turn behind the continuation at most.
+      // It waits for the continuation at most.
       assert.equal(context.evalSync('1 + 1'), 2);`));
   }
 });
 
-/** Sees to it that the isolate is busy. */
+/** Makes sure that the isolate is busy. */
 const BUSY = `
   const runsForEver = () => new Promise((resolve) => {
     context.global.setSync('running', new ivm.Callback(() => resolve(), { ignored: true }));

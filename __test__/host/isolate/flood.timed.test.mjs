@@ -1,10 +1,9 @@
-// Guests that send more than their host reads. Whatever comes from others passes it, and what comes from themselves keeps its
-// order.
+// Guests that send more than their host reads. Messages of others overtake theirs, and their own stay in order.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Milliseconds that anything of others may take, on a machine that gives this process its processors. */
+/** The maximum milliseconds for anything of others, on a machine that gives this process its processors. */
 const MAX_MS = 500;
 
 const PRELUDE = `
@@ -32,7 +31,7 @@ const PRELUDE = `
     await context.global.set('send', new ivm.Callback((value) => { got.push(name + (typeof value === 'object' ? '' : value)); }, { ignored: true }));
     await context.eval('globalThis.big = ' + big(count) + '; 0');
   };
-  /** A guest sends without end. Its host takes nothing until a dozen wait; the outcome is in a list, as it is not waited for. */
+  /** A guest sends endlessly. Its host takes nothing until a dozen wait. The outcome is in a list, because it is not awaited. */
   const flood = async (context, options) => {
     const counter = new Int32Array(new SharedArrayBuffer(4));
     await context.global.set('counter', new ivm.ExternalCopy(counter.buffer).copyInto());
@@ -132,7 +131,7 @@ describe('the same isolate', () => {
     await context.global.set('send', new ivm.Callback(() => {}, { ignored: true }));
     const ended = errorOf(() => context.eval('const count = new Int32Array(sent); for (;;) { send(); Atomics.add(count, 0, 1); }'));
     while (Atomics.load(sent, 0) < 900) block(5);
-    // Ten thousand would take less.
+    // Sending ten thousand would take less time.
     block(500);
     assert.ok(Atomics.load(sent, 0) <= 1_100, String(Atomics.load(sent, 0)));
     isolate.dispose();
@@ -165,7 +164,7 @@ describe('the same isolate', () => {
       assert.equal(await context.eval('1'), 1);
       assert.equal(called, before);
     }
-    // The promise that another call may wait for does not stay open.
+    // The promise that another call may await does not stay pending.
     await context.eval('Promise.allSettled(waiting).then((all) => all.length)', { promise: true });`));
 
   test('is let go of when it is disposed', () => run(`
@@ -198,7 +197,7 @@ describe('the same isolate', () => {
     isolate.dispose();
     await until(() => got.length >= 4);
     assert.deepEqual(got.map((name) => name.slice(0, 2)), ['A1', 'A', 'Ax', 'A2']);
-    // What a guest says before it comes to its own end is not lost, however much it is.
+    // What a guest sends before it ends by itself is not lost, however much it is.
     got = [];
     const sandbox = ivm.createSandbox({}, { onLog: (entry) => { got.push(entry.message.length); }, maxLogLength: 100_000 });
     assert.equal((await sandbox.execute('for (let i = 0; i < 20; i += 1) console.log("x".repeat(50_000)); 1')).error, undefined);
@@ -216,5 +215,5 @@ test('a result that nobody waits for any more is not read', () => run(`
   await aborted;
   const after = await timeOf(async () => assert.equal(await context.eval('1'), 1));
   await Promise.all(rest);
-  // Making the five takes its time, too, but for those that have not begun.
+  // Making the five takes time too, except for those that have not begun.
   assert.ok(after < whole + ${MAX_MS}, after + ' ms after one that takes ' + whole);`));

@@ -1,4 +1,4 @@
-// Objects with a key that is an index, for which engines make room up to that index.
+// Objects with a key that is an index. Engines allocate room up to that index.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// `timeout` and `deadline`: they stop whatever runs, at the right call, and the isolate goes on. Memory is in memory.test.mjs.
+// `timeout` and `deadline`: they stop whatever runs, at the right call, and the isolate keeps working. memory.timed.test.mjs tests memory.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

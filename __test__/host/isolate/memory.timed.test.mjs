@@ -1,10 +1,10 @@
-// The memory limit, and guests that cannot be stopped: the isolate is lost, the host and other isolates go on.
+// The memory limit, and guests that cannot be stopped: the isolate is lost, the host and other isolates keep working.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 const MEMORY = "{ name: 'Error', code: 'ERR_ISOLATE_MEMORY', message: 'Isolate was disposed during execution due to memory limit' }";
-/** Milliseconds: the grace, as long as it may be where threads get no processor, and a little. */
+/** Milliseconds: the grace period at its longest, when threads get no processor, and a margin. */
 const GRACE = 4_000 + 250;
 
 describe('memory limit', () => {
@@ -49,7 +49,7 @@ describe('memory limit', () => {
       otherWorks();`, { options: '{ memoryLimit: 32 }' }));
   }
 
-  // Some of them are refused by V8 with an error, some end the isolate: what counts is that nothing else ends.
+  // V8 refuses some of them with an error, and some end the isolate. Nothing else may end.
   for (const guest of [
     'const s = "x"; let t = s; for (;;) t += t',
     '[...Array(2 ** 27).keys()]',
@@ -134,7 +134,7 @@ describe('a guest that calls without end', () => {
       const code = 'let refused; for (;;) try { call("x".repeat(100)) } catch (error) { refused ??= error.code; if (error.code !== refused) throw error }';
       const error = await errorOf(() => context.eval(code, { timeout: 1000 }));
       const refused = await context.eval('refused');
-      // Answers arrive as tasks, which this guest never comes to: beyond some number its calls are refused.
+      // Answers arrive as tasks, which this guest never reaches. Beyond some number its calls are refused.
       assert.ok(refused === undefined || refused === 'ERR_ISOLATE_LIMIT', refused);
       clearInterval(interval);
       const took = ms() - start;
@@ -192,7 +192,7 @@ describe('a guest that cannot be stopped', () => {
     }
   }
 
-  // At the end of the stack V8 throws where it would look for a termination.
+  // At the end of the stack, V8 throws where it would otherwise check for a termination.
   test('one that lives at the end of its stack: stopped, or given up in time', () => passes(`
     for (const mode of ['evalSync', 'eval']) {
       const one = new ivm.Isolate().createContextSync();

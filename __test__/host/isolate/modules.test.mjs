@@ -1,4 +1,5 @@
-// Modules under attack, and at awkward moments: resolvers that never answer, floods of imports, limits, disposal. Each program must come to its own end.
+// Modules under attack, and at awkward moments: resolvers that never answer, floods of imports, limits, disposal. Each program must finish
+// by itself.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

@@ -1,9 +1,9 @@
-// What guests take outside their heaps, in the memory of the host: bounded, and given back.
+// Memory that guests take outside their heaps, in the host: bounded, and returned.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** Memory of this process in MiB, and the growth of it over some work. */
+/** The memory of this process in MiB, and its growth during some work. */
 const MEASURE = `
   const resident = () => process.memoryUsage().rss / 2 ** 20;
   const BIG = "const big = 'x'.repeat(2 ** 20);";
@@ -120,7 +120,7 @@ describe('what is let go', () => {
     const pass = async (count) => {
       for (let i = 0; i < count; i++) {
         context.global.setSync('f', named());
-        // The host lets go of its own functions on turns of the event loop.
+        // The host releases its own functions in turns of the event loop.
         if (i % 500 === 0) { gc(); await sleep(5); }
       }
     };
@@ -161,7 +161,7 @@ describe('what is let go', () => {
     const start = ms();
     while (collected < 80 && ms() - start < 15_000) {
       gc();
-      // What survives for a while has V8 collect everything.
+      // Objects that survive for a while cause V8 to collect everything.
       context.evalSync('{ const kept = []; for (let i = 0; i < 300; i++) kept.push(new Array(10000).fill(i + 0.5)); }');
       await sleep(10);
     }

@@ -1,4 +1,4 @@
-// Isolates of the API that were made before somebody asked: quick to get, and nobody's before.
+// Isolates of the API that were made in advance: available quickly, and never used before.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -9,10 +9,10 @@ import { passes } from '../../isolate/helper.mjs';
 const { Isolate } = ivm;
 const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
 
-/** A context's `console` is V8's own, which has no marks of ours to find. */
+/** A context's `console` is V8's own, without any marks of the sandboxes. */
 const CODE = `(() => { ${MARKS} })()`;
 
-/** Waits until isolates wait. */
+/** Waits until isolates are ready. */
 const untilReady = async () => {
   for (let i = 0; i < 500 && ivm.engineStats().spare === 0; i += 1) await sleep(10);
   assert.notEqual(ivm.engineStats().spare, 0);
@@ -56,7 +56,7 @@ test('each becomes one isolate', () => passes(`
   await settled({ made: 2, alive: 0, spare: 1 });
   const first = new Isolate({ memoryLimit: 16 });
   await settled({ made: 3, alive: 1, spare: 0 });
-  // Only one that is like it.
+  // Only one with the same options.
   const larger = new Isolate({ memoryLimit: 17 });
   first.dispose();
   await settled({ made: 4, alive: 1, spare: 1 });
@@ -64,7 +64,7 @@ test('each becomes one isolate', () => passes(`
   await settled({ made: 4, alive: 0, spare: 2 });
   new Isolate({ memoryLimit: 16, warm: 4 }).dispose();
   await settled({ made: 5, alive: 0, spare: 5 });
-  // These are made anew, and have none made.
+  // These are made anew, and none is made in advance for them.
   const snapshot = Isolate.createSnapshot([{ code: 'var there = 1' }]);
   const { made } = engineStats();
   for (const options of [{ warm: 0 }, { inspector: true }, { hostStacks: true }, { snapshot }]) new Isolate({ memoryLimit: 16, ...options }).dispose();
@@ -86,10 +86,10 @@ test('who makes many gets one like any other', () => passes(`
   assert.equal(engineStats().spare, 2);
   const waited = new Isolate(settings);
   assert.equal(engineStats().spare, 1);
-  // What it took to make it is nobody's.
+  // The time to make it does not count for its user.
   assert.equal(waited.cpuTime, 0n);
   assert.deepEqual(figures(waited), anew);
-  // Its limits, and who hears of its end.
+  // Its limits, and the listener for its end.
   const told = [];
   const doomed = new Isolate({ ...settings, onCatastrophicError: (message) => { told.push(message); } });
   assert.equal(engineStats().spare, 0);

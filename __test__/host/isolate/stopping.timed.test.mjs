@@ -1,4 +1,4 @@
-// Every reason to stop × every state that a call may be in. The ends of environments are in exit/matrix.test.mjs.
+// Every reason to stop × every state of a call. exit/matrix.test.mjs tests the ends of environments.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -8,12 +8,12 @@ const DEADLINE = 'ERR_ISOLATE_DEADLINE';
 const DISPOSED = 'ERR_ISOLATE_DISPOSED';
 const MEMORY = 'ERR_ISOLATE_MEMORY';
 const ABORTED = 'told to';
-/** The call goes on, and gives its value. */
+/** The call continues, and returns its value. */
 const GOES_ON = 'goes on';
 
 /**
- * What a call in each state comes to, by reason. `enter` is code for a function that makes the call with `options` and gives its
- * outcome, or a promise of it; it calls `act` when the state is reached, which brings the reason about unless time does.
+ * The outcome of a call in each state, by reason. `enter` is code of a function that makes the call with `options` and returns its outcome,
+ * or a promise of it. It calls `act` when the state is reached, which triggers the reason unless time does.
  * @type {Record<string, { enter: string, isolate?: string, outcomes: Record<string, string> }>}
  */
 const STATES = {
@@ -142,9 +142,9 @@ const STATES = {
   },
 };
 
-/** Brings each reason about, in an isolate of its own, and looks at what is left. */
+/** Triggers each reason, in an isolate of its own, and checks what is left. */
 const PROGRAM = `
-  /** Milliseconds that waits take which nothing ends, and that limits leave. */
+  /** Milliseconds of waits that nothing ends, and of limits. */
   const WHILE = 250;
   const LIMIT = 80;
   const PROMPT = 3_000;
@@ -152,7 +152,7 @@ const PROGRAM = `
   const BUSY = 'for (const end = Date.now() + ' + WHILE + '; Date.now() < end;); ';
   let marks = 0;
   const mark = () => { marks += 1; };
-  /** Guest code that tells when more of it runs after it was to stop. */
+  /** Guest code that notes when more of it runs after it should have stopped. */
   const MARKED = (code) => '(() => { let ended = false; try { const value = eval(' + JSON.stringify(code) + '); ended = true; return value } finally { if (!ended) mark() } })()';
   const told = Object.assign(new Error('told to'), { code: 'told to' });
 
@@ -184,7 +184,7 @@ const PROGRAM = `
     assert.equal(outcome, expected, reason);
     assert.ok(took < PROMPT, reason + ' took ' + took);
     if (reason in { timeout: 1, deadline: 1 } && expected !== 'goes on') assert.ok(took >= LIMIT - 1, reason + ' took ' + took);
-    // Until what was waited for has come too late.
+    // By then, what was awaited has come too late.
     await sleep(WHILE + 50);
     assert.equal(marks, 0, reason + ': guest code ran after its end');
     if (reason in { dispose: 1, memory: 1 } || expected === 'ERR_ISOLATE_MEMORY') {

@@ -1,9 +1,10 @@
-// What a guest's host holds of it while a call is unanswered: the guest is charged for that as it is there, not as it was sent.
+// What a guest's host holds for it while a call is unanswered. The guest is charged for the size in the host, not for the size of the
+// message.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** A list of very many empty objects: three bytes each on the way, dozens when it is there. */
+/** A list of very many empty objects: three bytes each in the message, dozens in the host. */
 const SEND = `
   const list = Array.from({ length: 30_000 }, () => ({}));
   globalThis.results = { refused: undefined };
@@ -26,7 +27,7 @@ const PRELUDE = `
   const resident = () => { gc(); return process.memoryUsage().rss; };
   const SEND = ${JSON.stringify(SEND)};
   const before = resident();
-  /** The host has got all that it is to get. */
+  /** The host has received everything that it will receive. */
   const settled = async () => {
     for (let last = -1, since = ms(); last !== held.length || held.length === 0 || ms() - since < 500;) {
       if (last !== held.length) since = ms();
@@ -55,7 +56,7 @@ describe('is bounded', () => {
     assert.equal(await context.eval('results.refused'), ${JSON.stringify(MESSAGE)});
     held.length = 0;
     answer(1);
-    // What is answered is free.
+    // Answered calls are free.
     const again = 'flood((list) => reference.apply(undefined, [list.slice(0, 20_000)], { arguments: { copy: true }, result: { promise: true } }))';
     for (const until = ms() + 10_000; held.length === 0 && ms() < until;) {
       await sleep(100);
@@ -86,7 +87,7 @@ describe('is not refused', () => {
 });
 
 for (const [what, end] of Object.entries({
-  // Longer than the deadline, and time for the guest to stop.
+  // Longer than the deadline plus the time that the guest needs to stop.
   'has passed its deadline': 'block(700);',
   'was aborted': 'block(50); controller.abort(); block(500);',
   'was ended with its isolate': 'block(50); isolate.dispose(); block(500);',

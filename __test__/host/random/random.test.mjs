@@ -1,4 +1,4 @@
-// A few runs of the randomized test, each in a process of its own; random.mjs says how to make longer ones.
+// A few runs of the randomized test, each in a process of its own; random.mjs explains longer ones.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { collectorArguments, runFile } from '../../harness.mjs';
 
 const OPERATIONS = 10_000;
-/** A busy machine is slow, and no hang. */
+/** A slow machine is not a hang. */
 const PATIENCE_SECONDS = 30;
 const TIMEOUT_MS = 110_000;
 const file = fileURLToPath(new URL('../../random/random.mjs', import.meta.url));

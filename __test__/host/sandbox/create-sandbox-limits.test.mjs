@@ -83,7 +83,7 @@ describe('createSandbox: timeout', () => {
     assert.deepEqual([outcome.result, outcome.error], [null, 'Execution timed out after 80ms']);
     gate.resolve('late');
     await gate.promise;
-    // Whatever were still to come would come before the end of further runs.
+    // Anything that was still to come would arrive before the end of further runs.
     for (let i = 0; i < 3; i += 1) assert.equal((await execute('1')).result, 1);
     assert.equal(marked, 0);
   });
@@ -125,7 +125,7 @@ describe('createSandbox: timeout', () => {
   });
 
   test('is 30 seconds by default', async () => {
-    // The default shows where it is named: a run that is let be until then would take too long in-process.
+    // The default shows in the message that names it: a run up to that time would take too long in-process.
     const result = await run(`
       const start = performance.now();
       const outcome = await ivm.createSandbox({}).execute('await new Promise(() => {})');
@@ -179,7 +179,7 @@ describe('createSandbox: maxOutputSize', () => {
   });
 
   test('counts the digits of long BigInts without writing them', async () => {
-    // In tens these take a second and more, on the host's thread.
+    // In decimal these take a second and more, on the host's thread.
     const start = performance.now();
     for (const code of ['return 1n << 1_000_000n', 'return [-(7n << 1_000_000n)]', 'return Object(1n << 1_000_000n)']) {
       const outcome = await execute(code, {}, { maxOutputSize: 300_000 });

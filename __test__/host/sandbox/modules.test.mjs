@@ -1,4 +1,4 @@
-// ES modules that a host gives its sandboxes: what they resolve to, what results, what fails, and how, and that no limit is lost by them.
+// ES modules that a host gives its sandboxes: resolution, results, failures, and that they circumvent no limit.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -178,7 +178,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
             if (told.startsWith('SyntaxError') && name === 'bad.json') {
               assert.deepEqual([failure.module, failure.line, failure.column, failure.frame.split('\n')[3]], ['bad.json', 3, 3, '    |   ^']);
             }
-            // What code itself is told of it, it may throw on as any other error.
+            // The code that gets this error itself may rethrow it like any other error.
             if (isStatic) assert.equal(failure.code, /attribute/.test(told) ? 'ERR_ISOLATE_UNSUPPORTED' : undefined);
           }
         });
@@ -312,7 +312,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
     test('nothing of them without the option', async () => {
       const { error, failure } = await make({}).execute('return import("x")');
       assert.match(error, /^Not supported$/);
-      // V8 finds it in what is put around the code: at its beginning.
+      // V8 reports it at the beginning of the text that wraps the code.
       assert.deepEqual([failure.line, failure.column, failure.frame], [1, 1, '> 1 | return import("x")\n    | ^'], failure.stack);
       assert.match((await make({ modules: null }).execute('return import("x")')).error, /^Not supported$/);
     });

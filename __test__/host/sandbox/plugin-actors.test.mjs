@@ -1,5 +1,5 @@
-// Executions of one plugin beside each other: each has its own context and its own count of calls, whatever it goes on with, and so has
-// each event.
+// Concurrent executions of one plugin: each has its own context and its own count of calls in everything that it causes, and so has each
+// event.
 
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
@@ -8,7 +8,7 @@ import ivm from '../../../index.mjs';
 import { Recent } from '../../../surface/host/sandbox/recent.js';
 import { errorOf, gate, hostContext, IsolatedVmSandbox, manifest, until } from '../../sandbox/plugin-helper.mjs';
 
-/** A sandbox with one isolate in which executions have names. */
+/** A sandbox with one isolate, with names for its executions. */
 async function stage(options = {}) {
   const sandbox = new IsolatedVmSandbox(null, options);
   const isolate = await sandbox.createIsolate(manifest());
@@ -23,7 +23,7 @@ async function stage(options = {}) {
   return { sandbox, isolate, bus, told, gates, run };
 }
 
-/** What `context` is to code. */
+/** What code sees as its `context`. */
 const SELF = '[context.whoAmI(), context.config.name, typeof context.onlyA, typeof context.onlyB].join()';
 const [A, B] = ['A,A,function,undefined', 'B,B,undefined,function'];
 
@@ -89,7 +89,7 @@ describe('plugins: `context` is the execution\'s own', () => {
     await until(() => told.length === 2);
     assert.deepEqual(told.splice(0).toSorted(), [`A: went on ${A}`, `B: went on ${B}`]);
     assert.equal(await beside, B);
-    // One that a handler registers belongs to the same execution.
+    // A handler that another handler registers belongs to the same execution.
     await run('A', `context.eventBus.on('item.removed', () => { context.eventBus.on('item.indexed', () => context.tell('late ' + ${SELF})) }); 0`);
     bus.emit('item.removed');
     await until(() => bus.listenerCount('item.indexed') === 2);
@@ -127,7 +127,7 @@ describe('plugins: `context` is the execution\'s own', () => {
     assert.equal(await run('A', SELF), A);
     await run('A', 'delete globalThis.context; 0');
     assert.equal(await run('A', SELF), A);
-    // A name that the plugin declares for itself stands for the context all the same.
+    // If the plugin declares the name itself, it still refers to the context.
     await run('A', 'function context() {} 0');
     assert.equal(await run('B', SELF), B);
     sandbox.disposeAll();
@@ -216,7 +216,7 @@ describe('plugins: calls count for whoever makes them', () => {
     await run('A', "context.eventBus.on('item.indexed', () => { context.tell('heard'); context.eventBus.emit('item.indexed') }); 0");
     bus.emit('item.indexed');
     await until(() => told.length === 2);
-    // Had it calls without end, these would come between.
+    // If it had unlimited calls, they would come in between.
     for (let i = 0; i < 5; i += 1) await run('B', '0');
     assert.equal(told.length, 2);
     assert.equal((await errorOf(run('B', "context.eventBus.emit('item.indexed'); context.wait('one').then(() => 0); context.whoAmI(); context.whoAmI()"))).failure.message, tooMany);
@@ -281,7 +281,7 @@ describe('plugins: what an execution leaves', () => {
     let used;
     const busy = sandbox.executeInSandbox(isolate, '(async () => { for (;;) { for (const end = Date.now() + 20; Date.now() < end;); await context.ping() } })()', context, { onUsage: ({ cpuMs }) => { used = cpuMs; } });
     assert.equal((await errorOf(busy)).kind, 'CPU');
-    // What was there for the two of them, and some for what was begun.
+    // The budget of the two of them, and some for work that has begun.
     assert.ok(used < 1_500, `${used} ms`);
     end.open();
     await waiting.catch(() => {});

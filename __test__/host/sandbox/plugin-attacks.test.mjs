@@ -1,4 +1,4 @@
-// Plugins that want more than their manifest permits.
+// Plugins that try to exceed the permissions of their manifest.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { errorOf, hostContext, manifest, plugin, PluginError, SandboxViolationEr
 
 const domains = (...allowedDomains) => manifest({ permissions: { network: { allowedDomains } } });
 
-/** A plugin whose host has methods that take URLs; `fetched` is what got through to them. */
+/** A plugin whose host has methods that take URLs; `fetched` has the ones that got through. */
 async function browser(made) {
   const fetched = [];
   const take = async (...args) => { fetched.push(args); return fetched.length; };
@@ -16,12 +16,12 @@ async function browser(made) {
 }
 
 describe('URLs', () => {
-  // What is passed on: the same, or the normalized URL.
+  // Passed on, unchanged or as the normalized URL.
   const allowed = [
     'https://api.example.com', 'https://api.example.com/path?x=1#y', 'http://api.example.com', 'https://API.Example.COM/', 'https://api.example.com:8443/',
     'https://v2.api.example.com/', 'https://a.b.c.example.org/', 'https://example.org./', 'wss://example.org/socket', '//api.example.com/x',
     'https://user:secret@api.example.com/', '  https://api.example.com/', 'redis://api.example.com:6379', 'https://api.example.com/?next=https://evil.test/',
-    // No URLs, or ones without a host.
+    // Not URLs, or URLs without a host.
     'plain text', '', '/path', 'path/to', '?q=1', '#top', './/evil.test', 'note: nothing', 'urn:isbn:5', 'key:5', 'evil.test', '5:30', 'mail@evil.test',
   ];
   const normalized = {
@@ -47,7 +47,7 @@ describe('URLs', () => {
     'https:evil.test', 'https:/evil.test', 'https:///evil.test', 'https:\\\\evil.test', 'https:/\\evil.test', '//evil.test', '///evil.test', '\\\\evil.test', '/\\evil.test', '\\/evil.test',
     'https://api.example.com\\@evil.test', 'https://evil.test\\@api.example.com', 'https://evil.test\\.api.example.com', 'https:api.example.com', 'https:///api.example.com', '///api.example.com',
     'https:\\\\api.example.com', '\\\\api.example.com', 'https://api.example.com\\.evil.test',
-    // Blanks and controls, which parsers drop.
+    // Blanks and control characters, which parsers drop.
     ' https://evil.test', '\u0000https://evil.test', '\thttps://evil.test', 'ht\ntps://evil.test', 'https\t://evil.test', 'h\r\nttps:\n//\tevil.test', '/\t/evil.test', '\n//evil.test',
     'https://api.example.com\t.evil.test', 'https://api.exam\nple.com/', 'https://api.example.com\n@evil.test', '\u001f//evil.test', 'https://api.example.com .evil.test',
     // Dots, case, scripts and escapes.
@@ -59,13 +59,13 @@ describe('URLs', () => {
     // Other schemes.
     'ftp://evil.test', 'ws://evil.test', 'wss://evil.test/', 'gopher://evil.test', 'redis://evil.test:6379', 'redis://API.EVIL.test', 'file:///etc/passwd', 'file://evil.test/share', 'data:text/html,x', 'blob:https://api.example.com/1',
     'javascript:alert(1)', 'view-source:https://evil.test', 'feed:https://evil.test', 'jar:http://evil.test!/x', 'a:b:c://evil.test', 'a:b:https://evil.test', 'x:////evil.test', 'mailto:x@evil.test', `${'a:'.repeat(20)}//evil.test`,
-    // Long ones, of which nobody sees the end.
+    // Long ones, whose end a limited check would miss.
     `https://${'a'.repeat(9_000)}@evil.test/`, `https://${'a.'.repeat(4_080)}api.example.com.evil.test`, `https://${'a.'.repeat(4_084)}example.org.evil.test/`, `${' '.repeat(9_000)}https://evil.test`,
     `https:${'/'.repeat(9_000)}evil.test`, `https://${'a'.repeat(8_170)}.example.org.evil.test`,
   ];
   test('where they may not', async () => {
     const { sandbox, execute, fetched } = await browser();
-    // All in one execution: a plugin goes on after a refusal.
+    // All in one execution: a plugin continues after a refusal.
     const seen = await execute(`
       ${JSON.stringify(forbidden)}.map((url) => { try { context.http.get(url); return url } catch (error) { return error.name + ' ' + error.message.slice(0, 75) } })`);
     const wrong = seen.filter((text) => !text.startsWith('SandboxViolationError Plugin \'org.example.plugin\' lacks required permission: network:'));
@@ -90,9 +90,9 @@ describe('URLs', () => {
     `new Map([["url", ${evil}]])`, `new Map([[${evil}, 1]])`, `new Set([${evil}])`, `{ [${evil}]: 1 }`, `new Error(${evil})`, `Object.assign(new Error("x"), { stack: ${evil} })`, `new Error("x", { cause: ${evil} })`,
     `Object.assign([], { url: ${evil} })`.replace('Object.assign([], { url: ', '[').replace(' })', ']'), `{ ["__proto__"]: { url: ${evil} } }`, `JSON.parse('{"__proto__": {"url": "https://evil.test"}}')`,
     `{ get url() { return ${evil} } }`, `1, ${evil}`, `"https://api.example.com/", { proxy: ${evil} }`, 'new RegExp("/evil.test")',
-    // Texts that come about when an array is taken for one.
+    // Texts that arise when an array is converted to a string.
     '["http:", ".evil.test"]', '["http://", ".evil.test/"]',
-    // Hosts by themselves.
+    // Hosts without a URL.
     '{ host: "evil.test" }', '{ hostname: "evil.test" }', '{ protocol: "https:", hostname: "evil.test", path: "/" }', '{ options: { Host: "evil.test:80" } }', '{ hostname: Object("evil.test") }', '{ host: "api.example.com@evil.test" }',
     '{ hostname: "127.0.0.1" }', '{ host: "::1" }', 'new Map([["hostname", "evil.test"]])', '{ host: "api.example.com#.evil.test" }', '{ headers: { host: "evil.test" } }', '{ protocol: "file:" }', '{ host: 2130706433 }', '{ host: ["evil.test"] }', '{ hostname: [["evil.test"]] }', '{ hostname: { 0: "evil.test" } }',
     '{ socketPath: "/var/run/docker.sock", path: "/" }', '"https://api.example.com/", { unix: "/var/run/docker.sock" }', '{ protocol: "https://evil.test" }',

@@ -165,7 +165,7 @@ describe('context: cache', () => {
     sandbox.disposeAll();
   });
 
-  /** A plugin that may keep `room` bytes beside the prefix of one key. */
+  /** A plugin that may store `room` bytes beside the prefix of one key. */
   const withRoom = (room, context, prefixes = 1) => plugin({
     manifest: manifest({ permissions: { storage: { maxSize: room + prefixes * (ID.length + 1) } } }), ...(context === undefined ? {} : { context }),
   });

@@ -1,4 +1,4 @@
-// What the sandbox for plugins reports beside a result: what it took, where it failed, what was written meanwhile.
+// What the sandbox for plugins reports beside a result: resource use, the location of failures, and output.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -199,7 +199,7 @@ describe('plugins: onLog', () => {
       ...['log', 'info', 'warn', 'error', 'debug'].map((level) => ({ level, message: `${level} 1 {"a":[null,true]} null`, pluginId, isolateId })),
       { level: 'log', message: 'now', pluginId, isolateId },
     ]);
-    // The logger goes on to get values.
+    // The logger still gets values.
     assert.deepEqual(logger.of('warn', 'Plugin console.warn'), [['warn', 'Plugin console.warn', { pluginId, args: ['warn', 1, { a: [undefined, true] }, null] }]]);
     sandbox.disposeAll();
   });
@@ -294,7 +294,7 @@ describe('plugins: TypeScript', () => {
   test('types go, and places stay', async () => {
     const { sandbox, execute } = await plugin({ typescript: true });
     assert.equal(await execute('interface A { n: number }\nconst a: A = { n: 4 } as A;\nfunction twice(x: number): number { return x * 2 }\ntwice(a.n)'), 8);
-    // State persists, and a script stays one.
+    // State persists, and a script remains a script.
     assert.equal(await execute('a.n satisfies number'), 4);
     assert.equal(await execute('(async (x?: string): Promise<string> => typeof x)()'), 'undefined');
     const { failure } = await errorOf(execute('const b: string | null = null;\n(b as any).x;'));

@@ -1,5 +1,5 @@
-// What the host itself reads of a guest's text: code, and what errors say of themselves. However it is made, that takes no longer than
-// its length.
+// What the host itself parses of a guest's text: code, and what errors contain. Whatever the text, that takes time in proportion to its
+// length.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -10,11 +10,11 @@ import { hostContext, IsolatedVmSandbox, manifest } from '../../sandbox/plugin-h
 
 const { createSandbox, IsolatedVMSandbox, SubprocessSandbox } = ivm;
 
-/** What would take minutes takes a fraction of a second; the rest is for machines with much else to do. */
+/** What could take minutes takes a fraction of a second; the rest is for busy machines. */
 const MAX_GAP_MS = 3_000;
 const MANY = 300_000;
 
-/** Runs something, and tells for how long the event loop has stood still meanwhile. */
+/** Runs something, and reports for how long the event loop was blocked meanwhile. */
 async function withGap(run) {
   const gaps = new Gaps();
   try {

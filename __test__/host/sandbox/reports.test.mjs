@@ -1,4 +1,4 @@
-// What the sandboxes report beside a result: what it took, where it failed, what was written meanwhile.
+// What the sandboxes report beside a result: resource use, the location of failures, and output.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import ivm from '../../../index.mjs';
 const { createSandbox, IsolatedVMSandbox } = ivm;
 
 const SANDBOXES = {
-  // Code that starts with no statement's keyword is one expression there.
+  // There, code that does not begin with a statement's keyword is one expression.
   createSandbox: (options) => (code, functions = {}) => createSandbox(functions, options).execute(code),
   IsolatedVMSandbox: (options) => (code, functions = {}) => {
     const tools = Object.keys(functions).map((name) => ({ name: `t:${name}`, description: '' }));

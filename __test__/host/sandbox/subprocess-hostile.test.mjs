@@ -1,4 +1,4 @@
-// Children that are not ours: scripts in the place of the executable, which say what no child says, or end as none should.
+// Fake children: scripts instead of the executable, which send what no real child sends, or end as none should.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { root, run } from '../../harness.mjs';
 import { TERMINATED, call, childrenOf, end, executeBy, fakeLauncher, frame, hostWith, isAlive, log, noTools, openDescriptors, ready, residentBytes, text, tool, until, value } from '../../sandbox/subprocess-helper.mjs';
 
-/** Says the bytes, and stays. */
+/** Sends the bytes, and stays. */
 const SAY = 'cat bytes >&0; exec sleep 60';
 const bytes = (...parts) => Buffer.concat(parts.map((part) => Buffer.from(part)));
 const calls = (count) => Buffer.concat(Array.from({ length: count }, (_, i) => call(i + 1, 0)));
@@ -94,7 +94,7 @@ describe('what no child says', () => {
   }
 
   test('a result that is larger than any that may be given out', async () => {
-    // 40 MB of it, of which nothing has to come.
+    // 40 MB of it, none of which needs to arrive.
     const sent = bytes(ready(), [0, 0, 128, 2, 19]);
     const { code } = await failureBy(SAY, { bytes: sent, config: { memoryLimit: 512, maxOutputSize: 1_000 } });
     assert.equal(code, 'ERR_ISOLATE_PROTOCOL');
@@ -160,7 +160,7 @@ describe('children that say nothing', () => {
 });
 
 describe('children that end while they wait, before they have said anything', () => {
-  // The first that is asked serves. The next one, which has waited then, ends.
+  // The first child that gets an execution serves it. The next one, which has waited by then, ends.
   const script = (later) => `
     echo started >> started; head -c 1 >/dev/null
     if mkdir first 2>/dev/null; then cat bytes >&0; sleep 10; exit; fi
@@ -266,7 +266,7 @@ describe('children that end', () => {
       const { failure, duration } = await new SubprocessSandbox({ poolSize: 0, timeout: 50_000, maxLogEntries: 5 }).execute('', [], noTools);
       assert.deepEqual([failure.code, failure.message], ['ERR_ISOLATE_CRASH', 'Process exited with code 3']);
       assert.ok(duration < 30_000, `${duration}`);
-      // Others are served as ever.
+      // Others are served as usual.
       assert.equal((await executeBy(SAY, { bytes: bytes(ready(), end(true, value.number(1))) })).result, 1);
       const pid = Number(readFileSync(join(folder, 'left'), 'utf8'));
       if (isAlive(pid)) process.kill(pid, 'SIGKILL');
@@ -284,7 +284,7 @@ describe('children that end', () => {
 });
 
 describe('children that flood', () => {
-  /** How long the event loop stands still at most while something is awaited, and what memory that takes. */
+  /** How long the event loop is blocked at most while something is awaited, and how much memory that takes. */
   async function measure(work) {
     let [last, longest] = [performance.now(), 0];
     const look = () => {
@@ -300,7 +300,7 @@ describe('children that flood', () => {
   }
   const FLOOD = 'cat bytes >&0; while :; do cat more >&0; done';
 
-  /** A child that goes on and on. */
+  /** A child that sends endlessly. */
   async function flood(first, more, { config = {}, ...options } = {}) {
     const { file, folder } = fakeLauncher(FLOOD);
     writeFileSync(join(folder, 'bytes'), first);
@@ -392,7 +392,7 @@ describe('executables that are none', () => {
 
 describe('memory that RLIMIT_DATA does not count', { skip: process.platform !== 'linux' && 'the kernel counts there otherwise' }, () => {
   const { SubprocessSandbox } = hostWith();
-  // Its memory is neither limited nor that of a control group: the host has to see it. More than four times 8 MB, 512 MB and 256 MB.
+  // Its memory is limited neither by itself nor by a control group, so the host must notice. More than four times 8 MB, 512 MB and 256 MB.
   const TAKES = 'mkfifo pipe; head -c 1000000000 /dev/zero >pipe & cat bytes >&0; exec tail -c 1000000000 pipe >/dev/null 2>&1';
 
   test('costs the process its life', { timeout: 60_000 }, async () => {

@@ -18,7 +18,7 @@ const NESTED = ['unshare', '--user', '--map-root-user'];
 const OTHER = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
 const LIMIT_MS = 60_000;
 
-/** What a program writes that a command starts, as JSON. `ivm` is the package. */
+/** The output of a program that a command starts, as JSON. `ivm` is the package. */
 function runBy(command, code) {
   const folder = join(root, '__test__/.tmp');
   mkdirSync(folder, { recursive: true });
@@ -45,7 +45,7 @@ function runBy(command, code) {
   });
 }
 
-/** Eight executions at a time, of which each must wait for all others: so many processes there are. */
+/** Eight executions at a time, each of which must wait for all others, so there are eight processes. */
 const EIGHT = (config) => `
   const sandbox = new ivm.SubprocessSandbox({ poolSize: 0, timeout: 40_000, ...${JSON.stringify(config)} });
   let [waiting, go] = [0];
@@ -70,7 +70,7 @@ describe('where namespaces run out', { skip: !works([...NESTED, ...limited(100)]
     for (const { layers } of outcomes) assert.ok(layers.includes('seccomp') && layers.includes('rlimits'), `${layers}`);
   });
 
-  // Of those that need all six each may have some that others need, so that none has all.
+  // If all six are needed, each process may have some that others lack, so that none has all.
   for (const [require, least, needed] of [['networkNamespace', 1, ['network']], ['namespaces', 0, ['user', 'network', 'ipc', 'uts', 'mount', 'pid']]]) {
     test(`nothing runs without a layer that is required: ${require}`, { timeout: 2 * LIMIT_MS }, async () => {
       const outcomes = await runBy([...NESTED, ...limited(3)], EIGHT({ confinement: { require: [require] } }));

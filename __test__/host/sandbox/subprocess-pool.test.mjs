@@ -1,5 +1,5 @@
-// Processes of `SubprocessSandbox` that wait for their execution: those that are stopped from outside meanwhile, whose place is
-// whose, and what they take of the host's memory.
+// Waiting processes of `SubprocessSandbox`: processes that are stopped from outside meanwhile, which sandbox has which share, and how much
+// of the host's memory they take.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ import { TERMINATED, childrenOf, end, fakeLauncher, frame, hostWith, isAlive, lo
 const { SubprocessSandbox } = ivm;
 const helper = JSON.stringify(join(root, '__test__/sandbox/subprocess-helper.mjs'));
 
-/** The process that waits for the next execution of a sandbox, the only one with this limit, and is ready. */
+/** The process that waits for the next execution of a sandbox, the only one with this limit, once it is ready. */
 async function waitingFor(sandbox, memoryLimit) {
   await sandbox.confinement();
   const [{ pid }] = await until('one waits', () => {
@@ -22,7 +22,7 @@ async function waitingFor(sandbox, memoryLimit) {
   return pid;
 }
 
-/** What no process can refuse. */
+/** Stops a process with a signal that it cannot refuse. */
 async function stop(pid) {
   process.kill(pid, 'SIGSTOP');
   const state = () => { const stat = readFileSync(`/proc/${pid}/stat`, 'latin1'); return stat[stat.lastIndexOf(')') + 2]; };
@@ -144,7 +144,7 @@ test('SubprocessSandbox: who asks what confines a process hears it of the next, 
 test('SubprocessSandbox: no more than 64 processes wait after all were asked what confines them', { timeout: 180_000 }, async () => {
   const { file, folder } = fakeLauncher('cat ready >&0; head -c 1 >/dev/null');
   writeFileSync(join(folder, 'ready'), ready());
-  // Nobody else's processes wait there.
+  // No processes of others wait there.
   const { stdout, stderr } = await run(`
     import { childrenOf, hostWith, until } from ${helper};
     const { SubprocessSandbox } = hostWith(${JSON.stringify(file)});
@@ -162,7 +162,7 @@ test('SubprocessSandbox: of sandboxes that compete the one that was not asked th
   const { file, folder } = fakeLauncher('cat ready >&0; head -c 1 >/dev/null; cat end >&0; exec sleep 60');
   writeFileSync(join(folder, 'ready'), ready());
   writeFileSync(join(folder, 'end'), end(true, value.number(5)));
-  // Nobody else's processes wait there.
+  // No processes of others wait there.
   const { stdout, stderr } = await run(`
     import { childrenOf, hostWith, memoryOf, noTools, until } from ${helper};
     const { SubprocessSandbox } = hostWith(${JSON.stringify(file)});
@@ -180,7 +180,7 @@ test('SubprocessSandbox: of sandboxes that compete the one that was not asked th
     await ask(52, 32, { 51: 32, 52: 32 });
     // There are 64 places.
     await ask(53, 1, { 51: 31, 52: 32, 53: 1 });
-    // Of those who have more, the older ones first.
+    // First the older ones of the limits with more processes.
     await ask(54, 64, { 51: 15, 52: 24, 53: 1, 54: 24 });
     await ask(53, 1, { 51: 15, 52: 24, 53: 1, 54: 24 });
     console.log('done');

@@ -1,4 +1,4 @@
-// A child that an attacker owns: programs in the place of the executable that speak the protocol, and send what exceeds it.
+// A child that an attacker controls: programs instead of the executable that speak the protocol, and send more than it allows.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -14,14 +14,14 @@ const bytes = (...parts) => Buffer.concat(parts.map((part) => Buffer.from(part))
 const u32 = (number) => { const found = Buffer.alloc(4); found.writeUInt32LE(number >>> 0); return found; };
 const f64 = (number) => { const found = Buffer.alloc(8); found.writeDoubleLE(number); return found; };
 const utf16 = (string) => bytes([2], u32(string.length), Buffer.from(string, 'utf16le'));
-/** The beginning of a frame of any length. */
+/** The beginning of a frame with any length. */
 const header = (length, kind) => bytes(u32(length), [kind]);
 const KIND = { ready: 16, log: 17, call: 18, end: 19, moved: 20, begun: 21 };
 const failed = (parts) => end(false, value.string('x'), parts);
-/** A payload whose table has so many empty rows. */
+/** A payload whose table has `count` empty rows. */
 const rows = (count) => bytes([7], u32(4), [255, 15, 95, 48], u32(count), Buffer.alloc(count * 4));
 
-/** The frames, what became of them, how long the event loop stood still, and what memory that took. */
+/** The frames, their outcome, how long the event loop was blocked, and how much memory that took. */
 async function receive(frames, more = {}) {
   let [last, longest] = [performance.now(), 0];
   const look = () => {
@@ -217,7 +217,7 @@ describe('layers that are claimed and do not hold', { skip: process.platform !==
     const layers = await new SubprocessSandbox({ poolSize: 0 }).confinement();
     const inherited = readFileSync('/proc/self/status', 'utf8');
     for (const { name, active, detail } of layers) {
-      // That is the host's own.
+      // The host's own layer.
       if (name === 'footprint') continue;
       // This process may have been started with those.
       if (name === 'noNewPrivileges' && inherited.includes('NoNewPrivs:\t1')) continue;

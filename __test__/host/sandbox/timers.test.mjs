@@ -1,4 +1,5 @@
-// `setTimeout` and its relatives in all sandboxes: where they are, what they do as hosts have it, and what floods of them come to.
+// `setTimeout` and the other timer functions in all sandboxes: where they are available, how they match hosts, and the result of floods of
+// them.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';

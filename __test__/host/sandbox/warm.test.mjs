@@ -1,4 +1,4 @@
-// Isolates that wait for executions: quick to get, and nobody's but one's.
+// Isolates that wait for executions: available quickly, and used by one execution only.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -11,7 +11,7 @@ const { createSandbox, Isolate, IsolatedVMSandbox, IsolatedVmSandbox, Subprocess
 
 const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
 
-/** Waits until isolates wait, of which others may take one. */
+/** Waits until isolates are ready; others may take one. */
 const untilReady = async () => {
   for (let i = 0; i < 100 && ivm.engineStats().spare === 0; i += 1) await sleep(10);
 };
@@ -19,7 +19,7 @@ const untilReady = async () => {
 const noTools = async () => {};
 const snapshot = Isolate.createSnapshot([{ code: 'var rules = { limit: 10 };' }]);
 
-/** Each way to run code once. What it gives has to be the result. */
+/** Each way to run code once. The code must return the result. */
 const KINDS = [
   ['createSandbox', (options) => {
     const sandbox = createSandbox({}, { ...options, timers: true });
@@ -100,10 +100,10 @@ test('each isolate serves once', () => passes(`
   await settled(31, 4);
   await Promise.all(Array.from({ length: 50 }, () => sandbox.execute('1')));
   await settled(81, 4);
-  // Others of the same settings take the same.
+  // Sandboxes with the same settings take the same isolates.
   assert.equal((await createSandbox({ x: 3 }, { warm: 4 }).execute('x')).result, 3);
   await settled(82, 4);
-  // Those of other settings do not, and have their own.
+  // Sandboxes with other settings do not, and have their own.
   const other = new IsolatedVMSandbox({ warm: 2 });
   assert.equal((await other.execute('return 1', [], async () => {})).result, 1);
   await settled(83, 6);
@@ -201,7 +201,7 @@ describe('what waits ends with its host', () => {
     for (let i = 0; i < 1000 && ivm.engineStats().spare < 8; i += 1) await sleep(10);
     if (ivm.engineStats().spare !== 8) throw new Error('no spares');`;
 
-  // It would wait for a minute otherwise.
+  // Otherwise it would wait for a minute.
   test('a process ends by itself', () => passes(`${program}\nisolate.dispose();`));
 
   test('by process.exit', () => passes(`${program}

@@ -10,7 +10,7 @@ const { adopt, discard, discardWithin, isThenable, notify, ORIGIN, report } = cr
 const turn = () => new Promise((resolve) => { setImmediate(resolve); });
 const thenable = (then) => Object.defineProperty({}, `th${'en'}`, { value: then });
 
-/** What is reported while something runs, and in the two turns after. */
+/** The reports while something runs, and in the two turns afterwards. */
 async function reported(run) {
   const messages = [];
   const listen = ({ error, origin }) => { messages.push([origin, error?.message ?? error]); };
@@ -49,7 +49,7 @@ const ODD = {
 };
 
 describe('discard', () => {
-  // First: a few searches at a time go on, and those of other tests do.
+  // First, because a few searches at a time are in progress, including those of other tests.
   test('the rest of a large value is searched later, with turns for others', async () => {
     const rejects = [];
     const pending = () => ({ promise: new Promise((_, reject) => { rejects.push(reject); }) });

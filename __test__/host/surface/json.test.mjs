@@ -11,7 +11,7 @@ const { parseJson } = require('../../../surface/host/json.js');
 
 const LIMITS = { maxWeight: 2 ** 28, until: Infinity, stopped: () => undefined };
 const read = async (text, limits) => parseJson(text, { ...LIMITS, ...limits });
-/** Longer than what is parsed in one piece. */
+/** Longer than one slice. */
 const long = (text) => text + ' '.repeat(10_000);
 
 const VALUES = [
@@ -65,7 +65,7 @@ test('a deadline, and the end of the call, end it', async () => {
   await assert.rejects(read(text, { stopped: () => (isOver ? stopped : undefined) }), stopped);
 });
 
-/** @returns {Promise<{ took: number, gap: number }>} milliseconds, in all and between two turns of the event loop */
+/** @returns {Promise<{ took: number, gap: number }>} milliseconds, in total and between two turns of the event loop */
 async function timed(text) {
   const gaps = new Gaps();
   const start = performance.now();
@@ -91,7 +91,7 @@ for (const [what, make] of Object.entries(TEXTS)) {
     await timed(make(size / 4));
     const one = await timed(make(size));
     const four = await timed(make(size * 4));
-    // Four times as much; for noise, and to tell it from sixteen times as much where it takes long.
+    // Four times as much, with room for noise, but distinguishable from sixteen times as much.
     assert.ok(four.took < one.took * 10 + 3_000, `${one.took} and ${four.took} ms`);
     assert.ok(four.gap < 1_000, `${four.gap} ms`);
   });
@@ -166,7 +166,7 @@ for (const [what, make] of Object.entries(LONG_TOKENS)) {
     isOver = true;
     const took = (user + system) / 1_000;
     assert.ok(turns >= Math.floor(took / 100), `${turns} turns in ${took} ms`);
-    // The budget counts each piece, so limits hold inside of one.
+    // The budget counts each piece, so limits also apply inside one.
     await assert.rejects(read(text, { stopped: () => new Error('stopped') }), { message: 'stopped' });
   });
 }

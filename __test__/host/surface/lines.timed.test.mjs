@@ -1,4 +1,4 @@
-// Lines of a user's code, which may be nothing else.
+// Lines of a user's code that may consist only of line breaks or comments.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

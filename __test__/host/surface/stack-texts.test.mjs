@@ -10,10 +10,10 @@ const { failureOf } = require('../../../surface/host/sandbox/failure.js');
 const { TAG } = require('../../../surface/protocol.js');
 
 const SIZE = 2_000_000;
-/** Milliseconds that each takes at most, on a busy machine; a search of one text in the other took at least 10 s. */
+/** The maximum milliseconds of each, on a busy machine. A search for one text in the other took at least 10 s. */
 const MAX_TIME = 2_000;
 
-/** Messages that almost occur in a stack, again and again. */
+/** Messages that almost occur in a stack, many times. */
 const length = SIZE / 40;
 const almost = `${'a'.repeat(length - 1)}X`;
 const TEXTS = {

@@ -15,7 +15,7 @@ const { Work } = require('../../../surface/host/work.js');
 const nameOf = (names, number) => Object.keys(names).find((name) => names[name] === number);
 const shown = (value) => (typeof value === 'object' && value !== null ? Object.prototype.toString.call(value).slice(8, -1) : value);
 
-/** All events, as text; `steps` is what they have cost. */
+/** All events, as text; `steps` is their cost. */
 function visited(value, options) {
   let steps = 0;
   const visitor = new Visitor(value, { spend: (count = 1) => (steps += count) }, options);

@@ -138,7 +138,7 @@ test('budgets of one turn share its slice', async () => {
   }));
   clearInterval(timer);
   assert.equal(steps, 1_600);
-  // One after the other in each turn, they would take 640 ms.
+  // If they ran one after another in each turn, they would take 640 ms.
   assert.ok(gap < 400, `${gap} ms`);
 });
 

@@ -1,4 +1,4 @@
-// Memory beside the heap: buffers of all kinds, and what WebAssembly has.
+// Memory beside the heap: buffers of all kinds, and memory of WebAssembly.
 
 export const group = 'buffers';
 const REFUSED = 'RangeError: Array buffer allocation failed';

@@ -1,13 +1,13 @@
-// Built-in functions that do not look whether they are to stop.
+// Built-in functions that do not check whether they must stop.
 
 export const group = 'built-ins';
 export const defaults = { ends: 'unresponsive', memory: 16 };
 
-/** V8 looks whether to stop every few hundred turns of a loop, as long as that is not optimized. */
+/** V8 checks for termination every few hundred iterations of a loop, as long as the loop is not optimized. */
 const SLOW = ['timeout', 'unresponsive'];
 
 const HUGE = '{ length: 2 ** 53 - 1 }';
-/** The names of such indices fill the heap of one that is slow to collect them. */
+/** The names of these indices fill a heap that is collected slowly. */
 const of = (name, rest = '', ends = ['unresponsive', 'memory']) =>
   ({ name: `${name} of a huge array-like`, code: `Array.prototype.${name}.call(${HUGE}${rest})`, ends });
 

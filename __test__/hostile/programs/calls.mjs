@@ -1,4 +1,4 @@
-// Guests that call their host: `echo` gives the number of its arguments, `later` a promise of it, `fail` throws.
+// Guests that call their host: `echo` returns the number of its arguments, `later` a promise of it, `fail` throws.
 
 export const group = 'calls of the host';
 export const defaults = { ends: 'timeout', wall: true };

@@ -1,5 +1,5 @@
-// Loops that the optimizing compiler sees. V8's loop unrolling takes the wrong stack check away from some of them, after which
-// nothing stops them; the flag that turns it off is what these prove.
+// Loops that the optimizing compiler handles. V8's loop unrolling removes the wrong stack check from some of them, after which nothing can
+// stop them. These programs prove that the flag that disables it works.
 
 export const group = 'compiled loops';
 export const defaults = { ends: 'timeout' };

@@ -1,4 +1,4 @@
-// What is thrown, and what reading it runs.
+// Errors, and code that runs when they are read.
 
 export const group = 'errors';
 export const defaults = { ends: 'timeout' };

@@ -1,4 +1,4 @@
-// Values that take a host long to read, as arguments of a function of its, and what it makes in one go or not at all.
+// Values that a host needs long to read, as arguments of a host function. They are read in one go or refused.
 
 export const group = 'large values';
 export const defaults = { memory: 128, timeout: 30_000, peak: 700, kept: 350 };
@@ -24,7 +24,7 @@ const LARGE = [
   { name: 'many views', code: 'const b = new ArrayBuffer(8); const v = []; for (let i = 0; i < 2e5; i++) v.push(new Uint8Array(b, 0, 1));' },
 ];
 
-/** The same, of what is refused. */
+/** The same for values that are refused. */
 const COSTLY = [
   { name: 'a regular expression of many properties', code: 'const v = [new RegExp("\\\\p{L}".repeat(2_000), "v")];' },
   { name: 'a regular expression of properties of strings', code: 'const v = [new RegExp("\\\\p{RGI_Emoji}".repeat(20), "vi")];' },

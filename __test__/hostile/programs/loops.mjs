@@ -1,4 +1,4 @@
-// Code that does not end, in every form the language has for it.
+// Endless code, in every form that the language has.
 
 export const group = 'loops';
 export const defaults = { ends: 'timeout' };

@@ -1,4 +1,4 @@
-// Heaps that fill up, slowly and at once.
+// Heaps that fill up, slowly and suddenly.
 
 export const group = 'memory';
 export const defaults = { ends: 'memory', timeout: 10_000, memory: 16 };
@@ -41,7 +41,7 @@ export const programs = [
   { name: 'JSON.parse of 1e7 brackets', code: 'JSON.parse("[".repeat(1e7))', ends: 'memory' },
   { name: 'JSON.parse of 1e6 brackets', code: 'JSON.parse("[".repeat(1e6))', ends: 'memory' }, // 65 bytes for each, beside the heap
   { name: 'JSON.parse of 1e5 brackets', code: 'JSON.parse("[".repeat(1e5))', ends: 'SyntaxError: Unexpected end of JSON input' },
-  // In a process of its own it is the first to touch much of V8's code and of ICU's data.
+  // In a process of its own, it is the first to touch much of V8's code and of ICU's data.
   { name: 'Temporal', kept: 128, code: 'const kept = []; for (;;) kept.push(Temporal.Now.instant());' },
   { name: 'Intl', code: 'const kept = []; for (;;) kept.push(new Intl.PluralRules("de"));' },
   { name: 'toSorted', code: 'const a = Array(2 ** 21).fill(1); for (const kept = [];;) kept.push(a.toSorted());', peak: 300 },

@@ -1,4 +1,4 @@
-// What goes on after the code itself has ended: microtasks, promises, waiting, finalizers.
+// What continues after the code itself has ended: microtasks, promises, waiting, finalizers.
 
 export const group = 'promises';
 export const defaults = { ends: 'timeout' };

@@ -1,4 +1,4 @@
-// Results: code that runs when a value is copied out, and values that are too much.
+// Results: code that runs when a value is copied out, and values that are too large.
 
 export const group = 'results';
 export const defaults = { ends: 'timeout' };

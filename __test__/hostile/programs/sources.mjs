@@ -1,4 +1,4 @@
-// Sources that are hard on the parser and on the compilers. They are run as they stand.
+// Sources that are hard for the parser and the compilers. They run as they are.
 
 export const group = 'sources';
 const OVERFLOW = 'RangeError: Maximum call stack size exceeded';

@@ -1,4 +1,4 @@
-// Stacks that overflow, in all the places that recurse.
+// Stack overflows, in all places that recurse.
 
 export const group = 'stack';
 const OVERFLOW = 'RangeError: Maximum call stack size exceeded';

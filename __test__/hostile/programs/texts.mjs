@@ -1,4 +1,4 @@
-// Patterns, numbers, dates and languages: small inputs, much work.
+// Patterns, numbers, dates and languages: small inputs that cause much work.
 
 export const group = 'texts and numbers';
 export const defaults = { ends: 'timeout' };
@@ -33,7 +33,7 @@ export const programs = [
   { name: 'shifts of BigInts', code: 'let x = 1n; for (;;) x <<= 50_000_000n;', peak: 300, ends: ['RangeError: Maximum BigInt size exceeded', 'memory'], timeout: 5_000 },
   { name: 'numbers as text', code: 'for (;;) (Math.PI * Number.MAX_VALUE / 7).toString(36), (1 / 3).toFixed(100);' },
   { name: 'parsing dates', code: 'const s = "(".repeat(1e3) + "2020"; for (;;) Date.parse(s);' },
-  // Each turn takes long, and V8 looks whether to stop every few hundred of them.
+  // Each iteration takes long, and V8 checks for termination only every few hundred iterations.
   { name: 'Intl.NumberFormat', code: 'for (;;) new Intl.NumberFormat("ar-EG-u-nu-arab", { style: "unit", unit: "kilometer-per-hour" }).format(1e300);', ends: SLOW_TURNS },
   { name: 'localeCompare of long texts', code: 'const a = "\\u0301".repeat(1e3); for (;;) a.localeCompare(a + "a");', ends: SLOW_TURNS },
   { name: 'normalize of marks', code: 'const s = "a" + "\\u0301\\u0323".repeat(500); for (;;) s.normalize("NFC");', ends: ['timeout', 'unresponsive'] },

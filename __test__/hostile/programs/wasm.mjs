@@ -1,4 +1,4 @@
-// WebAssembly: its code runs as well as JavaScript, and compiling it is work of its own.
+// WebAssembly: its code runs like JavaScript, and compiling it is additional work.
 
 export const group = 'WebAssembly';
 export const defaults = { ends: 'timeout' };
@@ -39,7 +39,7 @@ export const programs = [
   { name: 'recursion', code: run(CALLS_ITSELF), ends: 'RangeError: Maximum call stack size exceeded' },
   { name: 'branching recursion, again and again', code: `const f = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(${CALLS_TWICE}))).exports.f; for (;;) try { f(); } catch {}` },
   { name: 'a trap', code: run(UNREACHABLE), ends: 'RuntimeError: unreachable' },
-  // Each refusal costs V8 several collections, and it looks whether to stop every few hundred turns.
+  // Each refusal costs V8 several collections, and it checks for termination every few hundred iterations.
   { name: 'memory.grow in a loop', code: run(GROWS), ends: ['timeout', 'unresponsive'], timeout: 150 },
   { name: 'compiling in a loop', code: `for (;;) new WebAssembly.Module(new Uint8Array(${LOOP}));` },
   { name: 'instances that are kept', code: `const m = new WebAssembly.Module(new Uint8Array(${LOOP})), kept = []; for (;;) kept.push(new WebAssembly.Instance(m));`, ends: 'timeout', timeout: 300 },

@@ -11,10 +11,10 @@ const CODE = /\bERR_[A-Z]+(?:_[A-Z]+)+\b/g;
 const unique = (names) => [...new Set(names)].toSorted();
 const codesIn = (text) => unique(text.match(CODE) ?? []);
 
-/** A host's own codes, which the loader recognizes and never gives. */
+/** Codes of hosts, which the loader recognizes and never gives. */
 const HOSTS = ['ERR_DLOPEN_DISABLED'];
 
-/** Every source, tests of Rust within them included: those use the same names. */
+/** Every source, including Rust tests, which use the same names. */
 const sources = [
   ...['src', 'surface', 'launcher'].flatMap((folder) => (
     readdirSync(join(root, folder), { recursive: true }).map(String).filter((name) => /\.(rs|js)$/.test(name)).map((name) => join(folder, name))

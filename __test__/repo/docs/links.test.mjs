@@ -1,4 +1,4 @@
-// Links between the pages lead somewhere, headings included.
+// Links between the pages have valid targets, including headings.
 
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ import { pages, readPage } from '../../docs/pages.mjs';
 const LINK = /\]\(([^)\s]+)\)/g;
 const withoutCode = (text) => text.replaceAll(/^```[\s\S]*?^```$/gm, '');
 
-/** The name that GitHub gives a heading. */
+/** The anchor that GitHub gives a heading. */
 const anchorOf = (heading) => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\- _]/gu, '').replaceAll(' ', '-');
 
 const anchorsOf = (page) => [...withoutCode(readPage(page)).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading));

@@ -1,5 +1,5 @@
-// The programs in README and docs/, and the examples, compile with the package's declarations: members and options that they name exist.
-// Programs in ```ts blocks are checked strictly. TypeScript knows nothing of the host that it runs on.
+// The programs in README and docs/, and the examples, compile with the package's declarations, so all members and options that they name
+// exist. Programs in ```ts blocks are checked strictly. The result does not depend on the host that TypeScript runs on.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// What a release is made of: one version everywhere, notes from the changelog, names of packages, and the manifest that names them. That packages
-// are published, and installed from where they are published, is what `npm run installation` shows.
+// The parts of a release: one version everywhere, notes from the changelog, names of packages, and the manifest that names them.
+// `npm run installation` checks that packages are published, and can be installed from the registry.
 
 import { cpSync, mkdtempSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -79,7 +79,7 @@ test('a version stands in all files that have one', () => {
     cpSync(join(root, file), join(folder, file));
   }
   cpSync(join(root, 'npm'), join(folder, 'npm'), { recursive: true });
-  // The changelog of a checkout that is being released has no such section any more.
+  // After a release's version was set, the changelog has no such section.
   writeFileSync(join(folder, 'CHANGELOG.md'), changelog);
   const { version } = readPackage(root);
   checkVersions(root, version);
@@ -93,7 +93,7 @@ test('a version stands in all files that have one', () => {
     assert.equal(changed.length, mentions(now, '12.3.4-beta.5'), file);
     assert.ok(changed.length > 0 && changed.every((line) => line.includes(`${version}"`)), file);
   }
-  // Whatever asks for the package is among them.
+  // Every file that asks for the package is among them.
   const manifests = readdirSync(join(root, 'examples'), { recursive: true }).map((name) => join('examples', String(name))).filter((name) => name.endsWith('package.json'));
   const asking = [...pages, ...manifests].filter((file) => /isolated-v8(?:@|": ")\^/.test(readFileSync(join(root, file), 'utf8')));
   assert.deepEqual(asking.filter((file) => !files.includes(file)), []);

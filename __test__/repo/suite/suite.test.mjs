@@ -1,4 +1,4 @@
-// The runner of the suite: reports, the order of runs, shards, and which hosts see what.
+// The runner of the suite: reports, the order of runs, shards, and which hosts run what.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -45,7 +45,7 @@ test('what is not known is estimated', () => {
   }
 });
 
-/** Runs jobs as a schedule does, in steps of one second; what ran together, by name. */
+/** Runs jobs as a schedule does, in steps of one second. Returns the names of the jobs that ran together. */
 async function stepsOf(jobs, processors) {
   const steps = [];
   const waiting = new Set();

@@ -1,4 +1,4 @@
-// `scripts/test262.mjs`, run on a few files of ours that are laid out as test262 is.
+// `scripts/test262.mjs`, run on a few files with the layout of test262.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

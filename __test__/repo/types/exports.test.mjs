@@ -1,4 +1,4 @@
-// The declarations and the run-time agree on names.
+// The declarations and the runtime agree on names.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ for (const name of classes) {
   test(`${name} has the members that are declared`, () => {
     const block = new RegExp(`^  class ${name}\\b[\\s\\S]*?^  \\}`, 'm').exec(read('index.d.ts'))[0];
     const member = /^ {4}(?!private|constructor)(static )?(?:readonly )?(\w+)\??[<(:]/gm;
-    // Some are there at times only.
+    // Some exist only at times.
     const members = [...block.matchAll(member)].filter(([, , one]) => !one.startsWith('cachedData') && one !== 'failure');
     const named = (isStatic) => sorted(members.filter(([, word]) => Boolean(word) === isStatic).map(([, , one]) => one));
     const own = (object, without) => sorted(Object.getOwnPropertyNames(object).filter((one) => !without.includes(one)));

@@ -1,5 +1,5 @@
-// The corpus of hostile programs in confined processes: whatever V8 does for them, out of memory included, it needs no system call that is
-// refused, and ends no process otherwise than it would without.
+// The corpus of hostile programs in confined processes: whatever V8 does for them, including running out of memory, it needs no system call
+// that is refused, and no process ends differently than without confinement.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -10,13 +10,13 @@ const options = { skip: process.platform !== 'linux' && 'there are no such proce
 
 const FILES = ['loops', 'compiled', 'builtins', 'memory', 'buffers', 'wasm', 'texts', 'sources', 'stack', 'promises', 'results', 'errors', 'calls'];
 const REFUSED = ['ERR_ISOLATE_CRASH', 'ERR_ISOLATE_PROTOCOL', 'ERR_ISOLATE_SYSTEM_CALL'];
-/** A result that this engine has no room for. */
+/** A result that is too large for this engine. */
 const TOO_LARGE = 'The value could not be brought into the host';
 const MIN_MS = 200;
 const MAX_MS = 3_000;
 const AT_A_TIME = 2;
 
-/** How a program ends that is not to: its name and what is said of it. */
+/** How a program has failed: its name and the error. */
 async function failureOf({ name, code, script, timeout, memory }) {
   const sandbox = new ivm.SubprocessSandbox({ timeout: Math.min(Math.max(timeout, MIN_MS), MAX_MS), memoryLimit: memory, poolSize: 0 });
   const { error, failure } = await sandbox.execute(script ? code : `return await (${code})()`, [], async () => {});

@@ -1,4 +1,4 @@
-// A thousand executions of `SubprocessSandbox` that run out of memory, several at a time: nothing is left of any.
+// A thousand executions of `SubprocessSandbox` that run out of memory, several at a time. None leaves anything behind.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -8,10 +8,10 @@ import { childrenOf, noTools, openDescriptors, residentBytes, startedChildren, u
 const AT_A_TIME = 4;
 const WARM_UP = 100;
 const ALL = 1_000;
-/** Of the host: pages come and go, some kilobytes of each execution would be more. */
+/** The host's growth: pages come and go, but some kilobytes per execution would be more. */
 const MAX_GROWTH = 16e6;
 
-/** Each grows in another way. */
+/** Each grows in a different way. */
 const CODES = [
   'const all = []; for (;;) all.push(new Array(1000).fill(1.5))',
   'const all = []; for (;;) all.push("xy".repeat(50_000).split(""))',
@@ -20,7 +20,7 @@ const CODES = [
 
 test('a thousand leave no process, no descriptor and no memory', { timeout: 300_000 }, async () => {
   const { SubprocessSandbox } = ivm;
-  // Some in processes that wait, some in new ones.
+  // Some in waiting processes, some in new ones.
   const sandboxes = [1, 0].map((poolSize) => new SubprocessSandbox({ memoryLimit: 8, poolSize, timeout: 60_000 }));
   let next = 0;
   const runUpTo = async (count) => {
@@ -33,7 +33,7 @@ test('a thousand leave no process, no descriptor and no memory', { timeout: 300_
   };
   const rounds = async (count) => {
     await Promise.all(Array.from({ length: AT_A_TIME }, () => runUpTo(count)));
-    // Only one that waits is left, which has told what confines it.
+    // Only one waiting process is left, which has reported its confinement.
     await sandboxes[0].confinement();
     await until('one waits, and none besides', () => startedChildren().length === 1 && childrenOf().length === 1);
     return { descriptors: openDescriptors(), bytes: residentBytes() };

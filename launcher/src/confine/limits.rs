@@ -1,6 +1,5 @@
-//! Resource limits. None of them bounds address space, of which V8 reserves far more than it uses; what it can write is bounded
-//! (`RLIMIT_DATA`). Shared memory and growing stacks do not count there: the filter of system calls refuses them
-//! (`src/child/confinement/calls.rs`).
+//! Resource limits. None of them bounds address space, because V8 reserves far more than it uses. `RLIMIT_DATA` bounds writable memory. It
+//! does not count shared memory and growing stacks; the filter of system calls refuses them (`src/child/confinement/calls.rs`).
 
 use std::num::NonZeroUsize;
 use std::thread;
@@ -14,16 +13,16 @@ pub type Resource = libc::__rlimit_resource_t;
 #[cfg(not(target_env = "gnu"))]
 pub type Resource = libc::c_int;
 
-/// The three that are there, and what the addon needs for a moment. It closes the gap itself.
+/// The three standard ones, and what the addon needs for a moment. The addon later lowers the limit itself.
 const DESCRIPTORS: u64 = 8;
 
 /// Bytes of the first thread's stack. That thread only waits.
 const STACK: u64 = 8 << 20;
 
-/// Signals that may wait for the process.
+/// The maximum number of signals that are queued for the process.
 pub const SIGNALS: u64 = 64;
 
-/// Sets them for good: those of all systems, `more`, and how many processes the user may have where that can be said.
+/// Sets limits that cannot be raised again: those of all systems, `more`, and, if it can be limited, the number of the user's processes.
 pub fn set(settings: &Settings, more: &[(Resource, u64, &str)], processes: Option<u64>) -> Result<String, Refusal> {
     let all = [
         (libc::RLIMIT_CORE, 0, "core"),
@@ -42,10 +41,10 @@ pub fn set(settings: &Settings, more: &[(Resource, u64, &str)], processes: Optio
     Ok(names.join(", "))
 }
 
-/// Processor time of all threads: for when the parent does not end a child in time.
+/// Processor time of all threads. It ends the child if the parent does not end it in time.
 fn seconds(settings: &Settings) -> u64 {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    // A child that is waiting to be used has taken some already; V8 collects and compiles on several threads at once.
+    // A waiting child has used some already, and V8 collects and compiles on several threads at once.
     settings.timeout.as_secs().saturating_add(2).saturating_mul(u64::try_from(processors).unwrap_or(1))
 }
 

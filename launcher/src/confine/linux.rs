@@ -1,13 +1,13 @@
-//! The layers of Linux. All of it happens while this process is a single thread.
+//! The layers of Linux. All of them are applied while this process has a single thread.
 
 use isolated_v8_launcher::{Report, Settings};
 
 use super::{Refusal, done, layer, limits, mounts, namespaces, privileges, user, zone};
 
-/// Threads of a child: V8's, one for each processor, and its own.
+/// The maximum number of threads of a child: V8's, one for each processor, and its own.
 const THREADS: u64 = 256;
 
-/// Has the kernel end this process with the one that has started it. False when that is gone already.
+/// Makes the kernel end this process with the parent that has started it. False if the parent is already gone.
 pub fn stay_with_parent(parent: u32) -> bool {
     // SAFETY: concerns this process only.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
@@ -17,7 +17,7 @@ pub fn stay_with_parent(parent: u32) -> bool {
     u32::try_from(unsafe { libc::getppid() }) == Ok(parent)
 }
 
-/// What is to be done before the addon's file is loaded.
+/// Applies the layers that must come before the addon's file is loaded.
 pub fn before_load(settings: &Settings) -> Report {
     let mut report = Report::default();
     zone::keep();
@@ -33,28 +33,28 @@ pub fn before_load(settings: &Settings) -> Report {
     report
 }
 
-/// Puts this process into the group that its parent has made for it.
+/// Moves this process into the control group that its parent has made for it.
 fn join_cgroup(folder: &str) -> Result<String, Refusal> {
     std::fs::write(format!("{folder}/cgroup.procs"), "0")
         .map(|()| "memory.max, pids.max".to_owned())
         .map_err(|error| Refusal::by("cgroup.procs", &error))
 }
 
-/// What is to be done once the file is loaded and before any of it runs. The process may go on as another one, which is a child of the
-/// same parent; see `namespaces`.
+/// Applies the layers that come after the file is loaded and before any of it runs. The process may continue as another one, which is a
+/// child of the same parent; see `namespaces`.
 pub fn after_load(settings: &Settings, report: &mut Report) {
     let mut user_is_own_alone = false;
     layer(settings, report, "ownUser", || {
         let user = user::leave_root()?;
         user_is_own_alone = user.is_alone;
-        // The kernel has forgotten this with the change of users. The layer that sees to it for good comes later.
+        // The change of users has reset this in the kernel. The layer `parentDeath` below sets it permanently.
         // SAFETY: concerns this process only.
         done(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }, "PR_SET_PDEATHSIG")?;
         Ok(user.detail)
     });
     // SAFETY: has no preconditions.
     let root = unsafe { libc::geteuid() } == 0;
-    // Without root's rights the next ones depend on this one.
+    // Without root's rights, the following layers depend on this one.
     let own_user = layer(settings, report, "userNamespace", namespaces::users);
     layer(settings, report, "networkNamespace", || {
         namespaces::unshare(libc::CLONE_NEWNET, "no network, not even a loopback")
@@ -65,7 +65,7 @@ pub fn after_load(settings: &Settings, report: &mut Report) {
     layer(settings, report, "utsNamespace", namespaces::names);
     layer(settings, report, "mountNamespace", mounts::leave);
     layer(settings, report, "rlimits", || {
-        // Of a user that is nobody else's the processes are counted, and so they are in a user namespace; root's never are.
+        // Processes are counted for a user that no other process has, and in a user namespace. They are never counted for root.
         let counted = !root && (user_is_own_alone || (own_user && namespaces::count_processes()));
         let mut more =
             vec![(libc::RLIMIT_MSGQUEUE, 0, "msgqueue"), (libc::RLIMIT_SIGPENDING, limits::SIGNALS, "sigpending")];
@@ -75,7 +75,7 @@ pub fn after_load(settings: &Settings, report: &mut Report) {
         limits::set(settings, &more, counted.then_some(THREADS))
     });
     layer(settings, report, "pidNamespace", namespaces::processes);
-    // From here on in the process that stays.
+    // From here on, this is the process that stays.
     layer(settings, report, "parentDeath", || {
         // SAFETY: concerns this process only.
         done(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }, "PR_SET_PDEATHSIG")?;

@@ -1,8 +1,7 @@
-//! What the launcher puts itself under: descriptors and the time zone before the addon's file is loaded, everything that would keep it
-//! from loading that afterwards. What needs V8 to be there is the addon's (`src/child/confinement/`).
+//! The layers that the launcher applies. Descriptors and the time zone come before the addon's file is loaded. Layers that would prevent
+//! loading it come afterwards. Layers that need a running V8 are the addon's (`src/child/confinement/`).
 //!
-//! Every layer is best effort: where the system has none, or does not let it be used, the report says why, and the others hold all the
-//! same.
+//! Each layer is best effort. If the system does not have it, or does not allow it, the report says why, and the other layers still hold.
 
 mod limits;
 mod zone;
@@ -32,7 +31,7 @@ use std::io;
 
 use isolated_v8_launcher::{Report, Settings};
 
-/// Notes how a layer has turned out, if it is wanted; runs it only then. True if it holds.
+/// Applies a layer, if it is switched on, and reports the result. Returns whether it holds.
 fn layer(settings: &Settings, report: &mut Report, name: &str, work: impl FnOnce() -> Result<String, Refusal>) -> bool {
     if !settings.wants(name) {
         report.add(name, false, "switched off");
@@ -49,7 +48,7 @@ fn layer(settings: &Settings, report: &mut Report, name: &str, work: impl FnOnce
 struct Refusal(String);
 
 impl Refusal {
-    /// The system call that has just failed, and how.
+    /// The system call that has just failed, and its error.
     fn of(call: &str) -> Self {
         Self::by(call, &io::Error::last_os_error())
     }

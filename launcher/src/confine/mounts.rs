@@ -1,10 +1,10 @@
-//! A namespace of mounts, in which there is nothing.
+//! An empty mount namespace.
 
 use std::ffi::CStr;
 
 use super::{Refusal, done, namespaces};
 
-/// Folders that there are everywhere. One of them, in the new namespace only, becomes the root.
+/// Folders that exist on every system. One of them becomes the root, in the new namespace only.
 const PLACES: [&CStr; 4] = [c"/tmp", c"/dev", c"/proc", c"/sys"];
 
 const OPTIONS: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
@@ -16,10 +16,10 @@ pub fn leave() -> Result<String, Refusal> {
     let Some(place) = PLACES.into_iter().find(|place| mount_nothing(place).is_ok()) else {
         return Err(Refusal::of("mount"));
     };
-    // SAFETY: the paths are C strings. Concerns this process only.
+    // SAFETY: the paths are C strings. The calls concern this process only.
     let way = unsafe {
         done(libc::chdir(place.as_ptr()), "chdir")?;
-        // The old root then lies above the new one, until it is taken off.
+        // The old root then lies on top of the new one, until it is unmounted.
         let pivoted = libc::syscall(libc::SYS_pivot_root, HERE.as_ptr(), HERE.as_ptr()) == 0
             && libc::umount2(HERE.as_ptr(), libc::MNT_DETACH) == 0;
         if !pivoted {
@@ -28,7 +28,7 @@ pub fn leave() -> Result<String, Refusal> {
         done(libc::chdir(c"/".as_ptr()), "chdir")?;
         if pivoted { "an empty file system" } else { "an empty root in the old file system" }
     };
-    // Nothing can be made in it anyway.
+    // This may fail: nothing can be created there anyway.
     let _ = mount(None, c"/", None, libc::MS_REMOUNT | libc::MS_RDONLY | OPTIONS, None);
     Ok(way.to_owned())
 }
@@ -45,6 +45,6 @@ fn mount(
     data: Option<&CStr>,
 ) -> Result<(), Refusal> {
     let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
-    // SAFETY: each is null or a C string. Concerns the namespace of this process, which is its own.
+    // SAFETY: each is null or a C string. The call concerns the namespace of this process only.
     done(unsafe { libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, pointer(data).cast()) }, "mount")
 }

@@ -1,9 +1,9 @@
-//! Namespaces: parts of the system that this process has to itself. They need no rights where the system lets users have a user
-//! namespace, which many containers and some distributions do not.
+//! Namespaces: parts of the system that this process has to itself. They need no rights where users may make user namespaces. Many
+//! containers and some distributions do not allow that.
 //!
-//! A namespace of processes is entered by being born in it. So there the launcher has a second process made, as a child of its own
-//! parent's (`CLONE_PARENT`), tells the parent its id, and ends; the second one goes on where the first has stopped. Neither is left
-//! over, and there is nobody between the parent and the child to be reaped.
+//! Only a new process can be in a new process namespace. So the launcher makes a second process as a child of its own parent
+//! (`CLONE_PARENT`), sends the parent its id, and ends. The second process continues where the first has stopped. Neither is left over, and
+//! no process between the parent and the child has to be reaped.
 
 use std::ffi::CStr;
 use std::io;
@@ -18,22 +18,22 @@ const CONNECTION: libc::c_int = 0;
 /// The exit code of a child whose parent is gone.
 pub const ORPHANED: libc::c_int = 65;
 
-/// Nobody is mapped into it: there this process has all rights over what is made in it and none over anything else.
+/// No user is mapped into the namespace. There this process has all rights over what is made in it, and none over anything else.
 pub fn users() -> Result<String, Refusal> {
     unshare(libc::CLONE_NEWUSER, "no user of the system's")
 }
 
 pub fn unshare(flag: libc::c_int, what: &str) -> Result<String, Refusal> {
-    // SAFETY: concerns this process, which has one thread.
+    // SAFETY: the call concerns this process, which has one thread.
     done(unsafe { libc::unshare(flag) }, "unshare")?;
     Ok(what.to_owned())
 }
 
-/// A host name, and a domain, that say nothing of the machine.
+/// A host name and a domain name that do not identify the machine.
 pub fn names() -> Result<String, Refusal> {
     const NAME: &[u8] = b"sandbox";
     unshare(libc::CLONE_NEWUTS, "")?;
-    // SAFETY: both are valid for reads, of their lengths. Concerns the namespace of this process.
+    // SAFETY: both are valid for reads of their lengths. The calls concern the namespace of this process.
     unsafe {
         done(libc::sethostname(NAME.as_ptr().cast(), NAME.len()), "sethostname")?;
         done(libc::setdomainname(NAME.as_ptr().cast(), 0), "setdomainname")?;
@@ -44,17 +44,17 @@ pub fn names() -> Result<String, Refusal> {
 /// Returns in the process that stays.
 pub fn processes() -> Result<String, Refusal> {
     let mut pipe = [-1; 2];
-    // SAFETY: there is room for two descriptors.
+    // SAFETY: `pipe` is valid for writes of two descriptors.
     done(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) }, "pipe2")?;
     let [held, holding] = pipe;
     let flags = libc::c_long::from(libc::CLONE_PARENT | libc::CLONE_NEWPID | libc::SIGCHLD);
-    // SAFETY: as `fork`, of a process with one thread. The C library does not learn of it and takes the new process's only thread for
-    // the one that it was; it does nothing from here on but make a thread for everything else (`src/child/entry.rs`), and wait.
+    // SAFETY: like `fork`, of a process with one thread. The C library does not notice the clone, and takes the new process's only thread
+    // for the old one. From here on, that thread only starts a thread for everything else (`src/child/entry.rs`), and waits.
     let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     let error = io::Error::last_os_error();
     if child == 0 {
-        // The parent is to know of this process before it hears from it.
-        // SAFETY: both are this process's own descriptors; there is room for the byte that never comes.
+        // The parent must know of this process before it gets its first message.
+        // SAFETY: both are this process's own descriptors; `byte` is valid for writes of the byte that never comes.
         unsafe {
             libc::close(holding);
             let mut byte = 0_u8;
@@ -69,9 +69,9 @@ pub fn processes() -> Result<String, Refusal> {
         && child > 0
     {
         let told = tell(&handover::message(child));
-        // Ends with both ends of the pipe, which lets the child go on. One that nobody knows of must not.
-        // SAFETY: the child is this process's own creation, and known by its id until the parent has reaped it, which it does not
-        // without having been told. Then ends this process.
+        // Ending closes both ends of the pipe, which lets the child continue. A child that the parent does not know of must not continue.
+        // SAFETY: this process has made the child. The id stays the child's until the parent has reaped it, and the parent does not before
+        // it was told. Then this process ends.
         unsafe {
             if !told {
                 libc::kill(libc::pid_t::try_from(child).unwrap_or(0), libc::SIGKILL);
@@ -88,24 +88,24 @@ pub fn processes() -> Result<String, Refusal> {
 }
 
 fn tell(message: &[u8]) -> bool {
-    // SAFETY: the message is valid for reads. A parent that is gone is no reason for a signal.
+    // SAFETY: the message is valid for reads. `MSG_NOSIGNAL` prevents a signal if the parent is gone.
     let sent = unsafe { libc::send(CONNECTION, message.as_ptr().cast(), message.len(), libc::MSG_NOSIGNAL) };
     usize::try_from(sent) == Ok(message.len())
 }
 
-/// Its end of the connection is closed, and all it has sent was read.
+/// Whether the parent has closed its end of the connection, and everything that it sent was read.
 pub fn parent_has_gone() -> bool {
     let mut byte = 0_u8;
     let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-    // SAFETY: there is room for one byte.
+    // SAFETY: `byte` is valid for writes of one byte.
     unsafe { libc::recv(CONNECTION, (&raw mut byte).cast(), 1, flags) == 0 }
 }
 
-/// Whether each user namespace has its processes counted, as since Linux 5.14.
+/// Whether processes are counted per user namespace, as since Linux 5.14.
 pub fn count_processes() -> bool {
     const SINCE: (u32, u32) = (5, 14);
     let mut system = std::mem::MaybeUninit::<libc::utsname>::zeroed();
-    // SAFETY: writes C strings into the structure, which is valid with zeros in it, too.
+    // SAFETY: writes C strings into the structure, which is also valid if zeroed.
     let release = unsafe {
         libc::uname(system.as_mut_ptr());
         CStr::from_ptr((*system.as_ptr()).release.as_ptr())

@@ -1,5 +1,5 @@
-//! The end of the parent, which macOS's kernel has nobody killed for: a thread waits for it and ends this process. It is for parents that
-//! are killed while somebody else has their end of the connection as well, and this process does not see it close.
+//! Ends this process with its parent: macOS's kernel cannot do that, so a thread waits for the parent. It is needed when the parent is
+//! killed while another process also holds its end of the connection, because this process then does not see it close.
 
 use std::io;
 use std::ptr;
@@ -12,7 +12,7 @@ const ORPHANED: libc::c_int = 65;
 
 const STACK_SIZE: usize = 64 << 10;
 
-/// Ends this process with that one.
+/// Ends this process when `parent` ends.
 pub fn watch(parent: u32) -> Result<String, Refusal> {
     // SAFETY: has no preconditions.
     let queue = unsafe { libc::kqueue() };
@@ -27,10 +27,10 @@ pub fn watch(parent: u32) -> Result<String, Refusal> {
         data: 0,
         udata: ptr::null_mut(),
     };
-    // SAFETY: one change is there to be read, and none is to be written.
+    // SAFETY: one change is read, and no event is written.
     let added = unsafe { libc::kevent(queue, &raw const exit, 1, ptr::null_mut(), 0, ptr::null()) };
     let error = io::Error::last_os_error();
-    // Whoever is gone cannot be waited for any more, and his id may be another's by now.
+    // A process that is gone cannot be waited for, and its id may already belong to another one.
     if !is_there(parent) {
         end();
     }
@@ -47,17 +47,17 @@ pub fn watch(parent: u32) -> Result<String, Refusal> {
 fn wait(queue: libc::c_int, parent: u32) -> ! {
     let mut event = libc::kevent { ident: 0, filter: 0, flags: 0, fflags: 0, data: 0, udata: ptr::null_mut() };
     loop {
-        // SAFETY: there is room for one event, and no limit of time.
+        // SAFETY: there is room for one event, and a null pointer means no timeout.
         let found = unsafe { libc::kevent(queue, ptr::null(), 0, &raw mut event, 1, ptr::null()) };
         let interrupted = found < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-        // A queue that cannot be waited at is no watch.
+        // If waiting fails, the parent can no longer be watched.
         if found > 0 || (found < 0 && !interrupted) || !is_there(parent) {
             end();
         }
     }
 }
 
-/// This process is still its child, and nobody else's.
+/// Whether this process is still a child of `parent`.
 fn is_there(parent: u32) -> bool {
     // SAFETY: has no preconditions.
     u32::try_from(unsafe { libc::getppid() }) == Ok(parent)

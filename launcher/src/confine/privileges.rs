@@ -1,8 +1,8 @@
-//! Rights of this process: root's, where a root has started it, and those that it has over its own namespaces.
+//! The capabilities of this process: root's, if root has started it, and those over its own namespaces.
 
 use super::{Refusal, done};
 
-/// `struct __user_cap_header_struct`, and two times `struct __user_cap_data_struct`.
+/// `struct __user_cap_header_struct`, and twice `struct __user_cap_data_struct`.
 #[repr(C)]
 struct Header {
     version: u32,
@@ -18,7 +18,7 @@ struct Data {
 }
 
 const VERSION_3: u32 = 0x2008_0522;
-/// More than there are; the kernel says where they end.
+/// More than exist; the kernel reports the end.
 const MAX_CAPABILITIES: libc::c_ulong = 64;
 
 /// `CAP_KILL`, by its number.
@@ -33,7 +33,7 @@ pub fn is_permitted(capability: u32) -> bool {
     result == 0 && data[0].permitted & (1 << capability) != 0
 }
 
-/// Has all capabilities in effect that this process may have.
+/// Puts all capabilities that this process may have into effect.
 pub fn use_all() -> Result<(), Refusal> {
     let mut header = Header { version: VERSION_3, pid: 0 };
     let mut data = [Data::default(); 2];
@@ -48,16 +48,16 @@ pub fn use_all() -> Result<(), Refusal> {
     done(failed(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, data.as_mut_ptr()) }), "capset")
 }
 
-/// Gives up all capabilities for good.
+/// Drops all capabilities permanently.
 pub fn drop_capabilities() -> Result<String, Refusal> {
-    // What cannot be taken out of this set cannot be had either, once there are none and `no_new_privs` is set.
+    // With `no_new_privs`, a process without capabilities cannot gain those that are left in this set.
     for capability in 0..MAX_CAPABILITIES {
-        // SAFETY: concerns this process only.
+        // SAFETY: the call concerns this process only.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } != 0 {
             break;
         }
     }
-    // SAFETY: concerns this process only. Kernels without the ambient set have nothing to be cleared.
+    // SAFETY: the call concerns this process only. Kernels without the ambient set have nothing to clear.
     unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
     let mut header = Header { version: VERSION_3, pid: 0 };
     let mut data = [Data::default(); 2];

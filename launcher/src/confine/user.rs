@@ -1,14 +1,14 @@
-//! The user of a child whose host is root: another one, that owns nothing and runs nothing else. Limits of processes count for such a user, which
-//! they do not for root.
+//! The user of a child whose host is root: another user, which owns nothing and runs nothing else. Process limits apply to such a user, but
+//! not to root.
 
 use std::ptr;
 
 use super::{Refusal, done, privileges};
 
-/// Users from here on are of children, one for each process id. No system gives ids of this range to anybody.
+/// Users from this id on are for children, one for each process id. No system assigns ids of this range.
 const FIRST: u32 = 0x7000_0000;
 
-/// Where the range is not mapped into the container: the user that owns nothing. It may run other processes.
+/// For containers that do not map the range: the user that owns nothing. It may also run other processes.
 const NOBODY: u32 = 65_534;
 
 pub struct User {
@@ -17,9 +17,9 @@ pub struct User {
     pub is_alone: bool,
 }
 
-/// Becomes another user than root, and keeps root's capabilities for the layers that need them.
+/// Switches from root to another user, and keeps root's capabilities for the layers that need them.
 pub fn leave_root() -> Result<User, Refusal> {
-    // SAFETY: have no preconditions.
+    // SAFETY: the calls have no preconditions.
     let (user, effective) = unsafe { (libc::getuid(), libc::geteuid()) };
     if user != 0 && effective != 0 {
         return Ok(User { detail: "the user of the host, who is not root".to_owned(), is_alone: false });
@@ -28,7 +28,7 @@ pub fn leave_root() -> Result<User, Refusal> {
     if !privileges::is_permitted(privileges::KILL) {
         return Err(Refusal("the host has no right to end processes of other users".to_owned()));
     }
-    // SAFETY: concerns this process only.
+    // SAFETY: the calls concern this process only.
     unsafe {
         done(libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0), "PR_SET_KEEPCAPS")?;
         done(libc::setgroups(0, ptr::null()), "setgroups")?;
@@ -45,7 +45,7 @@ pub fn leave_root() -> Result<User, Refusal> {
 }
 
 fn become_user(id: u32) -> Result<(), Refusal> {
-    // SAFETY: concerns this process, which has one thread.
+    // SAFETY: the calls concern this process, which has one thread.
     unsafe {
         done(libc::setresgid(id, id, id), "setresgid")?;
         done(libc::setresuid(id, id, id), "setresuid")

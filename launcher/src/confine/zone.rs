@@ -1,11 +1,11 @@
-//! The time zone of the system, which is written in files that cannot be opened later.
+//! The system's time zone. It is stored in files that cannot be opened later.
 
 use std::fs;
 
 const FOLDER: &str = "zoneinfo/";
 const MAX_LENGTH: usize = 64;
 
-/// Notes it in this process's environment, where ICU looks first.
+/// Stores the name in this process's environment, where ICU looks first.
 pub fn keep() {
     if std::env::var_os("TZ").is_some() {
         return;
@@ -17,14 +17,14 @@ pub fn keep() {
 }
 
 fn name() -> Option<String> {
-    // Mostly a link into the folder of all time zones.
+    // Usually a link into the folder of all time zones.
     let link = fs::canonicalize("/etc/localtime").ok().and_then(|path| path.to_str().and_then(in_folder));
     link.or_else(|| fs::read_to_string("/etc/timezone").ok().and_then(|text| valid(text.trim())))
 }
 
 fn in_folder(path: &str) -> Option<String> {
     let (_, name) = path.rsplit_once(FOLDER)?;
-    // Two variants of all of them lie in folders of their own.
+    // That folder has two variants of all time zones in folders of their own.
     valid(name.strip_prefix("posix/").or_else(|| name.strip_prefix("right/")).unwrap_or(name))
 }
 

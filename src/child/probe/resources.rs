@@ -1,4 +1,4 @@
-//! Taking more of the machine than a child may have, and asking for its name.
+//! Operations that use more of the machine than a child may, or that ask for the machine's name.
 
 use std::ffi::CStr;
 use std::io;
@@ -18,9 +18,9 @@ pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
             done(unsafe { libc::send(0, c"x".as_ptr().cast(), 1, libc::MSG_OOB) } == 1)
         }
         "uname" => host_name(argument),
-        // One page with such flags.
+        // Maps one page with these flags.
         "map" => map(4096, libc::PROT_READ | libc::PROT_WRITE, number()?).map(drop),
-        // So many megabytes that can be written.
+        // Maps this many megabytes of writable memory.
         "reserve" => {
             let mut left = usize::try_from(number()?).map_err(io::Error::other)? << 20;
             while left > 0 {
@@ -30,12 +30,12 @@ pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
             }
             Ok(())
         }
-        // As many, reserved first and made writable afterwards.
+        // The same amount, first reserved and then made writable.
         "grow" => {
             let size = usize::try_from(number()?).map_err(io::Error::other)? << 20;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             let start = map(size, libc::PROT_NONE, flags)?;
-            // SAFETY: the mapping was made above, and nobody else knows of it.
+            // SAFETY: the mapping was made above, and nothing else uses it.
             done(unsafe { libc::mprotect(start, size, libc::PROT_READ | libc::PROT_WRITE) } == 0)
         }
         "threads" => {
@@ -56,16 +56,16 @@ pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
             // SAFETY: there is room for the structure.
             done(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) } == 0)
         }
-        // The limit of what can be written.
+        // Raises the limit of writable memory.
         "raise" => {
             let limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
             // SAFETY: the limit is valid for reads.
             done(unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) } == 0)
         }
-        // Those of a process; 0 is its own.
+        // Reads a limit of a process; 0 means this process.
         "limits" => {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            // SAFETY: no limit is read, and there is room for one to be written.
+            // SAFETY: no new limit is given, and `limit` is valid for writes of the old one.
             done(unsafe { libc::prlimit(number()?, libc::RLIMIT_NOFILE, ptr::null(), &raw mut limit) } == 0)
         }
         _ => Err(io::Error::other("no such operation")),
@@ -73,15 +73,15 @@ pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
 }
 
 fn map(size: usize, protection: libc::c_int, flags: libc::c_int) -> io::Result<*mut libc::c_void> {
-    // SAFETY: a new mapping, where the kernel likes.
+    // SAFETY: a new mapping, at an address that the kernel chooses.
     let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
     done(start != libc::MAP_FAILED).map(|()| start)
 }
 
-/// Succeeds where the machine has this name.
+/// Succeeds if the machine has this name.
 fn host_name(expected: &str) -> io::Result<()> {
     let mut system = MaybeUninit::<libc::utsname>::zeroed();
-    // SAFETY: writes C strings into the structure, which is valid with zeros in it, too.
+    // SAFETY: writes C strings into the structure, which is also valid if zeroed.
     let name = unsafe {
         done(libc::uname(system.as_mut_ptr()) == 0)?;
         CStr::from_ptr((*system.as_ptr()).nodename.as_ptr())

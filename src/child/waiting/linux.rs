@@ -1,4 +1,4 @@
-//! Of Linux: an event counter, descriptors of processes, and `ppoll`.
+//! For Linux: an event counter, process descriptors, and `ppoll`.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -13,19 +13,19 @@ impl Bell {
         if bell < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor for this call.
+        // SAFETY: the kernel has just made this descriptor, and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(bell) }))
     }
 
     pub fn ring(&self) {
         let one = 1_u64.to_ne_bytes();
-        // SAFETY: the bytes are there. It fails only where the counter is at its end, and the bell rings already.
+        // SAFETY: the bytes are valid for reads. It fails only if the counter is at its maximum, and then the bell already rings.
         unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
     pub fn silence(&self) {
         let mut count = [0; 8];
-        // SAFETY: there is room for what is read. There may be nothing.
+        // SAFETY: the buffer is valid for writes of its length. There may be nothing to read.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
     }
 }
@@ -38,12 +38,12 @@ impl Ended {
         // SAFETY: takes a process's id and flags.
         let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
         let Ok(descriptor @ 0..) = RawFd::try_from(descriptor) else { return Err(io::Error::last_os_error()) };
-        // SAFETY: the kernel has just made this descriptor, which closes on exec, for this call.
+        // SAFETY: the kernel has just made this descriptor, which closes on exec, and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 }
 
-/// What is waited for. The bell comes first.
+/// What to wait for. The bell comes first.
 pub struct Sources(Vec<libc::pollfd>);
 
 impl Sources {
@@ -65,12 +65,12 @@ impl Sources {
         self.readable(&process.0);
     }
 
-    /// Which of them have something to tell, in the order in which they were added.
+    /// Returns which of them are ready, in the order in which they were added.
     pub fn wait(mut self, _bell: &Bell, left: Option<Duration>) -> io::Result<Vec<usize>> {
         let timeout = left.map(super::timespec);
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let count = self.0.len() as libc::nfds_t;
-        // SAFETY: as many descriptors are there as is said, the time is there or null, and no signal mask is given.
+        // SAFETY: the count is the number of descriptors, the time is valid or null, and no signal mask is given.
         if unsafe { libc::ppoll(self.0.as_mut_ptr(), count, timeout, std::ptr::null()) } < 0 {
             return Err(io::Error::last_os_error());
         }

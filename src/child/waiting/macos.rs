@@ -1,5 +1,5 @@
-//! Of macOS: one kernel queue, which is the bell as well. It is told anew what is waited for each time; what it was told before and has
-//! not happened since may come later, and is not listened to then.
+//! For macOS: one kernel queue, which is also the bell. Each wait registers its sources again. An earlier source that has not fired may
+//! still do so later, and is then ignored.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 pub struct Bell(OwnedFd);
 
-/// What the queue knows the bell by.
+/// The bell's identifier in the queue.
 const BELL: libc::uintptr_t = 0;
 
 impl Bell {
@@ -18,22 +18,22 @@ impl Bell {
         if queue < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor for this call. No child of a `fork` has it: queues are not inherited.
+        // SAFETY: the kernel has just made this descriptor, and nothing else owns it. Queues are not inherited by `fork`.
         let bell = Self(unsafe { OwnedFd::from_raw_fd(queue) });
         bell.tell(&event(BELL, libc::EVFILT_USER, libc::EV_ADD | libc::EV_CLEAR, 0))?;
         Ok(bell)
     }
 
     pub fn ring(&self) {
-        // It cannot fail: the event was added.
+        // This cannot fail: the event was added.
         let _ = self.tell(&event(BELL, libc::EVFILT_USER, 0, libc::NOTE_TRIGGER));
     }
 
-    /// It rings once.
+    /// Nothing to do: the event clears itself.
     pub fn silence(&self) {}
 
     fn tell(&self, change: &libc::kevent) -> io::Result<()> {
-        // SAFETY: one change is there to be read, and none is to be written.
+        // SAFETY: the count of changes to read is one, and no event is written.
         let told = unsafe { libc::kevent(self.0.as_raw_fd(), change, 1, ptr::null_mut(), 0, ptr::null()) };
         if told < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -43,7 +43,7 @@ fn event(ident: libc::uintptr_t, filter: i16, flags: u16, fflags: u32) -> libc::
     libc::kevent { ident, filter, flags, fflags, data: 0, udata: ptr::null_mut() }
 }
 
-/// The end of a process is told by its id, which stays its own until it is reaped.
+/// The end of a process is reported by its id, which no other process gets until it is reaped.
 pub struct Ended(libc::pid_t);
 
 impl Ended {
@@ -52,7 +52,7 @@ impl Ended {
     }
 }
 
-/// What is waited for. The bell comes first, and the queue has it already.
+/// What to wait for. The bell comes first, and the queue already has it.
 pub struct Sources(Vec<libc::kevent>);
 
 impl Sources {
@@ -78,16 +78,16 @@ impl Sources {
         self.0.push(event(ident, filter, libc::EV_ADD | libc::EV_ONESHOT, fflags));
     }
 
-    /// Which of them have something to tell, in the order in which they were added. What cannot be waited for has: a process that has
-    /// ended is not found.
+    /// Returns which of them are ready, in the order in which they were added. One that cannot be registered counts as ready: a process
+    /// that has ended is not found.
     pub fn wait(self, bell: &Bell, left: Option<Duration>) -> io::Result<Vec<usize>> {
         let timeout = left.map(super::timespec);
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // Each change may fail, and that is told in its place.
+        // Each change may fail, which is reported as its event.
         let mut events = vec![event(0, 0, 0, 0); self.0.len() + 1];
         let (changes, room) = (self.0.len() as libc::c_int, events.len() as libc::c_int);
         let queue = bell.0.as_raw_fd();
-        // SAFETY: as many changes are there and there is room for as many events as is said, and the time is there or null.
+        // SAFETY: the counts are those of the changes and of the room for events, and the time is valid or null.
         let found = unsafe { libc::kevent(queue, self.0.as_ptr(), changes, events.as_mut_ptr(), room, timeout) };
         let Ok(found) = usize::try_from(found) else { return Err(io::Error::last_os_error()) };
         let happened = events.iter().take(found).filter_map(|event| {
@@ -95,7 +95,7 @@ impl Sources {
                 return Some(0);
             }
             if event.flags & libc::EV_ERROR != 0 && event.data == 0 {
-                // Told that a change was made.
+                // Reports only that a change was made.
                 return None;
             }
             let own = |source: &libc::kevent| source.ident == event.ident && source.filter == event.filter;

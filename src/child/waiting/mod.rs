@@ -1,6 +1,6 @@
-//! Waiting for several things at once: a bell that other threads ring, connections and pipes of children, and their ends.
+//! Waits for several things at once: a bell that other threads ring, connections and pipes of children, and their ends.
 //!
-//! Each system has its own [`Bell`], [`Ended`] (what tells of the end of a child that was not reaped) and [`Sources`].
+//! Each system has its own [`Bell`], [`Ended`] (the end of a child that was not reaped) and [`Sources`].
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -14,9 +14,9 @@ pub use macos::{Bell, Ended, Sources};
 
 use std::time::Duration;
 
-/// As the system has it.
+/// In the system's form.
 fn timespec(time: Duration) -> libc::timespec {
-    /// Days, after which whoever waits looks again.
+    /// Ten days; then the caller checks again.
     const MAX_SECONDS: u64 = 10 * 24 * 60 * 60;
     let seconds = time.as_secs().min(MAX_SECONDS);
     // SAFETY: zero is a valid value of every field. Some systems have more than these two.
@@ -70,7 +70,7 @@ mod tests {
         let mut sources = Sources::new(&bell);
         sources.writable(&others);
         assert_eq!(sources.wait(&bell, LONG).unwrap(), [1]);
-        // What nobody waits for any more is not told.
+        // Sources of an earlier wait are not reported.
         assert!(Sources::new(&bell).wait(&bell, SHORT).unwrap().is_empty());
         (&ours).read_exact(&mut [0]).unwrap();
         drop(theirs);
