@@ -77,7 +77,7 @@ fn request(
     args.extend(attributes.into_iter().flat_map(|(key, value)| [Value::String(key), Value::String(value)]));
     let bytes = args.iter().map(Value::byte_size).sum();
     let resolver = v8::Global::new(scope, resolver);
-    let answer = outgoing::later(at, false, move |scope, at, outcome| {
+    let answer = outgoing::later(scope, at, false, move |scope, at, outcome| {
         let importer = v8::Local::new(scope, &resolver);
         match arrive(scope, at, importer, outcome) {
             Ok(()) => {}
@@ -87,7 +87,7 @@ fn request(
                     let importer = v8::Local::new(scope, &resolver);
                     reject(scope, at, importer, &ops::stopped());
                 };
-                if let Ok(later) = outgoing::later(at, false, told) {
+                if let Ok(later) = outgoing::later(scope, at, false, told) {
                     later.answer(Ok(Value::Undefined));
                 }
             }

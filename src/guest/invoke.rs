@@ -53,7 +53,7 @@ fn invoke<'s>(
         mode::SYNC if op == op::SCRIPT_CACHED_DATA => outgoing::wait_anyway(scope, &at, prepared),
         mode::SYNC => outgoing::wait(scope, &at, prepared),
         mode::ASYNC => {
-            let answer = settlement(&at, request, outgoing::answered_by_guest(&prepared))?;
+            let answer = settlement(scope, &at, request, outgoing::answered_by_guest(&prepared))?;
             outgoing::start(scope, &at, prepared, bytes, answer).map(|()| Value::Undefined)
         }
         // The outcome is discarded, except a failure to start.
@@ -138,8 +138,8 @@ fn prepare_call(
 const CACHED_DATA: usize = 4;
 
 /// The answer that settles a request of the surface.
-fn settlement(at: &Place, request: f64, bounded: bool) -> Result<Arc<dyn Answer>, Fault> {
-    outgoing::later(at, bounded, move |scope, at, outcome| {
+fn settlement(scope: &v8::PinScope<'_, '_>, at: &Place, request: f64, bounded: bool) -> Result<Arc<dyn Answer>, Fault> {
+    outgoing::later(scope, at, bounded, move |scope, at, outcome| {
         let Ok(carrier) = carrier::write(scope, at, outcome) else {
             return;
         };

@@ -377,7 +377,7 @@ pub fn resolution(
     bounded: bool,
 ) -> Result<Arc<dyn Answer>, Fault> {
     let resolver = v8::Global::new(scope, resolver);
-    later(at, bounded, move |scope, at, outcome| {
+    later(scope, at, bounded, move |scope, at, outcome| {
         let resolver = v8::Local::new(scope, &resolver);
         // A promise that cannot be settled belongs to an isolate that is being stopped.
         let _ = settle(scope, at, resolver, outcome);
@@ -419,13 +419,16 @@ pub fn charge_one(at: &Place) -> Result<Charge, Fault> {
 
 /// An answer that arrives in this realm as a separate task. If it is `bounded`, its contents are charged.
 pub fn later(
+    scope: &v8::PinScope<'_, '_>,
     at: &Place,
     bounded: bool,
     arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send + 'static,
 ) -> Result<Arc<dyn Answer>, Fault> {
     let (remote, charge) = (at.guest.remote()?, charge_one(at)?);
     let limits = at.guest.limits();
-    let arrival = Arrival { remote, charge, bounded, limits, realm: Arc::clone(&at.realm), arrive: Box::new(arrive) };
+    let request = behalf::current(scope);
+    let realm = Arc::clone(&at.realm);
+    let arrival = Arrival { remote, charge, bounded, limits, request, realm, arrive: Box::new(arrive) };
     Ok(Arc::new(Later(Mutex::new(Some(arrival)))))
 }
 
@@ -436,6 +439,8 @@ struct Arrival {
     bounded: bool,
     /// The limits of the call that requested the answer. They also apply to what the guest does with the answer.
     limits: Limits,
+    /// The host's number for the async call that requested it; 0 for none.
+    request: i64,
     realm: Arc<Realm>,
     arrive: Arrive,
 }
@@ -450,7 +455,7 @@ impl Answer for Later {
 
     fn answer(&self, outcome: Outcome) {
         let Some(arrival) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        let Arrival { remote, charge, bounded, limits, realm, arrive } = arrival;
+        let Arrival { remote, charge, bounded, limits, request, realm, arrive } = arrival;
         let bytes = match &outcome {
             _ if !bounded => 0,
             Ok(value) => value.byte_size(),
@@ -472,6 +477,6 @@ impl Answer for Later {
         // Until the guest has processed the answer, including microtasks.
         let answer = Staying::new(&remote, Arc::new(Nobody));
         let job = Job::new(Kind::Loose, answer, Box::new(work));
-        remote.post(job.limited(limits));
+        remote.post(job.limited(limits).in_chain(Chain::of_request(request)));
     }
 }

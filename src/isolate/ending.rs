@@ -354,8 +354,8 @@ impl Remote {
 
     pub(super) fn abandon_promises(&self) {
         let awaited = std::mem::take(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner));
-        for (_, (answer, _)) in awaited {
-            answer.answer(Err(Fault::promise_abandoned()));
+        for (_, awaited) in awaited {
+            awaited.answer.answer(Err(Fault::promise_abandoned()));
         }
     }
 }

@@ -14,7 +14,7 @@ use super::inspector::Profiling;
 use super::job::Kind;
 use super::policy;
 use super::remote::Remote;
-use super::{Deadline, Guest, Job, Limits};
+use super::{Deadline, Guest, Job, Limits, behalf};
 use crate::convert;
 use crate::value::{Answer, Chain, Charge, Fault, Nobody, Outcome, Text, Value};
 
@@ -55,10 +55,19 @@ struct Entry {
     /// Held for as long as the entry runs.
     _deadline: Option<Alarm>,
     expired: Option<Expired>,
-    /// The stack frames that were running when the limit expired.
-    stack: Option<Text>,
+    /// What was running when the limit expired.
+    interrupted: Option<Interrupted>,
     /// Held until the entry ends or its isolate is abandoned.
     charge: Charge,
+}
+
+/// Guest code that was interrupted.
+#[derive(Clone)]
+pub struct Interrupted {
+    /// Its stack frames.
+    stack: Text,
+    /// The async call for which it ran, by its host's number; 0 for none.
+    request: i64,
 }
 
 /// Serials of the entries whose timeouts were paused.
@@ -133,16 +142,16 @@ impl Entries {
         }
     }
 
-    /// Records the current stack frames for every expired entry that has none yet. True if there was one.
-    pub fn note_stack(&self, capture: impl FnOnce() -> Text) -> bool {
-        let unnoted = |entry: &Entry| entry.expired.is_some() && entry.stack.is_none();
+    /// Records the running code for every expired entry that has none yet. True if there was one.
+    pub fn note_interrupted(&self, capture: impl FnOnce() -> Interrupted) -> bool {
+        let unnoted = |entry: &Entry| entry.expired.is_some() && entry.interrupted.is_none();
         if !self.lock().entries.iter().any(unnoted) {
             return false;
         }
         // Without the lock: V8 may collect garbage here, find the heap full and stop the isolate.
-        let text = capture();
+        let interrupted = capture();
         for entry in self.lock().entries.iter_mut().filter(|entry| unnoted(entry)) {
-            entry.stack = Some(text.clone());
+            entry.interrupted = Some(interrupted.clone());
         }
         true
     }
@@ -208,7 +217,7 @@ impl Remote {
             timeout,
             _deadline: deadline,
             expired: None,
-            stack: None,
+            interrupted: None,
             charge,
         });
         serial
@@ -274,8 +283,9 @@ impl Remote {
         self.insist_later(serial, grace);
     }
 
-    /// Removes entry `serial` from the stack. Returns its outcome, given the outcome of its job.
-    fn leave(&self, serial: u64, outcome: Outcome) -> Outcome {
+    /// Removes entry `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
+    /// host.
+    fn leave(&self, serial: u64, request: i64, outcome: Outcome) -> Outcome {
         let mut stack = self.entries.lock();
         let Some(position) = stack.entries.iter().rposition(|entry| entry.serial == serial) else {
             return outcome;
@@ -300,7 +310,15 @@ impl Remote {
         }
         drop(stack);
         match (entry.expired, outcome) {
-            (Some(expired), _) => Err(expired.fault(entry.stack.unwrap_or(Text::from("")))),
+            (Some(expired), _) => {
+                let Interrupted { stack, request } =
+                    entry.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
+                let fault = expired.fault(stack);
+                if matches!(expired, Expired::Timeout) && request != 0 {
+                    self.fail_awaited(request, &fault);
+                }
+                Err(fault)
+            }
             (None, Err(Fault::Stopped)) => {
                 Err(outer.map_or_else(Fault::disposed_during_execution, |outer| outer.fault(Text::from(""))))
             }
@@ -317,17 +335,18 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         Kind::Loose => limits.renewed(),
         Kind::Background => guest.last_limits().renewed(),
     };
+    let request = chain.request();
     let serial = remote.enter(limits, &answer, charge);
     // The entry now has an alarm of its own.
     drop(overdue);
     // After `enter`: from here on, an abort also stops the entry.
     if answer.is_answered() {
-        let _ = remote.leave(serial, Err(Fault::Stopped));
+        let _ = remote.leave(serial, request, Err(Fault::Stopped));
         return;
     }
     // After `enter`: from here on, stopping the isolate also answers the entry and waits for it.
     if remote.is_disposed() {
-        return answer.answer(remote.leave(serial, Err(Fault::Stopped)));
+        return answer.answer(remote.leave(serial, request, Err(Fault::Stopped)));
     }
     let outermost = guest.push_chain(chain, limits);
     let ran = remote.meter.set_running(true);
@@ -370,7 +389,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     let stopped = outermost && remote.is_stopping();
     let aborted = stopped && remote.entries.was_aborted(serial);
-    answer.answer(remote.leave(serial, outcome));
+    answer.answer(remote.leave(serial, request, outcome));
     if stopped && !remote.is_disposed() {
         let renewed = limits.renewed();
         // The caller of an aborted job does not need the rest of it; other calls may.
@@ -410,7 +429,7 @@ fn finish_microtasks(
     guest.forget_rejections();
     guest.pop_chain();
     // Nothing waits for the outcome.
-    let _ = remote.leave(serial, Err(Fault::Stopped));
+    let _ = remote.leave(serial, 0, Err(Fault::Stopped));
 }
 
 /// V8 calls this on the guest's thread, between two instructions of the guest.
@@ -423,11 +442,12 @@ unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut 
     let (Ok(remote), Some(realm)) = (guest.remote(), guest.any_realm()) else {
         return;
     };
-    let noted = remote.entries.note_stack(|| {
+    let noted = remote.entries.note_interrupted(|| {
         // SAFETY: the interrupt runs inside V8 on this isolate's thread, as a callback scope requires.
         v8::callback_scope!(unsafe let scope, &mut isolate);
         let context = v8::Local::new(scope, &realm.context);
-        convert::current_frames(&v8::ContextScope::new(scope, context))
+        let scope = &v8::ContextScope::new(scope, context);
+        Interrupted { stack: convert::current_frames(scope), request: behalf::current(scope) }
     });
     if noted || remote.stop_reason() != Stop::None {
         isolate.terminate_execution();

@@ -23,7 +23,7 @@ use super::spare::Spare;
 use super::{Binding, Deadline, HeapFigures, Job, clock, handles, memory, realm};
 use crate::engine::{self, Engine, Seat, Snapshot, TaskSink};
 use crate::native::{Ration, TypeBudget};
-use crate::value::{Answer, Budget, Fault, Host, Owner, Stay, Value, Wake};
+use crate::value::{Answer, Budget, Fault, Host, Nobody, Owner, Stay, Value, Wake};
 
 /// Receives a description of what went wrong.
 pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
@@ -57,6 +57,14 @@ pub struct Settings {
 pub trait Maker: Send + Sync {
     /// `warm`: how many isolates to keep ready for later callers when this one has ended.
     fn make(&self, settings: Settings, warm: usize) -> Arc<Remote>;
+}
+
+/// A caller that waits for a promise of the guest.
+pub(super) struct Awaited {
+    pub answer: Arc<dyn Answer>,
+    transfer: u32,
+    /// The host's number for the async call that waits; 0 for none.
+    request: i64,
 }
 
 /// Where the V8 side of the isolate is.
@@ -128,7 +136,7 @@ pub struct Remote {
     /// The number of queued sync calls.
     pub(super) waiting_calls: AtomicU32,
     /// The receivers of the outcomes of guests' promises, and how each value is transferred.
-    pub(super) awaited: Mutex<Slab<(Arc<dyn Answer>, u32)>>,
+    pub(super) awaited: Mutex<Slab<Awaited>>,
     /// Bytes outside the guest's heap of calls that the guest does not wait for, from question to answer.
     pub outstanding: Arc<Budget>,
     /// Bytes of the guest's values that a host may hold until it answers, measured as they are in the host: the host's function keeps them
@@ -419,14 +427,30 @@ impl Remote {
         Some(inbox)
     }
 
-    /// Keeps `answer` until the promise that it waits for has settled. If that never happens, it is abandoned with the isolate.
-    pub fn await_outcome(&self, answer: Arc<dyn Answer>, transfer: u32) -> usize {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert((answer, transfer))
+    /// Keeps `answer` until the promise that it waits for has settled. If that never happens, it is abandoned with the isolate. `request`:
+    /// the host's number for the async call that waits, or 0.
+    pub fn await_outcome(&self, answer: Arc<dyn Answer>, transfer: u32, request: i64) -> usize {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert(Awaited { answer, transfer, request })
     }
 
     /// Takes what [`Remote::await_outcome`] has kept.
     pub fn awaited(&self, id: usize) -> Option<(Arc<dyn Answer>, u32)> {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id)
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id)?;
+        Some((awaited.answer, awaited.transfer))
+    }
+
+    /// Code that ran for `request` after an `await` was terminated, so the promise that the call waits for may never settle: the call fails.
+    pub(super) fn fail_awaited(&self, request: i64, fault: &Fault) {
+        let mut failed: Vec<Arc<dyn Answer>> = Vec::new();
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, awaited) in awaited.iter_mut().filter(|(_, awaited)| awaited.request == request) {
+            // The entry remains: the promise's reactions still have its number.
+            failed.push(std::mem::replace(&mut awaited.answer, Arc::new(Nobody)));
+        }
+        drop(awaited);
+        for answer in failed {
+            answer.answer(Err(fault.clone()));
+        }
     }
 
     /// The next job: sync calls first.

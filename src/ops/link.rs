@@ -103,7 +103,7 @@ pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = linker.remote.upgrade().ok_or_else(|| Fault::disposed(false))?;
     let settlement = Arc::new(Settlement::default());
     let answer: Arc<dyn Answer> = Arc::new(Ended(Arc::clone(&settlement), Weak::clone(&linker.remote)));
-    let id = remote.await_outcome(answer, 0);
+    let id = remote.await_outcome(answer, 0, 0);
     *linker.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
     // The isolate may have ended before the answer was registered.
     if remote.is_disposed()

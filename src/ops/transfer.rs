@@ -217,7 +217,8 @@ pub fn await_promise<'s>(
     transfer: Transfer,
 ) -> Result<(), Fault> {
     let answer = Arc::new(Keeping { answer, _realm: Arc::clone(&place.realm) });
-    let awaited = place.guest.remote()?.await_outcome(answer, transfer.0);
+    let request = place.guest.chain().request();
+    let awaited = place.guest.remote()?.await_outcome(answer, transfer.0, request);
     let id = v8::Number::new(scope, awaited as f64).into();
     let fulfilled = v8::Function::builder(on_fulfilled).data(id).build(scope);
     let rejected = v8::Function::builder(on_rejected).data(id).build(scope);

@@ -86,3 +86,40 @@ describe('what waits for an answer is bounded', () => {
     assert.equal(code, 'ERR_ISOLATE_LIMIT');
     otherWorks();`, { options: '{ memoryLimit: 16 }' }));
 });
+
+const TIMEOUT = "{ code: 'ERR_ISOLATE_TIMEOUT' }";
+
+describe('a call fails when code that continues it exceeds its timeout', () => {
+  const PREPARE = `
+    context.global.setSync('g', new ivm.Callback(() => 1, { async: true }));
+    context.global.setSync('r', new ivm.Reference(() => 1));`;
+  const endless = {
+    'after an async callback': '(async () => { await g(); for (;;); })()',
+    'in a reaction': 'new Promise(() => { g().then(() => { for (;;); }); })',
+    'after an applied Reference': '(async () => { await r.apply(undefined, []); for (;;); })()',
+    'in a microtask': '(async () => { await 0; for (;;); })()',
+    'in a built-in function': '(async () => { await g(); for (;;) new Array(1e6).fill(1).sort(); })()',
+    'after Atomics.waitAsync': '(async () => { await Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10).value; for (;;); })()',
+  };
+  for (const [what, code] of Object.entries(endless)) {
+    test(what, () => passes(`${PREPARE}
+      // What a guest waits for by itself does not keep the host alive.
+      const keepAlive = setTimeout(() => {}, 10_000);
+      await assert.rejects(context.eval(${JSON.stringify(code)}, { promise: true, timeout: 100 }), ${TIMEOUT});
+      assert.equal(await context.eval('(async () => 1 + await g())()', { promise: true, timeout: 10_000 }), 2);
+      clearTimeout(keepAlive);`));
+  }
+
+  test('but no other call', () => passes(`${PREPARE}
+    let answer;
+    context.global.setSync('wait', new ivm.Reference(() => new Promise((resolve) => { answer = resolve; })));
+    const other = context.eval('(async () => await wait.apply(undefined, [], { result: { promise: true } }))()', { promise: true, timeout: 100 });
+    while (answer === undefined) await sleep(1);
+    await assert.rejects(context.eval('(async () => { await g(); for (;;); })()', { promise: true, timeout: 100 }), ${TIMEOUT});
+    answer(3);
+    assert.equal(await other, 3);`));
+
+  test('and no call whose pieces each take less', () => passes(`${PREPARE}
+    const code = '(async () => { for (let i = 0; i < 4; i += 1) { for (const end = Date.now() + 100; Date.now() < end;); await g(); } return 5; })()';
+    assert.equal(await context.eval(code, { promise: true, timeout: 390 }), 5);`));
+});
