@@ -1,4 +1,4 @@
-// Processes and worker threads that use the package end as they would without. The details are in `every-host/exit` and `every-host/workers`.
+// Processes and worker threads that use the package end as they would without. The details are in `each-kind/exit` and `each-kind/workers`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -5,8 +5,9 @@
 
 import { availableParallelism } from 'node:os';
 
-/** What waits leaves its processor to others. */
+/** What waits leaves its processor to others. Beside a run that measures time there is less of that. */
 const OVERCOMMIT = 0.5;
+const TIMED_OVERCOMMIT = 0.25;
 /** However little they compute, runs take memory. */
 const MAX_PER_PROCESSOR = 2;
 /** After this many others the one that waits longest is next. */
@@ -60,7 +61,7 @@ export class Schedule {
     if (job.timed && running.some(({ timed }) => timed)) return false;
     const all = [...running, job];
     const load = all.reduce((sum, one) => sum + (one.timed ? Math.max(one.load, 1) : one.load), 0);
-    return load <= this.#processors + (all.some(({ timed }) => timed) ? 0 : OVERCOMMIT);
+    return load <= this.#processors + (all.some(({ timed }) => timed) ? TIMED_OVERCOMMIT : OVERCOMMIT);
   }
 
   /** The next job that may start now. */

@@ -13,8 +13,9 @@ const ALL = hosts.map(({ name }) => name);
 const files = testFiles();
 
 describe('places', () => {
-  test('every file runs somewhere in the full suite, and its core is a part of that', () => {
+  test('every file but excerpts runs somewhere in the full suite, and its core is a part of that', () => {
     for (const file of files) {
+      if (shortName(file).startsWith('excerpt/')) continue;
       const full = hostsOf(file, 'full');
       assert.ok(full.length > 0, file);
       for (const name of hostsOf(file, 'core')) assert.ok(full.includes(name), file);
@@ -125,7 +126,7 @@ describe('a change affects', () => {
   });
 
   test('what loads a file, through others, and what starts it', () => {
-    for (const name of ['soak/hostile/large', 'each-kind/hostile/sample']) assert.ok(affects('__test__/hostile/outcome.mjs').includes(name), name);
+    for (const name of ['soak/hostile/large', 'excerpt/hostile/sample']) assert.ok(affects('__test__/hostile/outcome.mjs').includes(name), name);
     assert.ok(affects('__test__/exit/program.mjs').includes('each-kind/exit/matrix'));
     assert.ok(affects('examples/mcp-server.mjs').includes('host/adapters/mcp'));
     assert.ok(!affects('__test__/exit/program.mjs').includes('each-kind/wire/values'));
