@@ -88,7 +88,8 @@ describe('a guest that calls without end', () => {
       assert.ok(refused === undefined || refused === 'ERR_ISOLATE_LIMIT', refused);
       clearInterval(interval);
       const took = ms() - start;
-      assert.ok(took < 1000 + ${GRACE}, took + ' ms');
+      // What the host has received by then, it still works off.
+      assert.ok(took < 1000 + 3 * ${GRACE}, took + ' ms');
       assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT', error.stack);
       assert.ok(ticks >= 5, ticks + ' ticks');
       assert.ok(most < 300 * 2 ** 20, Math.round(most / 2 ** 20) + ' MB more');
