@@ -47,7 +47,7 @@ async function runFile(host, file, limitSeconds, folder) {
     limit,
     env: { ...env, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' },
   });
-  let tests = { passed: 0, skipped: 0, failures: [] };
+  let tests = { passed: 0, skipped: 0, failures: [], paths: { ran: [], skipped: [] } };
   try {
     tests = parseReport(readFileSync(report, 'utf8'));
   } catch (error) {
@@ -75,7 +75,8 @@ function describe(mark, { file, host, before }, { passed, skipped, failures, sec
 
 const withoutTimes = (text) => text.replaceAll(/\d+/g, '');
 
-function shardOfText(text) {
+/** A part of work, such as `2/3`. */
+export function shardOfText(text) {
   const [, number, count] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(text) ?? [];
   if (count === undefined || Number(number) > Number(count)) throw new Error(`--shard ${text} is not a part such as 2/3`);
   return { number: Number(number), count: Number(count) };
@@ -105,7 +106,8 @@ async function choose(values) {
 
 /** What `npm test` leaves out, by place. */
 function leftOut(values) {
-  if (values.full || values.rest || values.file || values.host || values.changed) return [];
+  if (values.full || values.rest || values.file || values.host) return [];
+  if (values.changed) return ['     left out: what the change does not affect, and what `npm test` leaves out of the rest (`--changed --full` runs that)'];
   const left = new Map();
   for (const file of testFiles()) {
     const names = chosenHosts(file, { ...values, rest: true });
@@ -116,31 +118,46 @@ function leftOut(values) {
 }
 
 /**
+ * @typedef {object} Check
+ * @property {string} name
+ * @property {number} seconds
+ * @property {number} load
+ * @property {boolean} [timed]
+ * @property {string} [group]
+ * @property {boolean} [early] whether it starts before all files
+ * @property {(print: (text: string) => void) => Promise<void>} run
+ */
+
+/** Tests that no host ran, although their files ran. */
+function skippedEverywhere(seen) {
+  return [...seen].flatMap(([file, { ran, skipped }]) => [...skipped].filter((path) => !ran.has(path)).map((path) => `     skipped on each host that ran the file: ${shortName(file)}: ${path}`));
+}
+
+/**
  * Runs the suite, or the part of it that these options choose; resolves with the counts of tests.
  * @param {Record<string, any>} [values]
- * @param {{ name: string, seconds: number, load: number, run: (print?: (text: string) => void) => Promise<void> }[]} [others] other work
- * that runs beside it, and starts first
+ * @param {Check[]} [others] what is done beside it
  * @returns {Promise<{ passed: number, failed: number, skipped: number, left: string[] }>}
  */
 export async function runSuite(values = {}, others = []) {
   selectHosts(values.host);
   const limit = Number(values.limit ?? DEFAULT_LIMIT_SECONDS);
+  if (!(limit > 0)) throw new Error(`--limit ${values.limit} is not a number of seconds`);
+  if (values.since !== undefined && !values.changed) throw new Error('--since needs --changed');
   const jobs = await choose(values);
   const total = { passed: 0, failed: 0, skipped: 0, left: leftOut(values) };
-  if (jobs.length === 0) {
-    console.log('     no test file is affected');
-    await Promise.all(others.map(({ run }) => run()));
-    return total;
-  }
+  if (jobs.length === 0) console.log('     no test file is affected');
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-suite-'));
   const passedOn = new Map(jobs.map(({ host }) => [host, 0]));
   const measured = [];
   const summary = [];
+  /** @type {Map<string, { ran: Set<string>, skipped: Set<string> }>} */
+  const seen = new Map();
   const start = performance.now();
   let done = 0;
   let repeats = 0;
 
-  const schedule = new Schedule(jobs, async (job) => {
+  const schedule = new Schedule([...jobs, ...others.filter(({ early }) => !early)], async (job) => {
     if (job.run !== undefined) {
       await job.run((text) => progress.print(text));
       return;
@@ -158,6 +175,10 @@ export async function runSuite(values = {}, others = []) {
     total.failed += result.failures.length;
     total.skipped += result.skipped;
     passedOn.set(job.host, passedOn.get(job.host) + result.passed);
+    const paths = seen.get(job.file) ?? { ran: new Set(), skipped: new Set() };
+    seen.set(job.file, paths);
+    for (const path of result.paths.ran) paths.ran.add(path);
+    for (const path of result.paths.skipped) paths.skipped.add(path);
     if (ok && job.before === undefined) {
       measured.push({ ...job, seconds: result.seconds, cpu: result.cpu });
       return;
@@ -169,7 +190,7 @@ export async function runSuite(values = {}, others = []) {
     const now = schedule.running.map(({ name, host, file }) => name ?? `${host} ${shortName(file)}`).join(', ');
     return `${clock((performance.now() - start) / 1000)}  ${done} of ${jobs.length} files, ${total.passed} passed, ${total.failed} failed, about ${clock(schedule.left)} left: ${now}`;
   });
-  for (const other of others.toReversed()) schedule.first(other);
+  for (const other of others.filter(({ early }) => early).toReversed()) schedule.first(other);
   try {
     await schedule.run();
   } finally {
@@ -183,7 +204,8 @@ export async function runSuite(values = {}, others = []) {
     total.failed += 1;
     console.log(`FAIL ${host} passed no test at all`);
   }
-  console.log(`suite: ${jobs.length} runs of ${new Set(jobs.map(({ file }) => file)).size} files on ${passedOn.size} ${passedOn.size === 1 ? 'host' : 'hosts'} in ${clock((performance.now() - start) / 1000)}, ${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+  for (const line of skippedEverywhere(seen)) console.log(line);
+  if (jobs.length > 0) console.log(`suite: ${jobs.length} runs of ${new Set(jobs.map(({ file }) => file)).size} files on ${passedOn.size} ${passedOn.size === 1 ? 'host' : 'hosts'} in ${clock((performance.now() - start) / 1000)}, ${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total;
 }
 

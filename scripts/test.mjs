@@ -1,41 +1,50 @@
 // `npm test`: prepares the checkout, checks the sources and the packed package, and runs the core of the suite. `npm run test:full` runs
 // everything, `npm run test:rest` what `npm test` leaves out.
 //
-// The options of suite.mjs choose a part. With `--shard 1/3` the checks are divided too; with `--host`, `--file` or `--changed` there are
-// no checks. `--skip-suite` leaves out the suite and the checks that need the hosts, `--skip-checks` leaves out the checks.
-// `--with-rest 2/3` then also runs a shard of what `npm test` leaves out.
+// The options of suite.mjs choose a part: with `--shard 1/3` the checks are divided, too; with `--host` or `--file` there are none, with
+// `--changed` those of the sources that changed. `--skip-suite` leaves out the suite and what needs the hosts, `--skip-checks` the checks. `--with-rest 2/3` goes on with a shard of
+// what `npm test` leaves out.
 
 import { parseArgs } from 'node:util';
 import { capture } from './process.mjs';
 import { locked, setup } from './setup.mjs';
-import { runSuite, suiteOptions } from './suite.mjs';
+import { runSuite, shardOfText, suiteOptions } from './suite.mjs';
+import { changedSince } from './suite/changes.mjs';
 import { clock } from './suite/progress.mjs';
+import { Schedule } from './suite/schedule.mjs';
 
 const tsc = 'node_modules/typescript/bin/tsc';
 const script = (name) => [process.execPath, `scripts/${name}.mjs`];
 /** One profile for everything, so that V8 is unpacked and its crate built once. */
 const clippy = ['cargo', 'clippy', '--release', ...locked];
 
+const SOURCES = /^(src|launcher|surface|fuzz|vendor|\.cargo)\/|^(Cargo\.(toml|lock)|build\.rs)$/;
+const SCRIPTS = /\.[cm]?[jt]s$|^tsconfig|^package(-lock)?\.json$|^\.oxlintrc/;
+
 /**
- * `full`: not part of `npm test`. `hosts`: runs programs on all hosts, with packages from npm's registry.
- * @type {{ name: string, command: string[], count?: (output: string) => { passed: number, failed: number }, full?: boolean, hosts?: boolean }[]}
+ * `full`: not part of `npm test`. `hosts`: runs programs on all hosts, with packages from npm's registry. `of`: the changed files that it is
+ * about. `seconds` and `load` are estimates, as those of files are. Cargo locks its folder, so its commands are a group.
+ * @type {{
+ *   name: string, command: string[], seconds: number, load: number, group?: string, timed?: boolean,
+ *   count?: (output: string) => { passed: number, failed: number }, full?: boolean, hosts?: boolean, of?: RegExp,
+ * }[]}
  */
 const checks = [
-  { name: 'cargo fmt', command: ['cargo', 'fmt', '--check'] },
-  { name: 'cargo clippy', command: [...clippy, '--all-targets', '--features', 'plain-v8', '--', '-D', 'warnings'] },
-  { name: 'cargo test', command: ['cargo', 'test', '--release', ...locked], count: countCargoTests },
-  { name: 'exported symbols', command: script('symbols') },
-  { name: 'tsc (hosts)', command: [process.execPath, tsc] },
-  { name: 'tsc (surface)', command: [process.execPath, tsc, '--project', 'tsconfig.surface.json'] },
-  { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'] },
-  { name: 'packaging', command: script('packaging') },
-  // The first run of clippy covers the tests' part of `cfg(any(test, fuzzing))`.
-  { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], full: true },
-  { name: 'documentation', command: script('documentation'), full: true },
-  { name: 'workflows', command: script('workflows'), full: true },
-  { name: 'application', command: script('application'), count: countHosts, full: true, hosts: true },
-  { name: 'installation', command: script('installation'), count: countHosts, full: true, hosts: true },
-  { name: 'newcomer', command: script('newcomer'), full: true, hosts: true },
+  { name: 'cargo fmt', command: ['cargo', 'fmt', '--check'], seconds: 2, load: 1, of: SOURCES },
+  { name: 'cargo clippy', command: [...clippy, '--all-targets', '--features', 'plain-v8', '--', '-D', 'warnings'], seconds: 45, load: 1.2, group: 'cargo', of: SOURCES },
+  { name: 'cargo test', command: ['cargo', 'test', '--release', ...locked], count: countCargoTests, seconds: 60, load: 1.3, group: 'cargo', of: SOURCES },
+  { name: 'exported symbols', command: script('symbols'), seconds: 3, load: 1, of: SOURCES },
+  { name: 'tsc (hosts)', command: [process.execPath, tsc], seconds: 4, load: 1.5, of: SCRIPTS },
+  { name: 'tsc (surface)', command: [process.execPath, tsc, '--project', 'tsconfig.surface.json'], seconds: 4, load: 1.5, of: SCRIPTS },
+  { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'], seconds: 2, load: 1, of: SCRIPTS },
+  { name: 'packaging', command: script('packaging'), seconds: 8, load: 1, group: 'packages' },
+  // What tests have of `cfg(any(test, fuzzing))` the first run of clippy has seen.
+  { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], seconds: 25, load: 1.2, group: 'cargo', full: true, of: SOURCES },
+  { name: 'documentation', command: script('documentation'), seconds: 15, load: 1, full: true },
+  { name: 'workflows', command: script('workflows'), seconds: 5, load: 1, full: true },
+  { name: 'application', command: script('application'), count: countHosts, seconds: 31, load: 1.2, group: 'packages', full: true, hosts: true },
+  { name: 'installation', command: script('installation'), count: countHosts, seconds: 24, load: 1.2, group: 'packages', full: true, hosts: true },
+  { name: 'newcomer', command: script('newcomer'), seconds: 15, load: 1, group: 'packages', timed: true, full: true, hosts: true },
 ];
 
 function countCargoTests(output) {
@@ -63,11 +72,13 @@ async function runCheck({ name, command: [command, ...args], count }, print) {
 }
 
 /** The checks that these options choose. */
-function chosenChecks({ host, file, changed, full, rest, shard, ...values }) {
-  if (values['skip-checks'] || host !== undefined || file !== undefined || changed) return [];
-  const wanted = checks.filter((check) => (full || (rest ? check.full : !check.full)) && !(check.hosts && values['skip-suite']));
+async function chosenChecks({ host, file, changed, since, full, rest, shard, ...values }) {
+  if (values['skip-checks'] || host !== undefined || file !== undefined) return [];
+  const paths = changed ? await changedSince(since) : undefined;
+  const wanted = checks.filter((check) => (full || (rest ? check.full : !check.full)) && !(check.hosts && values['skip-suite']))
+    .filter(({ of }) => paths === undefined || paths.some((path) => of?.test(path)));
   if (shard === undefined) return wanted;
-  const [number, count] = shard.split('/').map(Number);
+  const { number, count } = shardOfText(shard);
   return wanted.filter((_, index) => index % count === number - 1);
 }
 
@@ -79,25 +90,17 @@ const add = ({ passed, failed }) => {
   total.passed += passed;
   total.failed += failed;
 };
-const runChecks = async (list, print = console.log) => {
-  for (const check of list) add(await runCheck(check, print));
-};
-const isCargo = ({ command: [command] }) => command === 'cargo';
 
 /** Runs everything that these options choose; resolves with descriptions of what the suite has left out. */
 async function runAll(options) {
-  const chosen = chosenChecks(options);
-  const first = chosen.filter(({ hosts }) => !hosts);
-  const cargo = (print) => runChecks(first.filter(isCargo), print);
-  const others = (print) => runChecks(first.filter((check) => !isCargo(check)), print);
+  const chosen = await chosenChecks(options);
+  const jobs = chosen.map((check) => ({ ...check, early: !check.hosts, run: async (print) => add(await runCheck(check, print)) }));
   if (options['skip-suite']) {
-    await Promise.all([cargo(), others()]);
+    await new Schedule(jobs, (job) => job.run(console.log)).run();
     return [];
   }
-  // Cargo leaves a processor idle much of the time.
-  const suite = await runSuite(options, [{ name: 'checks by cargo', seconds: 90, load: 1.3, run: cargo }, { name: 'other checks', seconds: 20, load: 1, run: others }]);
+  const suite = await runSuite(options, jobs);
   add(suite);
-  await runChecks(chosen.filter(({ hosts }) => hosts));
   return suite.left;
 }
 
@@ -112,6 +115,7 @@ try {
     else console.log(`     part ${shard} of what was left out:`);
   }
   if (shard !== undefined) await runAll({ ...values, rest: true, shard });
+  if (total.passed + total.failed === 0 && !values.changed) throw new Error('these options leave nothing to run');
 } catch (error) {
   console.log(`FAIL ${error.message}${error.cause ? `: ${error.cause.message}` : ''}`);
   total.failed += 1;

@@ -50,6 +50,7 @@ function createProject(directory) {
 async function runFile(host, project, name, limitSeconds) {
   const file = join('tests', name);
   const flags = NODE_ARGS.exec(readFileSync(join(project, file), 'utf8'))?.[1].trim().split(/ +/) ?? [];
+  // isolated-vm's `cpu-profiler.js` skips itself where `CI` is set.
   const { NODE_OPTIONS, NODE_PATH, CI, FORCE_COLOR, ...inherited } = process.env;
   const { code, signal, output, late, ms } = await capture(host.executable, host.program(flags, file), {
     limit: limitSeconds * 1000,

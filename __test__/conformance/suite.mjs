@@ -10,7 +10,7 @@ import { openStage } from './stage.mjs';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 /** Files that need a host. */
-const OUTSIDE = /^suite\.mjs$|\.test\.mjs$/;
+const OUTSIDE = /^suite\.mjs$/;
 
 /** Whether the cases run against isolated-vm itself, to check that they describe its behaviour. */
 const original = Boolean(process.env.IVM_MODULE);

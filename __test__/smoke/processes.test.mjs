@@ -1,4 +1,4 @@
-// Processes and worker threads that use the package end as they would without. `each-kind/exit` and `each-kind/workers` have the details.
+// Processes and worker threads that use the package end as they would without. The details are in `each-kind/exit` and `each-kind/workers`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,15 +1,15 @@
 // Which test files a change can affect:
 //
-// - Tests of `repo/` read sources, pages and scripts directly, so any change affects all of them.
-// - A change of the product (its sources, and what builds or loads it) affects every test.
-// - Any other change affects the tests that load the changed file, directly or indirectly. If the file is in `__test__/<topic>/` or
-//   `<topic>/`, it also affects every test of that topic (pages have the topic `docs`).
+// - Tests of `repo/` read sources, pages and scripts as they lie there: any change affects all of them.
+// - A change of the product (its sources, what it is built of, what it is loaded by) or of what runs the tests affects every test.
+// - Any other change affects the tests that load the changed file, directly or through others; and every test of its topic, where the file
+//   lies in `__test__/<topic>/` or `<topic>/` (pages are of the topic `docs`).
 
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { capture, root } from '../process.mjs';
 
-const PRODUCT = /^(src|surface|launcher|vendor|\.cargo|doctor|__test__\/hosts)\/|^(Cargo\.(toml|lock)|build\.rs|package(-lock)?\.json|[\w-]+\.m?js)$/;
+const PRODUCT = /^(src|surface|launcher|vendor|\.cargo|doctor|npm|__test__\/hosts|scripts\/suite)\/|^(Cargo\.(toml|lock)|build\.rs|package(-lock)?\.json|[\w-]+\.m?js|scripts\/(hosts|uncaught|surface|setup|process|suite)\.mjs)$/;
 const TOPIC = /^(?:__test__\/)?([\w-]+)\//;
 const topicOf = (path) => (path.endsWith('.md') ? 'docs' : TOPIC.exec(path)?.[1]);
 const LOADS = /(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*['"`](\.[^'"`]+|[\w.-]+\.mjs)['"`]/g;
@@ -30,8 +30,8 @@ async function usualBase() {
   return 'HEAD';
 }
 
-/** Paths that differ from those of a commit, including new files. */
-async function changedSince(base) {
+/** Paths that differ from those of a commit, new files included. */
+export async function changedSince(base) {
   const known = await git('diff', '--name-only', '--no-renames', base ?? (await usualBase()));
   if (known === undefined) throw new Error(`git knows no ${base} here`);
   return [...known, ...((await git('ls-files', '--others', '--exclude-standard')) ?? [])];

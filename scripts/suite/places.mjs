@@ -22,15 +22,19 @@ export const PLACES = {
   smoke: { core: ALL, full: ALL },
   // Behaviour that depends only on the guests' V8 or on the native side.
   engine: { core: ['node24'], full: ['node24'] },
-  // Behaviour that depends on a host's event loop and threads, but not on its version.
-  host: { core: ['node24', 'bun'], full: ['node24', 'bun'], turns: true },
-  // Behaviour that may differ on any host: types of values, loading, waiting, the order of calls.
+  // What depends on the kind of a host (its engine, event loop, threads or allocator), but not on its version.
+  host: { core: ['node24', 'bun'], full: KINDS, turns: true },
+  // The same, where `npm test` has to see both Node's engine and Bun's: what the codec costs.
+  'two-kinds': { core: ['node24', 'bun'], full: KINDS },
+  // What any host may do otherwise: types of values, loading, waiting, the order of calls.
   'every-host': { core: KINDS, full: ALL, turns: true },
   // The same, but `npm test` must run it on one host of each kind: exits, workers, the codec, both sides of the API.
   'each-kind': { core: KINDS, full: ALL },
+  // A part of `soak/` and `soak-engine/` for `npm test`; the full suite has all of it.
+  excerpt: { core: KINDS, full: [] },
   // Long runs.
   soak: { core: [], full: KINDS },
-  // Long runs of behaviour in other processes.
+  // Long runs of what V8 decides, or what happens in other processes.
   'soak-engine': { core: [], full: ['node24'] },
 };
 

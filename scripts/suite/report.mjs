@@ -8,8 +8,9 @@ const entities = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&', '#10': '\n'
 const decode = (text) => text.replace(/&(#?\w+);/g, (whole, name) => entities[name] ?? whole);
 
 /**
- * The tests of a report. Deno lists groups beside their tests; a group counts only if it failed and none of its tests did.
- * @returns {{ passed: number, skipped: number, failures: { path: string, failure: string }[] }}
+ * The tests of a report. Deno lists groups beside their tests; a group counts only when it failed and none of its tests did.
+ * @returns {{ passed: number, skipped: number, failures: { path: string, failure: string }[], paths: { ran: string[], skipped: string[] } }} with the paths
+ *   of the tests that ran and of those that were skipped
  */
 export function parseReport(xml) {
   const suites = [];
@@ -37,5 +38,9 @@ export function parseReport(xml) {
     passed: cases.filter((test) => !test.failure && !test.skipped).length,
     skipped: cases.filter((test) => !test.failure && test.skipped).length,
     failures: cases.filter((test) => test.failure).map(({ path, failure }) => ({ path, failure })),
+    paths: {
+      ran: cases.filter((test) => test.failure || !test.skipped).map(({ path }) => path),
+      skipped: cases.filter((test) => !test.failure && test.skipped).map(({ path }) => path),
+    },
   };
 }

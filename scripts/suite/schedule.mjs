@@ -5,18 +5,20 @@
 
 import { availableParallelism } from 'node:os';
 
-/** A run that waits leaves its processor to others. */
+/** What waits leaves its processor to others. Beside a run that measures time there is less of that. */
 const OVERCOMMIT = 0.5;
-/** Runs take memory, however little they compute. */
+const TIMED_OVERCOMMIT = 0.25;
+/** However little they compute, runs take memory. */
 const MAX_PER_PROCESSOR = 2;
 /** After this many others, the run that has waited longest is next. */
 const MAX_PASSED_OVER = 10;
 
 /**
  * @typedef {object} Job
- * @property {number} seconds its expected duration
- * @property {number} load its expected processor use
- * @property {boolean} timed whether it measures time
+ * @property {number} seconds how long it takes, by experience
+ * @property {number} load how many processors it uses meanwhile
+ * @property {boolean} [timed] whether it measures time
+ * @property {string} [group] no two jobs of a group run at a time
  * @property {boolean} [exclusive] whether nothing may run beside it
  */
 
@@ -52,26 +54,32 @@ export class Schedule {
     this.#queue.unshift(job);
   }
 
+  /** Whether it may not run beside one that runs now, whatever the load. */
+  #isBarred(job) {
+    return [...this.#running].some(({ timed, group }) => (job.timed && timed) || (job.group !== undefined && job.group === group));
+  }
+
   #fits(job) {
     const running = [...this.#running];
     if (running.length === 0) return true;
     if (running.length >= MAX_PER_PROCESSOR * this.#processors) return false;
     if (job.exclusive || running.some(({ exclusive }) => exclusive)) return false;
-    if (job.timed && running.some(({ timed }) => timed)) return false;
     const all = [...running, job];
     const load = all.reduce((sum, one) => sum + (one.timed ? Math.max(one.load, 1) : one.load), 0);
-    return load <= this.#processors + (all.some(({ timed }) => timed) ? 0 : OVERCOMMIT);
+    return load <= this.#processors + (all.some(({ timed }) => timed) ? TIMED_OVERCOMMIT : OVERCOMMIT);
   }
 
   /** The next job that may start now. */
   #take() {
-    const [head] = this.#queue;
+    const free = this.#queue.filter((job) => !this.#isBarred(job));
+    const [head] = free;
     if (head === undefined) return undefined;
     const waits = head.exclusive || this.#passedOver >= MAX_PASSED_OVER;
-    const index = waits ? (this.#fits(head) ? 0 : -1) : this.#queue.findIndex((job) => this.#fits(job));
-    if (index === -1) return undefined;
-    this.#passedOver = index === 0 ? 0 : this.#passedOver + 1;
-    return this.#queue.splice(index, 1)[0];
+    const next = waits ? (this.#fits(head) ? head : undefined) : free.find((job) => this.#fits(job));
+    if (next === undefined) return undefined;
+    this.#passedOver = next === head ? 0 : this.#passedOver + 1;
+    this.#queue.splice(this.#queue.indexOf(next), 1);
+    return next;
   }
 
   /** Does all the work. */

@@ -13,8 +13,9 @@ const ALL = hosts.map(({ name }) => name);
 const files = testFiles();
 
 describe('places', () => {
-  test('every file runs somewhere in the full suite, and its core is a part of that', () => {
+  test('every file but excerpts runs somewhere in the full suite, and its core is a part of that', () => {
     for (const file of files) {
+      if (shortName(file).startsWith('excerpt/')) continue;
       const full = hostsOf(file, 'full');
       assert.ok(full.length > 0, file);
       for (const name of hostsOf(file, 'core')) assert.ok(full.includes(name), file);
@@ -85,6 +86,17 @@ describe('the schedule', () => {
     assert.deepEqual(await stepsOf([job('a', 2, 0.2, timed), job('b', 2, 0.2, timed), job('c', 1), job('d', 1)], 2), ['a c', 'a d', 'b', 'b']);
   });
 
+  test('runs one of a group at a time, and others meanwhile', async () => {
+    const steps = await stepsOf([job('a', 3, 0.6, { group: 'g' }), job('b', 2, 0.6, { group: 'g' }), ...['c', 'd', 'e'].map((name) => job(name, 1))], 2);
+    assert.deepEqual(steps, ['a c', 'a d', 'a e', 'b', 'b']);
+  });
+
+  test('one that may not start beside another does not hold up the rest', async () => {
+    const small = Array.from({ length: 30 }, (_, index) => job(`s${index}`, 1));
+    const steps = await stepsOf([job('a', 30, 0.5, { timed: true }), job('b', 29, 0.5, { timed: true }), ...small], 2);
+    assert.ok(steps.slice(0, 30).every((step) => step.includes('s')), steps.join(' | '));
+  });
+
   test('runs what is exclusive with nothing beside it, and soon', async () => {
     const steps = await stepsOf([job('a', 3, 0.2), job('b', 2, 0.2, { exclusive: true }), job('c', 1, 0.2)], 2);
     assert.deepEqual(steps, ['a', 'a', 'a', 'b', 'b', 'c']);
@@ -113,7 +125,7 @@ describe('a change affects', () => {
   test('nothing, where there is none', () => assert.deepEqual(affectedBy(files, []), []));
 
   test('everything, where it is one of the product', () => {
-    for (const path of ['src/lib.rs', 'surface/host/wire/index.js', 'Cargo.lock', 'index.mjs', 'native.js', '__test__/hosts/package.json']) assert.deepEqual(affects(path), all, path);
+    for (const path of ['scripts/hosts.mjs', 'scripts/uncaught.mjs', 'scripts/surface.mjs', 'scripts/setup.mjs', 'scripts/process.mjs', 'scripts/suite.mjs', 'scripts/suite/places.mjs', 'npm/linux-x64-gnu/package.json', 'src/lib.rs', 'surface/host/wire/index.js', 'Cargo.lock', 'index.mjs', 'native.js', '__test__/hosts/package.json']) assert.deepEqual(affects(path), all, path);
   });
 
   test('the tests of the repository, always', () => {
@@ -125,7 +137,7 @@ describe('a change affects', () => {
   });
 
   test('what loads a file, through others, and what starts it', () => {
-    for (const name of ['soak/hostile/large', 'each-kind/hostile/sample']) assert.ok(affects('__test__/hostile/outcome.mjs').includes(name), name);
+    for (const name of ['soak/hostile/large', 'excerpt/hostile/sample']) assert.ok(affects('__test__/hostile/outcome.mjs').includes(name), name);
     assert.ok(affects('__test__/exit/program.mjs').includes('each-kind/exit/matrix'));
     assert.ok(affects('examples/mcp-server.mjs').includes('host/adapters/mcp'));
     assert.ok(!affects('__test__/exit/program.mjs').includes('each-kind/wire/values'));
