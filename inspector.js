@@ -25,6 +25,8 @@ const GONE = 1001;
 const MAX_CONNECTIONS = 256;
 /** A client that has sent no request, or does not close a refused connection, is cut off. */
 const MAX_REQUEST_MS = 10_000;
+/** Node compares connections with that limit this often: by default only every 30 s. */
+const CHECK_REQUESTS_MS = 2_000;
 
 /**
  * @param {string} message
@@ -68,7 +70,7 @@ async function serve(isolate, options) {
 
   const id = randomUUID();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
-  const server = createServer((request, response) => {
+  const server = createServer({ connectionsCheckingInterval: CHECK_REQUESTS_MS }, (request, response) => {
     const answer = isAllowed(request) ? answerTo(String(request.url)) : undefined;
     const body = answer === undefined ? '' : JSON.stringify(answer, undefined, 2);
     const status = isAllowed(request) ? (answer === undefined ? 404 : 200) : 403;

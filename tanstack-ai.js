@@ -7,6 +7,12 @@ const { IsolatedVMSandbox } = require('./index.js');
 const PREFIX = { log: '', debug: '', info: 'INFO: ', warn: 'WARN: ', error: 'ERROR: ' };
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+/** Words that cannot be declared: one such tool would make all code a syntax error. */
+const RESERVED = new Set(`await break case catch class const continue debugger default delete do else enum export extends false finally for
+  function if implements import in instanceof interface let new null package private protected public return static super switch this throw
+  true try typeof var void while with yield`.split(/\s+/));
+/** Names that the code around the user's own reads. */
+const OWN_NAMES = Object.freeze(['$host', 'globalThis']);
 
 /**
  * Names of bindings are those of tools, which may be anyone's: what is no identifier is a property of the global object, and never code.
@@ -14,7 +20,7 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
  * @param {number} index
  */
 function declaration(name, index) {
-  const place = IDENTIFIER.test(name) ? `const ${name}` : `globalThis[${JSON.stringify(name)}]`;
+  const place = IDENTIFIER.test(name) && !RESERVED.has(name) ? `const ${name}` : `globalThis[${JSON.stringify(name)}]`;
   return `${place} = (args) => $host.f${index}(args);`;
 }
 
@@ -25,6 +31,8 @@ function createIsolateDriver(options) {
   /** @type {import('./tanstack-ai.js').IsolateDriver['createContext']} */
   async function createContext({ bindings, timeout = 30_000, memoryLimit = 128 }) {
     const names = Object.keys(bindings);
+    const taken = names.find((name) => OWN_NAMES.includes(name));
+    if (taken !== undefined) throw Object.assign(new TypeError(`The name of the binding "${taken}" is taken`), { code: 'ERR_INVALID_ARG' });
     const tools = names.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
     const inside = names.map(declaration).join(' ');
     const disposed = new AbortController();

@@ -118,6 +118,7 @@ function createGuest(native) {
     bind: (target) => target,
     // Unhandled rejections in guests have no effect.
     settled: (value) => value,
+    startWork: () => undefined,
     discarded() {},
     isArrayBuffer,
     now,

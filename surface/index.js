@@ -47,10 +47,19 @@ const createSession = require('./session.js');
  * @property {Signals} [signals] present if calls can be aborted
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind binds the function to the current async context
  * @property {(value: any) => any} settled prepares a function's return value for `await`: unusual thenables become promises
+ * @property {() => Slices | undefined} startWork counts work that a module's imports cause; undefined on a side without an event loop
  * @property {(value: unknown) => void} discarded the return value of a module resolver is discarded
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
  * @property {Local} local
+ */
+
+/**
+ * Work that is done in slices, with turns of the event loop between them.
+ * @typedef {object} Slices
+ * @property {() => void} spend counts a step
+ * @property {boolean} isSliceOver
+ * @property {() => Promise<void>} turn
  */
 
 /**

@@ -35,6 +35,8 @@ class Linking {
     this.pending = 0;
     /** @type {import('./calls.js').Waiting | undefined} of an asynchronous instantiation, while it resolves imports */
     this.call = undefined;
+    /** @type {import('./index.js').Slices | undefined} of an asynchronous instantiation: modules decide how many imports there are */
+    this.work = undefined;
   }
 }
 cutOff(Linking);
@@ -323,6 +325,7 @@ module.exports = function createLinker(core) {
     }
     const call = calls.begin(method);
     linking.call = call;
+    linking.work = binding.startWork();
     if (signal !== undefined) {
       core.follow(call, signal, () => {
         linking.call = undefined;
@@ -364,10 +367,43 @@ module.exports = function createLinker(core) {
     }
     // A resolver may end the instantiation.
     while (step.next < step.size && linking.call !== undefined) {
+      if (isSliceOver(linking)) {
+        linking.pending += 1;
+        followLater(linking, step);
+        return;
+      }
       const request = step.next;
       step.next += 1;
       linking.pending += 1;
       proceed(linking, step, request, ask(linking, step, request));
+    }
+  }
+
+  /**
+   * Counts a resolution. True if the event loop should have a turn before the next one.
+   * @param {Linking} linking
+   */
+  function isSliceOver({ work }) {
+    if (work === undefined) {
+      return false;
+    }
+    work.spend();
+    return work.isSliceOver;
+  }
+
+  /**
+   * Continues after a turn of the event loop. The caller has counted it as pending.
+   * @param {Linking} linking
+   * @param {Step} step
+   */
+  async function followLater(linking, step) {
+    try {
+      await inner(/** @type {import('./index.js').Slices} */ (linking.work).turn());
+      follow(linking, step);
+      linking.pending -= 1;
+      finish(linking);
+    } catch (error) {
+      fail(linking, error);
     }
   }
 

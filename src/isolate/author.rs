@@ -5,10 +5,11 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::clock::{self, Alarm};
 use super::codegen::on_code_generation;
 use super::ending::Stop;
 use super::remote::{Remote, Whereabouts};
-use super::{Guest, Job, entry, memory, run};
+use super::{Deadline, Guest, Job, entry, memory, policy, run};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
 use crate::native;
 use crate::value::{Answer, Budget, Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
@@ -57,6 +58,12 @@ pub fn write(remote: &Arc<Remote>) {
     remote.announce_gone();
 }
 
+/// Collecting garbage and writing cannot be stopped, but the caller does not have to wait for it. The thread ends by itself.
+fn answer_late(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> Alarm {
+    let answer = Arc::clone(answer);
+    clock::at(time + policy::termination_grace(), move || answer.answer(Err(Fault::deadline(limit))))
+}
+
 fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let engine = (remote.settings.engine)();
     let (origin, params) = engine.author_params(remote.settings.memory_limit, &remote.budget);
@@ -70,7 +77,8 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let _ = remote.v8.set(isolate.thread_safe_handle());
 
     let waiting = Arc::clone(&job.answer);
-    let left = leave_behind(&mut isolate, remote, job);
+    let caller = Arc::clone(&job.answer);
+    let (left, _late) = leave_behind(&mut isolate, remote, job);
     engine::forget_isolate(run::address_of(&isolate));
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
@@ -80,7 +88,11 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let written = engine::contain_fatal_errors(|| {
         // V8 requires that a snapshot is written in any case.
         let blob = isolate.create_blob(code);
-        let sealed = engine.seal_snapshot(&blob.ok_or_else(failed)?, left?.size);
+        let (blob, left) = (blob.ok_or_else(failed)?, left?);
+        if caller.is_answered() {
+            return Err(Fault::Stopped);
+        }
+        let sealed = engine.seal_snapshot(&blob, left.size);
         try_out(remote, engine, &sealed)?;
         Ok(sealed)
     });
@@ -101,15 +113,24 @@ struct Left {
 }
 
 /// Runs the job and prepares the isolate for the snapshot: with the realm that the job has kept, or with a new one if the job failed.
-fn leave_behind(isolate: &mut v8::OwnedIsolate, remote: &Arc<Remote>, job: Job) -> Result<Left, Fault> {
+///
+/// Hold the alarm until the snapshot is written.
+fn leave_behind(
+    isolate: &mut v8::OwnedIsolate,
+    remote: &Arc<Remote>,
+    job: Job,
+) -> (Result<Left, Fault>, Option<Alarm>) {
     let plain = Plain::measure(isolate);
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
     let kept = Arc::new(Kept::default());
+    let (caller, deadline) = (Arc::clone(&job.answer), job.limits.deadline);
     {
         v8::scope!(let scope, isolate);
         entry::run(scope, &guest, remote, Job { answer: Arc::clone(&kept) as Arc<dyn Answer>, ..job });
     }
+    // Until here, the job's entry enforces the deadline.
+    let late = deadline.map(|deadline| answer_late(deadline, &caller));
     let outcome = kept.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(Err(Fault::Stopped));
     // A termination may still be pending.
     isolate.cancel_terminate_execution();
@@ -133,7 +154,7 @@ fn leave_behind(isolate: &mut v8::OwnedIsolate, remote: &Arc<Remote>, job: Job) 
     isolate.remove_slot::<Arc<Guest>>();
     let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(plain.heap);
     let size = Size { heap, buffers: remote.budget.used() };
-    left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) })
+    (left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) }), late)
 }
 
 /// Starts an isolate and a context from the snapshot. A snapshot from which V8 cannot start must not be handed out.

@@ -16,6 +16,7 @@ fn search(units: impl Iterator<Item = u16>) -> bool {
     let mut units = units.peekable();
     // Number of letters of the word that have just passed; `None` inside another word.
     let mut passed = Some(0);
+    let mut spaced = false;
     while let Some(unit) = units.next() {
         if unit == u16::from(b'\\') {
             if units.next_if_eq(&u16::from(b'u')).is_some() && escapes_letter(&mut units) {
@@ -23,6 +24,8 @@ fn search(units: impl Iterator<Item = u16>) -> bool {
             }
             passed = None;
         } else if is_part_of_name(unit) {
+            // The word itself may follow, on a new line.
+            passed = if spaced { Some(0) } else { passed };
             passed = passed.filter(|count| WORD.get(*count).is_some_and(|letter| u16::from(*letter) == unit));
             passed = passed.map(|count| count + 1);
         } else if passed != Some(WORD.len()) {
@@ -34,6 +37,7 @@ fn search(units: impl Iterator<Item = u16>) -> bool {
             }
             passed = Some(0);
         }
+        spaced = is_space(unit);
     }
     false
 }
@@ -86,6 +90,8 @@ mod tests {
             "eval/**/()",
             "eval<!-- x\n()",
             "eval\n--> x\n()",
+            "f = eval\neval('')",
+            "eval \n eval\neval ()",
         ] {
             assert!(may_call_eval(&Text::from(code)), "{code}");
         }
@@ -102,6 +108,8 @@ mod tests {
             "'eval'(",
             "typeof eval;",
             "eval",
+            "eval\nevaluate()",
+            "eval\nx()",
         ] {
             assert!(!may_call_eval(&Text::from(code)), "{code}");
         }

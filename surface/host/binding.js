@@ -12,6 +12,7 @@ const { createPack } = require('./pack.js');
 const { createServe } = require('./serve.js');
 const { createSignals } = require('./signals.js');
 const { createUnpack } = require('./unpack.js');
+const { Work } = require('./work.js');
 
 const { bigint: now } = process.hrtime;
 const isDeno = process.versions.deno !== undefined;
@@ -84,6 +85,7 @@ function createHostBinding(native) {
       signals: createSignals(bound),
       bind,
       settled: (value) => (isThenable(value) ? adopt(value) : value),
+      startWork: () => new Work(),
       discarded: (value) => discard(ORIGIN.MODULE_RESOLVER, value),
       owned: (slot) => owned.value(slot),
       isArrayBuffer: types.isArrayBuffer,

@@ -23,6 +23,25 @@ describe('a script that does not end', () => {
     refused('1', 'ERR_ISOLATE_DEADLINE', 'for (;;);', { deadline: 200 });
     assert.ok(ms() - start < 10_000, String(ms() - start));`));
 
+  test('that takes long to write keeps no caller waiting after the grace period', () => passes(`${PRELUDE}
+    ivm.configureEngine({ terminationGrace: 10 });
+    const fill = (code) => () => create('var a = ' + code, undefined, { deadline: 300, memoryLimit: 256 });
+    const codes = [
+      'new Uint8Array(200 * 2 ** 20)',
+      'Array.from({ length: 200 }, () => new Float64Array(2 ** 17))',
+      '[new ArrayBuffer(2 ** 27), new ArrayBuffer(2 ** 26)]',
+      'new Map(Array.from({ length: 190 }, (_, index) => [index, new DataView(new ArrayBuffer(2 ** 20))]))',
+    ];
+    for (const code of codes) {
+      const start = ms();
+      assert.equal(syncError(fill(code)).code, 'ERR_ISOLATE_DEADLINE', code);
+      assert.ok(ms() - start < 1_500, code + ': ' + (ms() - start));
+    }
+    otherWorks();
+    // Threads that still write do not disturb other snapshots.
+    const isolate2 = new ivm.Isolate({ snapshot: create('var a = 7') });
+    assert.equal(isolate2.createContextSync().evalSync('a'), 7);`));
+
   test('is stopped with the worker that made it', () => passes(`
     const { Worker } = await import('node:worker_threads');
     const code = \`

@@ -56,6 +56,23 @@ describe('code mode', () => {
 describe('the driver alone', () => {
   const driver = createIsolateDriver();
 
+  test('a binding whose name cannot be declared leaves the others usable', async () => {
+    const execute = async (args) => args;
+    for (const name of ['delete', 'await', 'let', 'a-b', '1', '"]; throw 0; ["']) {
+      const context = await driver.createContext({ bindings: { [name]: { name, execute }, good: { name: 'good', execute } }, timeout: 5_000 });
+      const code = `return [await good(1), await globalThis[${JSON.stringify(name)}](2)]`;
+      assert.deepEqual(await context.execute(code), { success: true, value: [1, 2], logs: [] }, name);
+      await context.dispose();
+    }
+  });
+
+  test('names that its own code reads are refused', async () => {
+    for (const name of ['$host', 'globalThis']) {
+      const context = driver.createContext({ bindings: { [name]: { name, execute: async () => 1 } } });
+      await assert.rejects(context, { code: 'ERR_INVALID_ARG', message: `The name of the binding "${name}" is taken` });
+    }
+  });
+
   test('an error has name, message, stack and code', async () => {
     const context = await driver.createContext({ bindings: {}, timeout: 200, memoryLimit: 16 });
     const { success, error } = await context.execute('for (;;);');
