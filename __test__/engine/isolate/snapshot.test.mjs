@@ -125,7 +125,7 @@ test('isolates outlive everything else that names their snapshot', () => passes(
 test('isolates of several snapshots live side by side', () => passes(`${PRELUDE}
   isolate.dispose();
   // The first snapshot is made while there is no other isolate.
-  await sleep(200);
+  await waitFor(() => ivm.engineStats().alive === 0);
   const snapshots = [undefined, create('var a = 1'), create('var a = 2')];
   for (let round = 0; round < 20; round++) {
     const isolates = Array.from({ length: 6 }, (_, index) => new ivm.Isolate({ snapshot: snapshots[index % 3] }));
