@@ -157,15 +157,6 @@ test('a thread that comes back is not lost', () => counts(`
   while (stats().lostThreads > 0) await sleep(50);
   await become({ made: 1, givenUp: 1, lostThreads: 0, lostBytes: 0 });`, { timeout: 60_000 }));
 
-test('the end of a worker', () => counts(`
-  const { Worker } = await import('node:worker_threads');
-  const code = 'const ivm = require(' + JSON.stringify(process.cwd() + '/index.js') + ');'
-    + 'globalThis.kept = [new ivm.Isolate(), new ivm.Isolate()].map((isolate) => isolate.createContextSync());';
-  const worker = new Worker(code, { eval: true });
-  await new Promise((resolve) => { worker.on('exit', resolve); });
-  await become({ made: 3, alive: 1, environmentGone: 2 });
-  assert.equal(context.evalSync('1'), 1);`));
-
 /** Each costs its thread while V8 has a string of hundreds of megabytes. */
 const LARGE = {
   'a string that is parsed': "JSON.parse('['.repeat(2 ** 29 - 30))",

@@ -57,7 +57,7 @@ describe('Atomics.wait of a guest', () => {
     assert.equal(await waiting, Array(20).fill('ok').join());
     // Without looking at the memory it would wait for ever; the bound is for a busy machine.
     const median = times.toSorted((a, b) => a - b)[10];
-    assert.ok(median < 30, String(median));`));
+    assert.ok(median < 150, String(median));`));
 
   test('costs next to no processor time', () => passes(`${SHARE}
     await context.eval('Atomics.wait(view, 0, 0, 100)');
@@ -72,7 +72,7 @@ describe('Atomics.wait of a guest', () => {
       const start = ms();
       assert.equal(await context.eval('Atomics.wait(view, 0, 0, ' + time + ')'), 'timed-out');
       const taken = ms() - start;
-      assert.ok(taken >= time - 1 && taken < time + 100, String(taken));
+      assert.ok(taken >= time - 1 && taken < time + 1_000, String(taken));
     }`));
 
   test('wakes for another guest that notifies without storing', () => passes(`${SHARE}
@@ -169,7 +169,7 @@ test('a worker ends only when a guest that cannot be stopped is off its memory',
     + 'let start; context.global.setSync("started", new ivm.Callback(() => { start = isolate.cpuTime; }, { ignored: true }));'
     + 'context.evalIgnored(' + JSON.stringify('started(); ' + loop) + ');'
     // When it has run for a while after that, it is in the loop.
-    + 'setInterval(() => { if (isolate.cpuTime - start > 20_000_000n) require("node:worker_threads").parentPort.postMessage("running"); }, 5);';
+    + 'setInterval(() => { if (start !== undefined && isolate.cpuTime - start > 20_000_000n) require("node:worker_threads").parentPort.postMessage("running"); }, 5);';
   const worker = new Worker(code, { eval: true });
   await new Promise((resolve, reject) => { worker.once('message', resolve); worker.once('error', reject); });
   await worker.terminate();

