@@ -38,7 +38,7 @@ describe('a deadline counts from the call', () => {
     await runsForEver();
     const start = ms();
     assert.throws(() => context.evalSync('1', { deadline: 200 }), ${DEADLINE});
-    assert.ok(ms() - start < 1000, String(ms() - start));
+    assert.ok(ms() - start < 5_000, String(ms() - start));
     isolate.dispose();`));
 
   test('async, behind a guest without limits', () => passes(`${BUSY}

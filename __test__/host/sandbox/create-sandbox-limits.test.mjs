@@ -67,8 +67,8 @@ describe('createSandbox: timeout', () => {
       const outcome = await execute(`${code}`, {}, { timeout: 80 });
       const ms = performance.now() - start;
       assert.deepEqual([outcome.result, outcome.error], [null, 'Execution timed out after 80ms']);
-      assert.ok(ms >= 79 && ms < 1_000, `${ms} ms`);
-      assert.ok(outcome.durationMs >= 79 && outcome.durationMs < 1_000);
+      assert.ok(ms >= 79 && ms < 5_000, `${ms} ms`);
+      assert.ok(outcome.durationMs >= 79 && outcome.durationMs < 5_000);
     });
   }
 
