@@ -23,6 +23,15 @@ const PRELUDE = `
     try { value = call(); } catch (error) { return error; }
     assert.fail('it gave ' + String(value));
   };
+  /** Waits until a condition holds; fails after \`limit\` milliseconds. */
+  const waitFor = async (condition, limit = 10_000) => {
+    for (const end = ms() + limit; !condition(); await sleep(5)) assert.ok(ms() < end, 'still not true: ' + condition);
+  };
+  /** Waits until the guest has run for some milliseconds of processor time: it is in the middle of what was started just before. */
+  const runsOn = async (guest = isolate, time = 10) => {
+    const before = guest.cpuTime;
+    await waitFor(() => guest.cpuTime - before > BigInt(time) * 1_000_000n);
+  };
   const otherWorks = () => {
     const other = new ivm.Isolate();
     assert.equal(other.createContextSync().evalSync('6 * 7'), 42);

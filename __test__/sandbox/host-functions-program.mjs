@@ -105,6 +105,7 @@ async function withGuest(run, options = {}) {
     const context = await isolate.createContext();
     return await run(context, isolate);
   } finally {
+    // Timers run in order: the behaviour's is over.
     await sleep(2 * LATER);
     if (!isolate.isDisposed) isolate.dispose();
   }
@@ -217,5 +218,8 @@ const GROUPS = {
 
 GROUPS[process.argv[2]]();
 await Promise.all(Array.from({ length: 24 }, work));
-await sleep(10 * LATER);
+// Guests that are given up end last.
+for (let turns = 0; turns < 1_000 && ivm.engineStats().alive > 0; turns += 1) await sleep(10);
+// Timers run in order: all that behaviours have started are over.
+await sleep(2 * LATER);
 console.log(JSON.stringify({ results, reports }));

@@ -66,5 +66,17 @@ describe('the event loop does not stay alive for', () => {
   test('a promise that never settles', () => prints(
     `context.evalSync('new Promise(() => {})', { promise: true }).then(console.log);`, ''));
 
+  test('a guest that cannot be stopped, after its isolate was disposed', () => prints(
+    `let start;
+    context.global.setSync('ask', new ivm.Callback(() => 1, { async: true }));
+    context.global.setSync('started', new ivm.Callback(() => { start = isolate.cpuTime; }, { ignored: true }));
+    context.evalSync('ask().then(() => { started(); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1); }); 0');
+    const waitFor = async (condition) => { while (!condition()) await new Promise((resolve) => { setTimeout(resolve, 5); }); };
+    // When it has run for a while since then, it is in the loop.
+    await waitFor(() => start !== undefined && isolate.cpuTime - start > 10_000_000n);
+    isolate.dispose();
+    await waitFor(() => ivm.engineStats().lostThreads === 1);
+    console.log('lost');`, 'lost'));
+
   test('idle isolates', () => prints(`context.evalSync('1');`, ''));
 });

@@ -113,13 +113,11 @@ test('what a lost thread takes, at any time', { skip: process.platform !== 'linu
   const error = await errorOf(() => context.eval(${JSON.stringify(GROWING)}, { timeout: 10 }));
   assert.match(error.code, /^ERR_ISOLATE_(UNRESPONSIVE|MEMORY)$/);
   assert.equal(stats().lostThreads, 1);
-  const until = ms() + 6_000;
+  // It grows until it is suspended.
   const differences = [];
-  while (ms() < until) {
-    differences.push(resident() - before - stats().lostBytes);
-    await sleep(100);
-  }
-  // Memory that is free but not yet returned is not lost: this can briefly be a table of 64 MB that another has replaced.
+  for (const end = ms() + 6_000; stats().lostRunning > 0 && ms() < end; await sleep(50)) differences.push(resident() - before - stats().lostBytes);
+  assert.ok(differences.length > 10, String(differences));
+  // What is free but not yet returned is not lost: for a moment that is a table of 64 MB that another has replaced.
   const worst = Math.max(...differences);
   assert.ok(worst < 96 * 2 ** 20, worst + ' bytes more');
   const usual = differences.toSorted((one, other) => one - other)[differences.length >> 1];
@@ -139,7 +137,7 @@ test('a guest that does not stop', () => counts(`
 
 test('a disposed guest that does not stop', () => counts(`
   context.eval(${JSON.stringify(STUCK)}).catch(() => {});
-  await sleep(50);
+  await runsOn();
   isolate.dispose();
   assert.equal(stats().alive, 1);
   await become({ made: 1, alive: 0, disposed: 1, givenUp: 0, lostThreads: 1 });
@@ -159,15 +157,6 @@ test('a thread that comes back is not lost', () => counts(`
   while (stats().lostThreads > 0) await sleep(50);
   await become({ made: 1, givenUp: 1, lostThreads: 0, lostBytes: 0 });`, { timeout: 60_000 }));
 
-test('the end of a worker', () => counts(`
-  const { Worker } = await import('node:worker_threads');
-  const code = 'const ivm = require(' + JSON.stringify(process.cwd() + '/index.js') + ');'
-    + 'globalThis.kept = [new ivm.Isolate(), new ivm.Isolate()].map((isolate) => isolate.createContextSync());';
-  const worker = new Worker(code, { eval: true });
-  await new Promise((resolve) => { worker.on('exit', resolve); });
-  await become({ made: 3, alive: 1, environmentGone: 2 });
-  assert.equal(context.evalSync('1'), 1);`));
-
 /** Each costs its thread while V8 has a string of hundreds of megabytes. */
 const LARGE = {
   'a string that is parsed': "JSON.parse('['.repeat(2 ** 29 - 30))",
@@ -185,5 +174,5 @@ for (const [name, code] of Object.entries(LARGE)) {
     const figures = () => [stats().lostThreads, stats().lostRunning, stats().lostBytes < 220e6, process.memoryUsage().rss - before < 270e6];
     while (ms() < until && String(figures()) !== '1,0,true,true') await sleep(10);
     assert.deepEqual(figures(), [1, 0, true, true], stats().lostBytes + ' bytes');
-    assert.equal(new ivm.Isolate().createContextSync().evalSync('JSON.parse("[1]")[0]'), 1);`, { options: '{ memoryLimit: 8 }' }));
+    assert.equal(new ivm.Isolate().createContextSync().evalSync('JSON.parse("[1]")[0]'), 1);`, { options: '{ memoryLimit: 8 }', timeout: 60_000 }));
 }

@@ -57,7 +57,7 @@ describe('Atomics.wait of a guest', () => {
     assert.equal(await waiting, Array(20).fill('ok').join());
     // Without checks of the memory it would wait forever; the bound is for a busy machine.
     const median = times.toSorted((a, b) => a - b)[10];
-    assert.ok(median < 30, String(median));`));
+    assert.ok(median < 150, String(median));`));
 
   test('costs next to no processor time', () => passes(`${SHARE}
     await context.eval('Atomics.wait(view, 0, 0, 100)');
@@ -72,7 +72,7 @@ describe('Atomics.wait of a guest', () => {
       const start = ms();
       assert.equal(await context.eval('Atomics.wait(view, 0, 0, ' + time + ')'), 'timed-out');
       const taken = ms() - start;
-      assert.ok(taken >= time - 1 && taken < time + 100, String(taken));
+      assert.ok(taken >= time - 1 && taken < time + 1_000, String(taken));
     }`));
 
   test('wakes for another guest that notifies without storing', () => passes(`${SHARE}
@@ -164,17 +164,18 @@ test('a worker ends only when a guest that cannot be stopped is off its memory',
   const loop = "let o = new Uint8Array(buffer); for (let i = 0; i < 5; i++) o = Object.create(o);"
     + "Object.defineProperty(o, 'length', { value: 2 ** 53 - 1 }); Array.prototype.indexOf.call(o, 'x');";
   const code = 'const ivm = require(' + JSON.stringify(process.cwd() + '/index.js') + ');'
-    + 'const context = new ivm.Isolate().createContextSync();'
+    + 'const isolate = new ivm.Isolate(); const context = isolate.createContextSync();'
     + 'context.global.setSync("buffer", new ivm.ExternalCopy(new SharedArrayBuffer(256 << 20)).copyInto());'
-    + 'context.evalIgnored(' + JSON.stringify(loop) + ');'
-    + 'require("node:worker_threads").parentPort.postMessage("running"); setInterval(() => {}, 1000);';
+    + 'let start; context.global.setSync("started", new ivm.Callback(() => { start = isolate.cpuTime; }, { ignored: true }));'
+    + 'context.evalIgnored(' + JSON.stringify('started(); ' + loop) + ');'
+    // When it has run for a while after that, it is in the loop.
+    + 'setInterval(() => { if (start !== undefined && isolate.cpuTime - start > 20_000_000n) require("node:worker_threads").parentPort.postMessage("running"); }, 5);';
   const worker = new Worker(code, { eval: true });
-  await new Promise((resolve) => { worker.on('message', resolve); });
-  await sleep(300);
+  await new Promise((resolve, reject) => { worker.once('message', resolve); worker.once('error', reject); });
   await worker.terminate();
   const isOff = () => ivm.engineStats().lostThreads === 1 && ivm.engineStats().lostRunning === 0;
   // Deno does not wait for the worker's end.
-  for (const until = ms() + 20_000; globalThis.Deno && !isOff() && ms() < until;) await sleep(50);
+  if (globalThis.Deno) await waitFor(isOff, 20_000);
   assert.ok(isOff(), JSON.stringify(ivm.engineStats()));
   // The memory is now unmapped: a guest that still ran would end the process.
   await sleep(1_000);

@@ -204,7 +204,7 @@ describe('IsolatedVMSandbox: logs and errors', () => {
   test('timeout: a loop', async () => {
     const outcome = await execute('console.log("before"); for (;;);', [], noTools, { timeout: 80 });
     assert.deepEqual([outcome.result, outcome.error, outcome.logs[0]], [null, 'Execution timeout after 80ms', 'before']);
-    assert.ok(outcome.duration >= 79 && outcome.duration < 1_000, `${outcome.duration}`);
+    assert.ok(outcome.duration >= 79 && outcome.duration < 5_000, `${outcome.duration}`);
   });
 
   test('timeout: a pending promise and a pending timer', async () => {

@@ -84,7 +84,8 @@ describe('what goes on by itself ends with the isolate', () => {
   for (const [where, code] of Object.entries(PERPETUAL)) {
     test(where, () => check(`
       assert.equal(told(() => context.evalSync(${JSON.stringify(code)}, { timeout: 20_000 })), 1);
-      await sleep(100);
+      const { user } = process.cpuUsage();
+      await waitFor(() => process.cpuUsage().user - user > 100_000);
       isolate.dispose();
       await comesToRest();
     `));

@@ -191,14 +191,13 @@ test('a worker is ended with a paused guest', () => passes(`
       const context = isolate.createContextSync({ inspector: true });
       const session = globalThis.kept = isolate.createInspectorSession();
       session.onResponse = () => {
-        parentPort.postMessage('enabled');
-        context.\${mode}('debugger');
+        context.global.setSync('begun', () => { parentPort.postMessage('begun'); });
+        context.\${mode}('begun(); debugger');
       };
       session.dispatchProtocolMessage('{"id":1,"method":"Debugger.enable"}');
     \`, { eval: true });
     worker.on('error', () => {});
     await new Promise((resolve) => { worker.once('message', resolve); });
-    await sleep(50);
     await worker.terminate();
   }
 `));

@@ -81,10 +81,10 @@ describe('dispose', () => {
       await started;
       const start = ms();
       isolate.dispose();
-      assert.ok(ms() - start < 200, 'dispose itself took ' + (ms() - start));
+      assert.ok(ms() - start < 2_000, 'dispose itself took ' + (ms() - start));
       const error = await pending;
       assert.deepEqual([error.message, error.code], ['Isolate was disposed during execution', 'ERR_ISOLATE_DISPOSED']);
-      assert.ok(ms() - start < 800, String(ms() - start));
+      assert.ok(ms() - start < 5_000, String(ms() - start));
       assert.throws(() => isolate.dispose(), { message: 'Isolate is already disposed' });
       otherWorks();`));
   }

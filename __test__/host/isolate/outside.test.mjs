@@ -92,6 +92,9 @@ describe('arguments of one call', () => {
   test('count whatever they are', () => passes(`${MEASURE}
     context.global.setSync('target', new ivm.Reference(() => {}));
     context.evalSync(BIG + 'function f() {} Object.defineProperty(f, "name", { value: big })');
+    const progress = new Int32Array(new SharedArrayBuffer(4));
+    context.global.setSync('buffer', new ivm.ExternalCopy(progress.buffer).copyInto());
+    context.evalSync('const progress = new Int32Array(buffer)');
     for (const [args, options] of [
       ['[big + i]', '{ arguments: { externalCopy: true } }'],
       ['[Promise.resolve(big + i)]', '{ arguments: { promise: true, copy: true } }'],
@@ -99,8 +102,18 @@ describe('arguments of one call', () => {
       ['Array(60000).fill(1)', '{}'],
     ]) {
       const before = resident();
-      const done = context.eval('(async () => { for (let i = 0; i < 400; i++) { try { target.applyIgnored(undefined, ' + args + ', ' + options + '); } catch {} await 0; } })(); 0', { timeout: 5000 });
-      block(1500);
+      const start = ms();
+      Atomics.store(progress, 0, 0);
+      const done = context.eval('(async () => { for (let i = 0; i < 400; i++) { try { target.applyIgnored(undefined, ' + args + ', ' + options + '); } catch {} Atomics.add(progress, 0, 1); await 0; } })(); 0', { timeout: 5000 });
+      // This thread takes nothing meanwhile. The guest has made all calls or waits for this thread.
+      let seen = 0;
+      for (let same = 0; seen < 400 && (same < 20 || seen === 0) && ms() - start < 10_000;) {
+        block(10);
+        const now = Atomics.load(progress, 0);
+        same = now === seen ? same + 1 : 0;
+        seen = now;
+      }
+      assert.ok(seen > 0, args + ': ' + seen + ' calls');
       const growth = resident() - before;
       assert.ok(growth < 150, args + ': ' + growth + ' MB');
       await done.catch(() => {});

@@ -1,11 +1,13 @@
 // `createSandbox`: console, timeout, sizes, counts, memory, and what is refused.
 
+import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
 import { run } from '../../harness.mjs';
 
 const { createSandbox } = ivm;
+const { createSandboxFactory } = createRequire(import.meta.url)('../../../surface/host/sandbox/code.js');
 const execute = (code, globals = {}, options = {}) => createSandbox(globals, options).execute(code);
 
 describe('createSandbox: console', () => {
@@ -65,8 +67,8 @@ describe('createSandbox: timeout', () => {
       const outcome = await execute(`${code}`, {}, { timeout: 80 });
       const ms = performance.now() - start;
       assert.deepEqual([outcome.result, outcome.error], [null, 'Execution timed out after 80ms']);
-      assert.ok(ms >= 79 && ms < 1_000, `${ms} ms`);
-      assert.ok(outcome.durationMs >= 79 && outcome.durationMs < 1_000);
+      assert.ok(ms >= 79 && ms < 5_000, `${ms} ms`);
+      assert.ok(outcome.durationMs >= 79 && outcome.durationMs < 5_000);
     });
   }
 
@@ -125,12 +127,17 @@ describe('createSandbox: timeout', () => {
   });
 
   test('is 30 seconds by default', async () => {
-    // The default shows in the message that names it: a run up to that time would take too long in-process.
-    const result = await run(`
-      const start = performance.now();
-      const outcome = await ivm.createSandbox({}).execute('await new Promise(() => {})');
-      console.log(outcome.error, Math.round((performance.now() - start) / 1000));`, { timeout: 60_000 });
-    assert.equal(result.stdout, 'Execution timed out after 30000ms 30\n', result.stderr);
+    // Other tests show that executions end after the timeout. This one shows which timeout they get, and does not wait for it.
+    const timeouts = [];
+    const factory = createSandboxFactory(async ({ timeout }) => {
+      timeouts.push(timeout);
+      return { ok: false, code: 'ERR_ISOLATE_DEADLINE', name: 'Error', value: 'No result before the deadline', logs: [], lost: 0 };
+    }, undefined, () => undefined);
+    const errorOf = async (options) => (await factory({}, options).execute('await new Promise(() => {})')).error;
+    assert.equal(await errorOf(), 'Execution timed out after 30000ms');
+    assert.equal(await errorOf({ timeout: undefined }), 'Execution timed out after 30000ms');
+    assert.equal(await errorOf({ timeout: 70 }), 'Execution timed out after 70ms');
+    assert.deepEqual(timeouts, [30_000, 30_000, 70]);
   });
 
   test('a guest that cannot be stopped does not hold its caller', async () => {

@@ -83,6 +83,12 @@ async function passes(code) {
   return result;
 }
 
+/** Waits for calls that `context` has made without waiting: they arrive in their order. Then hosts look for rejections that nobody handles. */
+const ALL_ARRIVED = `await new Promise((resolve) => {
+  context.global.setSync('arrived', new ivm.Callback(() => { setTimeout(resolve, 1); }, { ignored: true }));
+  context.evalSync('arrived()');
+});`;
+
 describe('reports', () => {
   test('a warning names the origin and the error, once, without control characters', async () => {
     const { stderr } = await passes(`
@@ -91,8 +97,7 @@ describe('reports', () => {
       const context = isolate.createContextSync();
       context.global.setSync('fail', new ivm.Callback((text) => { throw new Error('from a guest: ' + text); }, { ignored: true }));
       await context.eval("for (let i = 0; i < 10; i += 1) fail('\\\\u001b[31mred' + 'x'.repeat(5000))");
-      await context.eval('1');
-      await new Promise((resolve) => { setTimeout(resolve, 50); });`);
+      ${ALL_ARRIVED}`);
     assert.equal(stderr.split('from a guest: [31mred').length, 3, 'message and stack, once each');
     assert.ok(!stderr.includes('\u001b'));
     assert.ok(stderr.length < 20_000);
@@ -109,7 +114,7 @@ describe('reports', () => {
       context.global.setSync('one', new ivm.Reference(fail));
       context.global.setSync('other', fail);
       await context.eval("for (let i = 0; i < 3; i += 1) { one.applyIgnored(undefined, []); one.applySync(undefined, []); try { other(); } catch {} }");
-      await new Promise((resolve) => { setTimeout(resolve, 50); });`);
+      ${ALL_ARRIVED}`);
     const origins = [...stderr.matchAll(/A host function \(([^)]*)\) failed/g)].map(([, origin]) => origin);
     assert.deepEqual(origins.toSorted(), ['callback', 'onLog', 'reference']);
   });
@@ -137,12 +142,14 @@ describe('reports', () => {
 
   test('a logger that cannot write a BigInt', async () => {
     const { stderr } = await passes(`
-      const logger = { debug: async (...args) => { JSON.stringify(args); }, info() {}, warn() {}, error() {} };
+      let called;
+      const wasCalled = new Promise((resolve) => { called = resolve; });
+      const logger = { debug: async (...args) => { called(); JSON.stringify(args); }, info() {}, warn() {}, error() {} };
       const sandbox = new ivm.IsolatedVmSandbox(logger);
       const isolate = await sandbox.createIsolate({ id: 'a.b', name: 'A', version: '1.0.0', description: '', author: 'A', license: 'ISC', entrypoint: 'i.js' });
       if (await sandbox.executeInSandbox(isolate, 'console.log(1n); 7', {}) !== 7) throw new Error('no');
-      sandbox.disposeAll();
-      await new Promise((resolve) => { setTimeout(resolve, 50); });`);
+      await wasCalled;
+      sandbox.disposeAll();`);
     assert.match(stderr, /A host function \(logger\) failed.*BigInt/);
   });
 });
@@ -189,8 +196,9 @@ describe('what guests choose', () => {
         await context.eval('try { callback(1500); } catch {} ignored(1500); reference.applyIgnored(undefined, [1500]);'
           + 'try { reference.applySync(undefined, [1500], { result: { copy: true } }); } catch {}');
         await ivm.createSandbox({ f: shape }).execute('return await f(1500)');
-        await new Promise((resolve) => { setTimeout(resolve, 20); });
-        if (reports < (name === 'mixed' ? 5 : 7500)) throw new Error(name + ' ' + reports);
+        const expected = name === 'mixed' ? 5 : 7500;
+        for (const end = performance.now() + 10_000; reports < expected && performance.now() < end;) await new Promise((resolve) => { setTimeout(resolve, 5); });
+        if (reports < expected) throw new Error(name + ' ' + reports);
       }`);
   });
 
@@ -217,6 +225,6 @@ describe('what guests choose', () => {
         context.evalSync('dive()');
         await new Promise((resolve) => { setTimeout(resolve, 1); });
       }
-      await new Promise((resolve) => { setTimeout(resolve, 50); });`);
+      ${ALL_ARRIVED}`);
   });
 });

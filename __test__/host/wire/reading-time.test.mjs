@@ -17,6 +17,8 @@ const TIME_PER_BYTE = 500e-6;
 /** Additional milliseconds for work that is not reading, and for a busy machine. */
 const MORE_TIME = 2_500;
 const MAX_GAP = 300;
+/** Milliseconds after the limit of a call, on a busy machine. */
+const MAX_LATE = 1_000;
 const OVER = ['ERR_ISOLATE_LIMIT', 'ERR_ISOLATE_TRANSFER'];
 
 /** How many doubles: at least 4 s where time grows with their square. */
@@ -145,7 +147,7 @@ describe('in one piece', () => {
       const limited = await measured(() => run(context, { deadline: 150 }));
       if (limited.outcome instanceof Error) assert.ok(['ERR_ISOLATE_DEADLINE', ...OVER].includes(limited.outcome.code), limited.outcome.stack);
       else check(limited.outcome, what);
-      assert.ok(limited.took < 150 + MAX_GAP, `${limited.took} ms`);
+      assert.ok(limited.took < 150 + MAX_LATE, `${limited.took} ms`);
       isolate.dispose();
     });
   }
@@ -155,8 +157,13 @@ describe('in one piece', () => {
     const { outcome, took } = await measured(() => context.evalSync('value', { copy: true, timeout: 50 }));
     if (OVER.includes(outcome)) return;
   if (outcome instanceof Error) assert.ok(['ERR_ISOLATE_TIMEOUT', ...OVER].includes(outcome.code), outcome.stack);
+<<<<<<< HEAD:__test__/host/wire/reading-time.test.mjs
     assert.ok(took < FIXED_TIME + 50 + MAX_GAP, `${took} ms`);
     // And not for harmless values.
+=======
+    assert.ok(took < FIXED_TIME + 50 + MAX_LATE, `${took} ms`);
+    // And not for what is not.
+>>>>>>> wt-s2:__test__/every-host/wire/reading-time.test.mjs
     const large = await measured(() => context.evalSync('Array.from({ length: 50000 }, (_, id) => ({ id }))', { copy: true, timeout: 2_000 }));
     assert.equal(large.outcome.length, 50_000);
     isolate.dispose();
