@@ -6,6 +6,7 @@
 const { channel } = require('node:diagnostics_channel');
 const { emitWarning } = require('node:process');
 const { types } = require('node:util');
+const { thrownText } = require('../error.js');
 const { TRANSFER } = require('../protocol.js');
 const { culpritOf } = require('./wire/refusal.js');
 const { Work } = require('./work.js');
@@ -109,7 +110,7 @@ function report(origin, error) {
 function textOf(error, key, length) {
   try {
     const isObject = typeof error === 'object' && error !== null;
-    const text = isObject && typeof error[key] === 'string' ? error[key] : String(error);
+    const text = isObject && typeof error[key] === 'string' ? error[key] : thrownText(error);
     return text.slice(0, length).replaceAll(/[^\P{Cc}\n\t]/gu, '');
   } catch {
     return 'an error that has no text';

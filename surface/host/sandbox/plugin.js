@@ -4,7 +4,7 @@
 
 const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
-const { CODE } = require('../../error.js');
+const { CODE, thrownText } = require('../../error.js');
 const { discard, ORIGIN } = require('../host-calls.js');
 const { Permissions } = require('./gate.js');
 const { MAX_TIME, readManifest } = require('./manifest.js');
@@ -49,7 +49,7 @@ const HIGH = 0.9;
 const codeOf = (error) => (error instanceof Error ? own(error, 'code') : undefined);
 
 /** @param {unknown} thrown */
-const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
+const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : thrownText(thrown));
 
 /**
  * @param {import('../../index.js').Core} core
