@@ -132,6 +132,8 @@ function watch(promise, onFulfilled, onRejected) {
   }
   const own = getOwnPropertyDescriptor(promise, 'constructor');
   if (!defineProperty(promise, 'constructor', /** @type {any} */ ({ __proto__: null, value: ThePromise, configurable: true }))) {
+    // Nothing can wait for it.
+    onRejected(new TypeError('A promise has a constructor with which `then` fails'));
     return;
   }
   apply(promiseThen, promise, [onFulfilled, onRejected]);
@@ -372,9 +374,18 @@ function notify(origin, target, receiver, args) {
 
 /**
  * @param {any} value
- * @returns {value is PromiseLike<unknown>} throws what a getter of the value throws
+ * @returns {value is PromiseLike<unknown>} throws what a getter of the value throws; if it is a promise, it counts as handled then
  */
-const isThenable = (value) => ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function';
+function isThenable(value) {
+  try {
+    return ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function';
+  } catch (error) {
+    if (isPromise(value)) {
+      watch(value, undefined, ignore);
+    }
+    throw error;
+  }
+}
 
 /**
  * A promise of the language's own for any thenable. Unlike `Promise.resolve` it also handles the promise that an `async then`

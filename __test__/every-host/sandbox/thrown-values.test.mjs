@@ -93,3 +93,22 @@ describe('a host function that throws what a guest sent', () => {
     assert.equal(await message('{ message: -5 }'), '-5');
   });
 });
+
+test('a promise on which nothing can wait is an error, and is handled if that is possible', async () => {
+  const failing = (key) => Object.defineProperty(Promise.resolve(1), key, { get() { throw new Error(`no ${key}`); } });
+  const unhandled = [];
+  const listener = (error) => { unhandled.push(error); };
+  process.on('unhandledRejection', listener);
+  const sandbox = ivm.createSandbox({
+    api: {
+      constructorFails: () => failing('constructor'),
+      thenFails: () => Object.defineProperty(Promise.reject(new Error('rejected')), 'then', { get() { throw new Error('no then'); } }),
+    },
+  }, { timeout: 5_000 });
+  const message = async (name) => (await sandbox.execute(`try { return api.${name}(); } catch ({ message }) { return message; }`)).result;
+  assert.match(await message('constructorFails'), /constructor/);
+  assert.equal(await message('thenFails'), 'no then');
+  await new Promise((resolve) => { setTimeout(resolve, 20); });
+  process.off('unhandledRejection', listener);
+  assert.deepEqual(unhandled, []);
+});
