@@ -2,6 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
 import ivm from '../../../index.mjs';
 import { errorOf, plugin, until } from '../../sandbox/plugin-helper.mjs';
 
@@ -36,8 +37,39 @@ describe('a plugin that throws a long BigInt', () => {
       context.eventBus.emit('item.indexed', 1);
       return until(() => logger.of('error', 'Plugin event handler failed').length === 1);
     });
+    const [, , error] = logger.of('error', 'Plugin event handler failed')[0];
+    await soon(() => inspect(error));
     sandbox.dispose(isolate);
   });
+
+  test('is not the cause of the error', async () => {
+    const { execute, isolate, sandbox } = await plugin();
+    const error = await errorOf(execute(`throw ${LONG}`));
+    await soon(() => inspect(error));
+    assert.equal((await errorOf(execute('throw 12n'))).cause, 12n);
+    sandbox.dispose(isolate);
+  });
+});
+
+test('what a plugin\'s handlers fail with is cut off for the logger', async () => {
+  const { context, execute, isolate, logger, sandbox } = await plugin();
+  await execute(`let thrown;
+    context.eventBus.on('item.indexed', () => { throw thrown; });
+    context.eventBus.on('item.removed', (kind) => {
+      const text = 'x'.repeat(1_000_000);
+      thrown = kind === 0 ? text : kind === 1 ? new Error(text) : Object.assign(new Error('short'), kind === 2 ? { name: text } : { stack: 'Error: short\\n    at ' + text });
+    });`);
+  for (let kind = 0; kind < 4; kind += 1) {
+    context.eventBus.emit('item.removed', kind);
+    context.eventBus.emit('item.indexed', 1);
+  }
+  const failures = () => logger.of('error', 'Plugin event handler failed');
+  await until(() => failures().length === 4);
+  for (const [, , error, { reason }] of failures()) {
+    const texts = typeof error === 'string' ? [error] : [error.name, error.message, error.stack];
+    for (const text of [...texts, reason]) assert.ok(text.length < 10_100, `${text.length} characters`);
+  }
+  sandbox.dispose(isolate);
 });
 
 /** Host functions that throw what they get. */

@@ -52,6 +52,12 @@ const codeOf = (error) => (error instanceof Error ? own(error, 'code') : undefin
 const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : thrownText(thrown));
 
 /**
+ * What a program can write to its log together with the error: a long BigInt would take minutes.
+ * @param {unknown} thrown
+ */
+const causeOf = (thrown) => (typeof thrown === 'bigint' && thrownText(thrown) === 'BigInt' ? 'BigInt' : thrown);
+
+/**
  * @param {import('../../index.js').Core} core
  * @param {() => import('./plugin-isolate.js').Classes} classes
  * @param {(options: unknown) => import('./equipment.js').Equipment} readEquipment
@@ -241,7 +247,7 @@ function createPluginSandbox(core, classes, readEquipment) {
           return new PluginError(pluginId, 'EXECUTE', 'Plugin execution failed: Isolate was disposed during execution', error);
         default:
           return entry.permissions.violationOf(error)
-            ?? new PluginError(pluginId, 'EXECUTE', `Plugin execution failed: ${messageOf(error)}`, error);
+            ?? new PluginError(pluginId, 'EXECUTE', `Plugin execution failed: ${messageOf(error)}`, causeOf(error));
       }
     }
 
