@@ -134,6 +134,7 @@ test('a promise on which nothing can wait is an error, and is handled if that is
   const sandbox = ivm.createSandbox({
     api: {
       constructorFails: () => failing('constructor'),
+      // oxlint-disable-next-line unicorn/no-thenable -- it is about that
       thenFails: () => Object.defineProperty(Promise.reject(new Error('rejected')), 'then', { get() { throw new Error('no then'); } }),
     },
   }, { timeout: 5_000 });
