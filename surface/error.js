@@ -210,17 +210,20 @@ function errorOf(fault, site) {
 
 /** A longer BigInt is not written in decimal: that takes time in proportion to the square of its length. */
 const MAX_BIGINT_BITS = 4096;
-/** Elements of an array that is converted to text. */
+/** Elements of an array that is converted to text, and characters of all of them. */
 const MAX_ELEMENTS = 1000;
+const MAX_CHARACTERS = 1_000_000;
 
 /**
  * Whether converting an array to text takes no longer than its length suggests: an element that is an array may contain itself many times.
  * @param {readonly unknown[]} array
  */
 function isShortList(array) {
+  let characters = 0;
   for (let index = 0; index < array.length; index += 1) {
     const element = array[index];
-    if (index === MAX_ELEMENTS || typeof element === 'bigint' || (typeof element === 'object' && element !== null)) {
+    characters += typeof element === 'string' ? element.length : 0;
+    if (index === MAX_ELEMENTS || characters > MAX_CHARACTERS || typeof element === 'bigint' || (typeof element === 'object' && element !== null)) {
       return false;
     }
   }
