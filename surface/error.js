@@ -4,8 +4,8 @@
 // boundary line. No object of one realm ever reaches the other.
 
 const {
-  captureStackTrace, define, Error, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, RangeError, ReferenceError, String,
-  stringIncludes, stringIndexOf, stringSlice, stringStartsWith, SyntaxError, TypeError,
+  asIntN, bigintValueOf, captureStackTrace, define, Error, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isArray, isView, RangeError,
+  ReferenceError, String, stringIncludes, stringIndexOf, stringSlice, stringStartsWith, SyntaxError, TypeError,
 } = require('./primordials.js');
 const { TAG } = require('./protocol.js');
 
@@ -208,6 +208,49 @@ function errorOf(fault, site) {
   return error;
 }
 
+/** A longer BigInt is not written in decimal: that takes time in proportion to the square of its length. */
+const MAX_BIGINT_BITS = 4096;
+/** Elements of an array that is converted to text, and characters of all of them. */
+const MAX_ELEMENTS = 1000;
+const MAX_CHARACTERS = 1_000_000;
+
+/**
+ * Whether converting an array to text takes no longer than its length suggests: an element that is an array may contain itself many times.
+ * @param {readonly unknown[]} array
+ */
+function isShortList(array) {
+  let characters = 0;
+  for (let index = 0; index < array.length; index += 1) {
+    const element = array[index];
+    characters += typeof element === 'string' ? element.length : 0;
+    if (index === MAX_ELEMENTS || characters > MAX_CHARACTERS || typeof element === 'bigint' || (typeof element === 'object' && element !== null)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/**
+ * The text of something that was thrown, or of a part of it. Its size may be a guest's choice: what takes long to convert is only named.
+ * @param {any} value
+ * @returns {string}
+ * @throws what converting the value throws
+ */
+function thrownText(value) {
+  let unboxed = value;
+  if (typeof value === 'object' && value !== null) {
+    if (isArray(value) ? !isShortList(value) : isView(value)) {
+      return '[object Array]';
+    }
+    try {
+      unboxed = bigintValueOf(value);
+    } catch {
+      // It is no boxed BigInt.
+    }
+  }
+  return typeof unboxed === 'bigint' && asIntN(MAX_BIGINT_BITS, unboxed) !== unboxed ? 'BigInt' : String(value);
+}
+
 /**
  * A property as a string; undefined if reading it fails.
  * @param {any} object
@@ -217,7 +260,7 @@ function errorOf(fault, site) {
 function textOf(object, key) {
   try {
     const value = object[key];
-    return value === undefined ? undefined : String(value);
+    return value === undefined ? undefined : thrownText(value);
   } catch {
     return undefined;
   }
@@ -291,6 +334,9 @@ function isOurCode(code) {
   return code === CODE.INVALID_ARG || stringStartsWith(code, 'ERR_ISOLATE_');
 }
 
+/** Maximum number of frames that are kept without their locations. A guest may have made a stack of millions. */
+const MAX_FRAMES = 10_000;
+
 /**
  * Removes locations from frames and keeps the functions' names. Lines of another isolate, before a boundary, are kept: the receiver
  * was already allowed to see them.
@@ -299,7 +345,11 @@ function isOurCode(code) {
  */
 function withoutPaths(frames) {
   let kept = '';
-  eachLine(frames, (line) => {
+  let end = 0;
+  for (let count = 0; end !== -1 && count < MAX_FRAMES; count += 1) {
+    end = stringIndexOf(frames, '\n', end + 1);
+  }
+  eachLine(end === -1 ? frames : stringSlice(frames, 0, end), (line) => {
     if (stringStartsWith(line, BOUNDARY)) {
       kept += line;
       return;
@@ -311,7 +361,7 @@ function withoutPaths(frames) {
       ? `\n${FRAME}<host>`
       : `\n${FRAME}${called} (<host>)`;
   });
-  return kept;
+  return end === -1 ? kept : `${kept}\n${FRAME}...`;
 }
 
 /** Maximum number of lines before the header of a syntax error. Hosts write its location, the source line, a marker and an empty line. */
@@ -353,4 +403,4 @@ function hidePaths(stack, name, message) {
   return stringSlice(stack, start, stack.length - frames.length) + withoutPaths(frames);
 }
 
-module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, refused, released, unsupported });
+module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, refused, released, thrownText, unsupported });

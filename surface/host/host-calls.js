@@ -6,6 +6,7 @@
 const { channel } = require('node:diagnostics_channel');
 const { emitWarning } = require('node:process');
 const { types } = require('node:util');
+const { thrownText } = require('../error.js');
 const { TRANSFER } = require('../protocol.js');
 const { culpritOf } = require('./wire/refusal.js');
 const { Work } = require('./work.js');
@@ -109,7 +110,7 @@ function report(origin, error) {
 function textOf(error, key, length) {
   try {
     const isObject = typeof error === 'object' && error !== null;
-    const text = isObject && typeof error[key] === 'string' ? error[key] : String(error);
+    const text = isObject && typeof error[key] === 'string' ? error[key] : thrownText(error);
     return text.slice(0, length).replaceAll(/[^\P{Cc}\n\t]/gu, '');
   } catch {
     return 'an error that has no text';
@@ -131,6 +132,8 @@ function watch(promise, onFulfilled, onRejected) {
   }
   const own = getOwnPropertyDescriptor(promise, 'constructor');
   if (!defineProperty(promise, 'constructor', /** @type {any} */ ({ __proto__: null, value: ThePromise, configurable: true }))) {
+    // Nothing can wait for it.
+    onRejected(new TypeError('A promise has a constructor with which `then` fails'));
     return;
   }
   apply(promiseThen, promise, [onFulfilled, onRejected]);
@@ -371,9 +374,18 @@ function notify(origin, target, receiver, args) {
 
 /**
  * @param {any} value
- * @returns {value is PromiseLike<unknown>} throws what a getter of the value throws
+ * @returns {value is PromiseLike<unknown>} throws what a getter of the value throws; if it is a promise, it counts as handled then
  */
-const isThenable = (value) => ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function';
+function isThenable(value) {
+  try {
+    return ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function';
+  } catch (error) {
+    if (isPromise(value)) {
+      watch(value, undefined, ignore);
+    }
+    throw error;
+  }
+}
 
 /**
  * A plain `Promise` for any thenable. Unlike `Promise.resolve`, it also handles the promise that an `async then` returns, and the

@@ -5,7 +5,7 @@
 const { types } = require('node:util');
 const { kindOf, recordOf } = require('../handle.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
-const { CODE, coded, invalid } = require('../error.js');
+const { CODE, coded, invalid, thrownText } = require('../error.js');
 const { isThenable, notify, ORIGIN } = require('./host-calls.js');
 const { read, remove, write } = require('./reflect.js');
 
@@ -179,7 +179,7 @@ function errorFor(thrown) {
     return thrown;
   }
   try {
-    return new Error(String(thrown));
+    return new Error(thrownText(thrown));
   } catch {
     // A function whose own `toString` throws.
     return new Error('A value without a string form was thrown');

@@ -187,6 +187,7 @@ describe('createPluginFetch', () => {
     await assert.rejects(fetch(at('/long')), { code: 'ERR_ISOLATE_LIMIT', message: 'Response exceeds the maximum body size of 9999 bytes' });
     assert.equal((await local({ maxBodySize: 10_000 })(at('/long'))).body.length, 10_000);
     await assert.rejects(fetch(at('/'), { method: 'POST', body: 'x'.repeat(10_000) }), { code: 'ERR_INVALID_ARG', message: '`body` must be of at most 9999 bytes' });
+    await assert.rejects(fetch(at('/'), { method: 'POST', body: '\u4e00'.repeat(4_000) }), { code: 'ERR_INVALID_ARG', message: '`body` must be of at most 9999 bytes' });
     for (const path of ['/never', '/announced']) await assert.rejects(fetch(at(path)), { code: 'ERR_ISOLATE_DEADLINE' }, path);
     await assert.rejects(local()(at('/cut')));
   });

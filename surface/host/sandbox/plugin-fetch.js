@@ -198,7 +198,7 @@ function readBody(body, limit) {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
     throw wrong('body', 'a string or a Uint8Array');
   }
-  if (body.length > limit) {
+  if ((typeof body === 'string' ? Buffer.byteLength(body) : body.length) > limit) {
     throw wrong('body', `of at most ${limit} bytes`);
   }
   return typeof body === 'string' ? Buffer.from(body) : body;

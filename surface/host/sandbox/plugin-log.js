@@ -2,9 +2,9 @@
 // Writes a plugin sandbox's entries to its host's logger. Failures of the logger have no effect, and one plugin cannot flood it.
 
 const { Buffer } = require('node:buffer');
-const { CODE } = require('../../error.js');
+const { CODE, thrownText } = require('../../error.js');
 const { notify, ORIGIN } = require('../host-calls.js');
-const { member } = require('./options.js');
+const { bare, member } = require('./options.js');
 const { measurementOf } = require('./size.js');
 
 /** Most entries that one execution of a plugin can cause. */
@@ -91,8 +91,8 @@ class Log {
     if (!this.admits()) {
       return;
     }
-    const all = { ...this.#fields, ...fields };
-    this.say(level, message, ...(level === 'error' ? [error, all] : [all]));
+    const all = { ...this.#fields, ...Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortened(value)])) };
+    this.say(level, message, ...(level === 'error' ? [shortenedError(error), all] : [all]));
   }
 }
 
@@ -177,6 +177,32 @@ class Shown {
  * @param {number} length
  */
 const beginning = (text, length) => Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le');
+
+/**
+ * A text, or the text of a BigInt, of which no more is passed on than of other values.
+ * @param {unknown} value
+ */
+function shortened(value) {
+  const text = typeof value === 'bigint' ? thrownText(value) : value;
+  return typeof text === 'string' && text.length > MAX.length ? `${beginning(text, MAX.length)}...` : typeof value === 'bigint' && text === 'BigInt' ? text : value;
+}
+
+/**
+ * The error of a plugin, with short texts. It was made for this entry.
+ * @param {unknown} error
+ */
+function shortenedError(error) {
+  if (!(error instanceof Error)) {
+    return shortened(error);
+  }
+  for (const key of /** @type {const} */ (['name', 'message', 'stack'])) {
+    const text = error[key];
+    if (typeof text === 'string' && text.length > MAX.length) {
+      Object.defineProperty(error, key, bare({ value: shortened(text), writable: true, configurable: true }));
+    }
+  }
+  return error;
+}
 
 /** @typedef {Log} PluginLog */
 

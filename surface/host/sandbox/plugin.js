@@ -4,7 +4,7 @@
 
 const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
-const { CODE } = require('../../error.js');
+const { CODE, thrownText } = require('../../error.js');
 const { discard, ORIGIN } = require('../host-calls.js');
 const { Permissions } = require('./gate.js');
 const { MAX_TIME, readManifest } = require('./manifest.js');
@@ -49,7 +49,13 @@ const HIGH = 0.9;
 const codeOf = (error) => (error instanceof Error ? own(error, 'code') : undefined);
 
 /** @param {unknown} thrown */
-const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
+const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : thrownText(thrown));
+
+/**
+ * What a program can write to its log together with the error: a long BigInt would take minutes.
+ * @param {unknown} thrown
+ */
+const causeOf = (thrown) => (typeof thrown === 'bigint' && thrownText(thrown) === 'BigInt' ? 'BigInt' : thrown);
 
 /**
  * @param {import('../../index.js').Core} core
@@ -241,7 +247,7 @@ function createPluginSandbox(core, classes, readEquipment) {
           return new PluginError(pluginId, 'EXECUTE', 'Plugin execution failed: Isolate was disposed during execution', error);
         default:
           return entry.permissions.violationOf(error)
-            ?? new PluginError(pluginId, 'EXECUTE', `Plugin execution failed: ${messageOf(error)}`, error);
+            ?? new PluginError(pluginId, 'EXECUTE', `Plugin execution failed: ${messageOf(error)}`, causeOf(error));
       }
     }
 
