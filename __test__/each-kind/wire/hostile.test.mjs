@@ -190,7 +190,7 @@ test('long runs of padding are read once', () => {
 
 test('a run of padding ends', () => {
   // It is skipped in one piece, however large the value is.
-  const padded = (count) => encoding('A', 2, '0', new Array(count).fill(0), '0$', 0, 2);
+  const padded = (count) => encoding('A', 2, '0', Array.from({ length: count }, () => 0), '0$', 0, 2);
   assert.deepStrictEqual(read(padded(4096)), [null, null]);
   assert.throws(() => read(padded(4097)), /too much padding/);
   const places = { 'a value': [], 'a key': ['o'], 'an element': ['A', 2], 'an end mark': ['A', 0], 'a map': [';'], 'a set': ["'"], 'a cause': ['rc'], 'a source': ['R'], 'a view': ['B', 1, 'x'] };
