@@ -180,12 +180,25 @@ test('padding, object counts and immutable buffers are read', () => {
 });
 
 test('long runs of padding are read once', () => {
-  const bytes = new Uint8Array(400_000);
+  const bytes = new Uint8Array(304_000);
   bytes.set(encoding('A', [0x90, 0x4e]));
   let position = 5;
   for (let index = 0; index < 10_000; index++) bytes[position += 30] = '0'.charCodeAt(0);
   bytes.set(['$'.charCodeAt(0), 0, 0x90, 0x4e], bytes.length - 4);
   assert.strictEqual(read(bytes).length, 10_000);
+});
+
+test('a run of padding ends', () => {
+  // It is skipped in one piece, however large the value is.
+  const padded = (count) => encoding('A', 2, '0', Array.from({ length: count }, () => 0), '0$', 0, 2);
+  assert.deepStrictEqual(read(padded(4096)), [null, null]);
+  assert.throws(() => read(padded(4097)), /too much padding/);
+  const places = { 'a value': [], 'a key': ['o'], 'an element': ['A', 2], 'an end mark': ['A', 0], 'a map': [';'], 'a set': ["'"], 'a cause': ['rc'], 'a source': ['R'], 'a view': ['B', 1, 'x'] };
+  for (const [place, parts] of Object.entries(places)) {
+    const bytes = new Uint8Array(5000);
+    bytes.set(encoding(...parts));
+    assert.throws(() => read(bytes), /too much padding/, place);
+  }
 });
 
 test('a length alone takes no memory', () => {

@@ -197,6 +197,23 @@ describe('one layer alone', options, () => {
     assert.deepEqual((await probe(LAYERS, [operation('PRIVATE', 'GROWSDOWN')])).results, { map: 0 });
   });
 
+  test('seccomp: the stack of the first thread is not moved and made larger', async () => {
+    // RLIMIT_DATA does not count a growing stack.
+    const [without, alone] = [await probe(allBut('rlimits'), ['stack 2000']), await probe(allBut('rlimits', 'seccomp'), ['stack 2000'])];
+    assert.deepEqual([without.results, alone.results], [{ stack: 0 }, { stack: ENOSYS }]);
+  });
+
+  test('seccomp: futexes do not pass priorities on', async () => {
+    const [WAKE, LOCK_PI, PRIVATE] = [1, 6, 128];
+    for (const flags of [0, PRIVATE]) {
+      const [lock, wake] = [`futex ${LOCK_PI | flags}`, `futex ${WAKE | flags}`];
+      assert.deepEqual((await probe(LAYERS, [lock])).results, { futex: 0 });
+      assert.deepEqual((await probe(allBut('seccomp'), [wake])).results, { futex: 0 });
+      const refused = await probe(allBut('seccomp'), [lock]);
+      assert.deepEqual([refused.results, refused.end], [{}, { signal: SIGSYS }]);
+    }
+  });
+
   test('with no layer, it has no descriptor that its parent has left open', async () => {
     const left = openSync('/etc/passwd');
     const child = await waitingProbe(LAYERS, { inherited: left });

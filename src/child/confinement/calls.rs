@@ -5,6 +5,8 @@
 //! - [`probes`]: `EPERM`. The C library looks into files and queries its terminal, and is prepared to find nothing.
 //! - All others: `ENOSYS`, the answer of a kernel without the call. Every library is prepared for that.
 
+use std::ops::Range;
+
 use libc::{
     CLONE_FILES, CLONE_FS, CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER,
     CLONE_NEWUTS, CLONE_PARENT, CLONE_PTRACE, CLONE_SIGHAND, CLONE_THREAD, CLONE_VFORK, CLONE_VM, O_ACCMODE, O_CREAT,
@@ -35,6 +37,54 @@ const PLAIN: c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 /// huge pages.
 const COUNTED: c_int = libc::MAP_TYPE | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
 
+/// What libraries do with a futex.
+const LOCKS: [c_int; 7] = [
+    libc::FUTEX_WAIT,
+    libc::FUTEX_WAKE,
+    libc::FUTEX_REQUEUE,
+    libc::FUTEX_CMP_REQUEUE,
+    libc::FUTEX_WAKE_OP,
+    libc::FUTEX_WAIT_BITSET,
+    libc::FUTEX_WAKE_BITSET,
+];
+
+/// What else can be done with one: the kernel passes priorities on. Sandboxed processes have exploited that code, too.
+const INHERITING: [c_int; 6] = [
+    libc::FUTEX_LOCK_PI,
+    libc::FUTEX_UNLOCK_PI,
+    libc::FUTEX_TRYLOCK_PI,
+    libc::FUTEX_WAIT_REQUEUE_PI,
+    libc::FUTEX_CMP_REQUEUE_PI,
+    libc::FUTEX_LOCK_PI2,
+];
+
+/// Each operation on a futex, with any flags.
+fn operations(argument: u8, all: &[c_int]) -> Result<Vec<SeccompRule>, BackendError> {
+    const FLAGS: c_int = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
+    all.iter().map(|operation| masked(argument, !FLAGS, *operation)).collect()
+}
+
+/// Where the stack of the first thread is, and nothing else: the system maps nothing else within 128 MB below the end of that stack. As a
+/// growing stack it does not count for `RLIMIT_DATA`, not even after it was moved and made larger.
+fn first_stack() -> Range<u64> {
+    const BELOW: u64 = 64 << 20;
+    const ABOVE: u64 = 4 << 20;
+    // SAFETY: has no preconditions. The name of the executable lies at the end of the stack.
+    match unsafe { libc::getauxval(libc::AT_EXECFN) } {
+        0 => 0..0,
+        name => name.saturating_sub(BELOW)..name.saturating_add(ABOVE),
+    }
+}
+
+/// A call whose argument is an address beside a range.
+fn outside(argument: u8, range: Range<u64>) -> Result<Vec<SeccompRule>, BackendError> {
+    let rule = |operator, value| {
+        let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, value)?;
+        SeccompRule::new(vec![condition])
+    };
+    Ok(vec![rule(SeccompCmpOp::Lt, range.start)?, rule(SeccompCmpOp::Ge, range.end)?])
+}
+
 fn bits(flags: c_int) -> u64 {
     u64::from(flags.cast_unsigned())
 }
@@ -60,13 +110,11 @@ pub fn allowed() -> Result<Rules, BackendError> {
         // Memory. V8 makes compiled code executable.
         libc::SYS_munmap,
         libc::SYS_mprotect,
-        libc::SYS_mremap,
         libc::SYS_madvise,
         libc::SYS_brk,
         libc::SYS_mincore,
         libc::SYS_membarrier,
         // Threads and locks.
-        libc::SYS_futex,
         libc::SYS_set_robust_list,
         libc::SYS_get_robust_list,
         libc::SYS_rseq,
@@ -118,6 +166,8 @@ pub fn allowed() -> Result<Rules, BackendError> {
         (libc::SYS_sendto, vec![masked(3, !PLAIN, 0)?]),
         (libc::SYS_recvfrom, vec![masked(3, !PLAIN, 0)?]),
         (libc::SYS_mmap, vec![masked(3, COUNTED, libc::MAP_PRIVATE)?]),
+        (libc::SYS_mremap, outside(0, first_stack())?),
+        (libc::SYS_futex, operations(1, &LOCKS)?),
         (libc::SYS_getrusage, vec![is(0, libc::RUSAGE_SELF)?, is(0, libc::RUSAGE_THREAD)?]),
         (libc::SYS_clone, vec![masked(0, THREAD | NO_THREAD, THREAD)?]),
         (libc::SYS_tgkill, vec![compared(0, SeccompCmpOp::Eq, own)?]),
@@ -243,6 +293,7 @@ pub fn attacks() -> Result<Rules, BackendError> {
         (libc::SYS_sendto, vec![masked(3, libc::MSG_OOB, libc::MSG_OOB)?]),
         (libc::SYS_recvfrom, vec![masked(3, libc::MSG_OOB, libc::MSG_OOB)?]),
         (libc::SYS_clone, vec![masked(0, CLONE_THREAD, 0)?]),
+        (libc::SYS_futex, operations(1, &INHERITING)?),
         (libc::SYS_tgkill, vec![compared(0, SeccompCmpOp::Ne, own)?]),
     ]);
     Ok(rules)

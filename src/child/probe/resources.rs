@@ -38,6 +38,23 @@ pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
             // SAFETY: the mapping was made above, and nothing else uses it.
             done(unsafe { libc::mprotect(start, size, libc::PROT_READ | libc::PROT_WRITE) } == 0)
         }
+        // The stack of the first thread, moved and made so large: megabytes.
+        "stack" => {
+            const PAGE: usize = 4096;
+            let size = usize::try_from(number()?).map_err(io::Error::other)? << 20;
+            // SAFETY: has no preconditions.
+            let name = usize::try_from(unsafe { libc::getauxval(libc::AT_EXECFN) }).map_err(io::Error::other)?;
+            // A page that has been used for nothing since the process was started: there are only names in it.
+            let page = ptr::with_exposed_provenance_mut(name & !(PAGE - 1));
+            // SAFETY: the page is mapped, and nothing reads it any more.
+            done(unsafe { libc::mremap(page, PAGE, size, libc::MREMAP_MAYMOVE) } != libc::MAP_FAILED)
+        }
+        // An operation on a futex that nobody has.
+        "futex" => {
+            let mut futex = 0_u32;
+            // SAFETY: the futex is there, and a lock of it is let go of with this process.
+            done(unsafe { libc::syscall(libc::SYS_futex, &raw mut futex, number()?, 0, 0, 0, 0) } >= 0)
+        }
         "threads" => {
             const STACK: usize = 64 << 10;
             (0..number()?).try_for_each(|_| {

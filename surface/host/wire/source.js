@@ -17,6 +17,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Bytes of the longest BigInt that is read: operations on a BigInt cannot be interrupted. */
 const MAX_BIGINT = 2 ** 24;
+/** Bytes of padding that are skipped in one piece. */
+const MAX_PADDING = 4096;
 /** Up to this length, JavaScript creates a string faster than a call into the host does. */
 const SHORT = 12;
 
@@ -52,12 +54,21 @@ class Source {
 
   /** The next byte that is not padding, without consuming it. */
   peek() {
-    while (this.position < this.end) {
+    if (this.position < this.end) {
       const tag = this.bytes[this.position];
       if (tag !== TAG.PADDING) return tag;
-      this.position++;
     }
-    throw malformed('unexpected end');
+    return this.afterPadding();
+  }
+
+  /** The next byte that is not padding. V8 writes one byte of padding before some strings. */
+  afterPadding() {
+    const last = Math.min(this.end, this.position + MAX_PADDING + 1);
+    for (; this.position < last; this.position++) {
+      const tag = this.bytes[this.position];
+      if (tag !== TAG.PADDING) return tag;
+    }
+    throw malformed(last === this.end ? 'unexpected end' : 'too much padding');
   }
 
   /** An unsigned integer of 32 bits. */
