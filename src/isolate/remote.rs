@@ -31,8 +31,8 @@ pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
 /// What an isolate is made from.
 #[derive(Clone)]
 pub struct Settings {
-    /// Starts the engine, the first time.
-    pub engine: fn() -> &'static Engine,
+    /// Starts the engine, the first time. `None` if the process has no memory for it.
+    pub engine: fn() -> Option<&'static Engine>,
     /// How realms of this isolate show handles.
     pub binding: &'static dyn Binding,
     /// Bytes of V8's heap, and again as many of buffers.
