@@ -46,6 +46,7 @@ fn main() {
             "_ZN2v88internal4wasm10WasmEngine12AsyncCompileEPNS0_7IsolateENS1_19WasmEnabledFeaturesENS1_18CompileTimeImportsENSt4__Cr10shared_ptrINS1_25CompilationResultResolverEEENS_4base11OwnedVectorIKhEEPKc",
             "_ZN2v88internal4wasm10WasmEngine12SyncValidateEPNS0_7IsolateENS1_19WasmEnabledFeaturesENS1_18CompileTimeImportsENS_4base6VectorIKhEE",
             "_ZN2v88internal4wasm17TypeCanonicalizer17AddRecursiveGroupEPKNS0_9SignatureINS1_9ValueTypeEEE",
+            "_ZN2v88internal4wasm22WasmImportWrapperCache3GetEPNS0_7IsolateERKNS1_21ImportWrapperCacheKeyE",
         ];
         let maglev =
             ["_ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE"];

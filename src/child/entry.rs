@@ -27,6 +27,7 @@ use crate::value::{Answer, Host, Nobody, Outcome, Text, Value};
 const MISUSED: i32 = 64;
 const PANICKED: i32 = 70;
 const NO_THREAD: i32 = 71;
+const NO_MEMORY: i32 = 72;
 
 const STACK_SIZE: usize = 1 << 20;
 
@@ -65,15 +66,15 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     let host: Arc<dyn Host> = Arc::clone(&link) as Arc<dyn Host>;
     // No handle of the API ever gets here (`codec`), so no realm needs the surface. Making a startup snapshot takes longer than it saves
     // for one realm, so it is made only while no execution waits.
-    let bare: fn() -> &'static Engine = || Engine::start(&Recipe::NONE, isolate::park);
-    let ready: fn() -> &'static Engine = || Engine::start(&BUILTINS, isolate::park);
+    let bare: fn() -> Option<&'static Engine> = || Engine::start(&Recipe::NONE, isolate::park);
+    let ready: fn() -> Option<&'static Engine> = || Engine::start(&BUILTINS, isolate::park);
     if terms.gc {
         engine::expose_gc();
     }
     // Nor does it save anything where realms start from a snapshot of the user's.
     let engine = if terms.snapshot || is_readable(&socket) { bare } else { ready };
     let settings = Settings { engine, host: Some(Arc::downgrade(&host)), ..crate::settings() };
-    let running_engine = (settings.engine)();
+    let Some(running_engine) = (settings.engine)() else { return NO_MEMORY };
     raise_threads();
     confinement::seal(terms, &mut report);
     if let Some(operations) = &terms.probe {
@@ -264,7 +265,7 @@ mod tests {
     #[test]
     fn no_other_snapshot_reaches_v8() {
         let settings = crate::settings();
-        let engine = (settings.engine)();
+        let engine = (settings.engine)().unwrap();
         let sealed = engine.seal_snapshot(b"what V8 has written, in words...", crate::engine::Size::default());
         // The host's own check accepts the same snapshots.
         let value = Value::Payload(Box::new(Payload::buffer(Arc::clone(&sealed))));

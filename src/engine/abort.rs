@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
 
+use super::start;
 #[cfg(target_os = "linux")]
 use crate::native::refusal;
 
@@ -35,6 +36,7 @@ static PARK: OnceLock<Park> = OnceLock::new();
 /// Abandons the isolate of this thread, which ran out of memory, and does not return. Returns if the thread has no isolate.
 pub fn park() {
     if let Some(park) = PARK.get() {
+        start::give_up();
         park(false);
     }
 }
@@ -78,7 +80,7 @@ pub fn intercept(park: Park) {
 mod wrapped {
     use std::ffi::{c_char, c_int};
 
-    use super::{CONTAINED, PARK};
+    use super::{CONTAINED, PARK, start};
     use crate::native::refusal;
 
     unsafe extern "C" {
@@ -97,6 +99,7 @@ mod wrapped {
 
     fn park(contained: bool) {
         if let Some(park) = PARK.get() {
+            start::give_up();
             park(contained);
         }
     }

@@ -19,6 +19,7 @@ mod seal;
 mod seat;
 mod snapshot;
 mod space;
+mod start;
 mod stub_cache;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
@@ -31,11 +32,11 @@ mod windows;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod worker;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use crate::native;
-use crate::value::Budget;
+use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
 pub use heap::Heap;
@@ -78,10 +79,14 @@ pub fn version() -> &'static str {
     v8::V8::get_version()
 }
 
-/// Whether the process has address space for another isolate in addition to those `alive`, and for V8 if it has not started yet. Without
-/// address space, V8 ends the process.
+/// Whether the process has address space for another isolate in addition to those `alive`. Without address space, V8 ends the process.
 pub fn has_room(alive: u64) -> bool {
-    space::has_room(ENGINE.get().is_none(), alive)
+    space::has_room(alive)
+}
+
+/// The error of a call that needs the engine if there is no memory for it.
+pub fn no_memory() -> Fault {
+    Fault::coded(ErrorClass::Error, "There is no memory for V8 in this process", Code::Memory)
 }
 
 /// Whether guests have `gc()`. Only takes effect before the engine starts.
@@ -111,13 +116,13 @@ pub struct Engine {
     recipe: u64,
 }
 
-static ENGINE: OnceLock<Engine> = OnceLock::new();
+static ENGINE: start::Once<Engine> = start::Once::new();
 
 impl Engine {
-    /// The engine, started with `recipe` by the first caller. `park` receives the threads of guests that ran out of memory where V8 would
-    /// end the process, and the threads whose fatal errors are contained.
-    pub fn start(recipe: &Recipe, park: abort::Park) -> &'static Engine {
-        ENGINE.get_or_init(|| {
+    /// The engine, started with `recipe` by the first caller. `None` if the process has no memory for it. `park` receives the threads of
+    /// guests that ran out of memory where V8 would end the process, and the threads whose fatal errors are contained.
+    pub fn start(recipe: &Recipe, park: abort::Park) -> Option<&'static Engine> {
+        ENGINE.get_or_start(space::has_room_for_engine, || {
             // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when
             // the isolate of this thread is lost.
             let _portion = native::draw_on(None);

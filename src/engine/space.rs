@@ -49,6 +49,10 @@ pub fn take_of_all(size: usize, is_buffer: bool) -> Option<Charge> {
 const FOR_ENGINE: usize = 52 << 30;
 const FOR_ISOLATE: usize = 1 << 30;
 
+/// V8 makes the pages for all machine code writable when it starts, and some more. Few of them are ever used, but all of them count where the
+/// data of the process is limited (`ulimit -d`).
+const CODE_OF_ENGINE: usize = if cfg!(target_arch = "x86_64") { 544 << 20 } else { 160 << 20 };
+
 /// Mappings that must remain for the host. An isolate takes eight.
 const PARTS: usize = 1 << 10;
 
@@ -75,8 +79,13 @@ static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, crowded: None 
 
 /// Whether the process has address space for another isolate in addition to those `alive`, as far as can be determined. V8 ends the process
 /// when it gets none.
-pub fn has_room(is_first: bool, alive: u64) -> bool {
-    is_free(if is_first { FOR_ENGINE + FOR_ISOLATE } else { FOR_ISOLATE }) && has_parts(alive)
+pub fn has_room(alive: u64) -> bool {
+    is_free(FOR_ISOLATE, false) && has_parts(alive)
+}
+
+/// Whether the process has address space for V8 and its first isolate, and may use as much memory as V8 asks for when it starts.
+pub fn has_room_for_engine() -> bool {
+    is_free(FOR_ENGINE + FOR_ISOLATE, false) && is_free(CODE_OF_ENGINE, true)
 }
 
 fn has_parts(alive: u64) -> bool {
@@ -95,11 +104,12 @@ fn has_parts(alive: u64) -> bool {
 }
 
 #[cfg(unix)]
-fn is_free(size: usize) -> bool {
+fn is_free(size: usize, writable: bool) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: reserves pages that nothing has access to, at an address that the system chooses, and frees them again.
+    let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_NONE };
+    // SAFETY: reserves pages that nothing accesses, at an address that the system chooses, and frees them again.
     unsafe {
-        let pages = libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0);
+        let pages = libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0);
         pages != libc::MAP_FAILED && libc::munmap(pages, size) == 0
     }
 }
@@ -128,7 +138,7 @@ fn can_split(_parts: usize) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_free(_size: usize) -> bool {
+fn is_free(_size: usize, _writable: bool) -> bool {
     true
 }
 

@@ -65,7 +65,7 @@ fn answer_late(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> 
 }
 
 fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
-    let engine = (remote.settings.engine)();
+    let engine = (remote.settings.engine)().ok_or_else(engine::no_memory)?;
     let (origin, params) = engine.author_params(remote.settings.memory_limit, &remote.budget);
     let mut isolate = engine::make_author(origin, params);
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);

@@ -31,8 +31,8 @@ pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
 /// What an isolate is created from.
 #[derive(Clone)]
 pub struct Settings {
-    /// Starts the engine on the first call.
-    pub engine: fn() -> &'static Engine,
+    /// Starts the engine on the first call. `None` if the process has no memory for it.
+    pub engine: fn() -> Option<&'static Engine>,
     /// How realms of this isolate represent handles.
     pub binding: &'static dyn Binding,
     /// Bytes of V8's heap, and the same number again of buffers.

@@ -205,7 +205,12 @@ fn end_without(remote: &Remote, dispose: impl FnOnce()) {
 fn make(remote: &Arc<Remote>) -> Option<Body> {
     let settings = &remote.settings;
     let snapshot = settings.snapshot.clone();
-    let params = (settings.engine)().create_params(settings.memory_limit, &remote.budget, snapshot.as_ref());
+    let Some(engine) = (settings.engine)() else {
+        remote.stop(Stop::Memory);
+        remote.give_up("There is no memory for V8 in this process");
+        return None;
+    };
+    let params = engine.create_params(settings.memory_limit, &remote.budget, snapshot.as_ref());
     let make = || engine::make_isolate(params);
     let mut isolate = if snapshot.is_some() { engine::contain_fatal_errors(make) } else { make() };
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);

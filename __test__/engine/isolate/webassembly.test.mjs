@@ -84,6 +84,38 @@ const PROGRAM = `
 
 const wasmTest = (name, code, settings) => test(name, () => passes(`${PROGRAM}\n${code}\nawait othersWork();\nclearInterval(alive);`, { timeout: 90_000, ...settings }));
 
+describe('wrappers for imported functions, which V8 keeps for each signature and number of parameters', () => {
+  /** Instantiates a module with `count` imports of different signatures, with functions of all numbers of parameters from `first` on. */
+  const IMPORT = `
+    const fill = (count, first, rounds) => {
+      const imports = join(Array.from({ length: count }, (_, index) => [1, 0x6d, 1, 0x66, 0, ...leb(index)]));
+      const module = new WebAssembly.Module(wasm(types(count, 700), section(2, leb(count), imports)));
+      for (let i = first; i < first + rounds; i += 1) new WebAssembly.Instance(module, { m: { f: new Function('a,'.repeat(i) + 'z', '') } });
+      return 'filled';
+    };
+    /** What a function gets from a module that calls it with two numbers. */
+    const callee = (f) => {
+      const bytes = wasm(section(1, [2, 0x60, 2, 0x7f, 0x7c, 1, 0x6f, 0x60, 0, 1, 0x6f]), section(2, [1, 1, 0x6d, 1, 0x66, 0, 0]), section(3, [1, 1]),
+        section(7, [1, 1, 0x67, 0, 1]), section(10, [1, 15, 0, 0x41, 7, 0x44, 0, 0, 0, 0, 0, 0, 0xe0, 0x3f, 0x10, 0, 0x0b]));
+      return new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { f } }).exports.g();
+    };`.replaceAll(/\n\s*/g, '\n').replaceAll(/\/\*\*.*?\*\/\n/g, '');
+  const CALLS = `[
+    callee(function () { return [...arguments].join() }), callee((a) => a), callee((a, b) => a + b), callee((a, b, c) => [a, b, c].length + String(c)),
+    callee(function (a, b, c, d) { 'use strict'; return String(this) + arguments.length; }), callee(function (a) { return this === globalThis; }),
+    callee((...all) => all.length), callee(Math.max), callee(((a, b, c) => a + b + c).bind(null, 1)),
+  ].join(' ')`;
+  const RESULTS = '7,0.5 7 7.5 3undefined undefined2 true 2 7 8.5';
+
+  wasmTest('many more than a program needs, by guests one after the other', `
+    const IMPORT = ${JSON.stringify(IMPORT)};
+    assert.equal(await guest(IMPORT + ${JSON.stringify(CALLS)}, 128), ${JSON.stringify(RESULTS)});
+    assert.equal(await guest(IMPORT + 'fill(400, 7, 400)', 128), 'filled');
+    const first = status('VmRSS');
+    for (let i = 1; i < 3; i += 1) assert.equal(await guest(IMPORT + 'fill(400, ' + (7 + 400 * i) + ', 400)', 128), 'filled');
+    assert.ok(status('VmRSS') - first < 24, (status('VmRSS') - first) + ' MB more');
+    assert.equal(await guest(IMPORT + ${JSON.stringify(CALLS)}, 128), ${JSON.stringify(RESULTS)});`);
+});
+
 describe('types, which V8 keeps for the life of the process', () => {
   wasmTest('many modules with many types, by a guest that compiles them', `
     for (let i = 0; i < 21; i += 1) {

@@ -13,6 +13,9 @@ const MAX_TYPES: usize = 262_144 * TYPE_BYTES;
 /// Limit for functions of modules that are alive: half of the capacity of V8's table of code pointers.
 const MAX_FUNCTIONS: usize = 8 << 20;
 
+/// Limit for keys of wrappers in V8's cache, of about 150 bytes each.
+const MAX_WRAPPERS: usize = 1 << 17;
+
 /// One module may use this fraction (one quarter) of what remains for all.
 const SHARE: usize = 4;
 
@@ -28,7 +31,12 @@ struct Ledger {
     functions: usize,
     /// Number of functions by the address of the module's bytes.
     modules: HashMap<usize, usize>,
+    /// Keys in V8's cache of wrappers.
+    wrappers: HashSet<Wrapper>,
 }
+
+/// A signature, the number of parameters that the imported function declares, and whether it suspends.
+pub type Wrapper = (usize, i32, i32);
 
 static LEDGER: LazyLock<Mutex<Ledger>> = LazyLock::new(Mutex::default);
 
@@ -81,6 +89,16 @@ pub fn take_functions(bytes: *const u8, functions: usize) -> Result<(), Refusal>
     Ok(())
 }
 
+/// Whether V8's cache has this key already, or may add it.
+#[cfg_attr(
+    any(test, fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "only V8 in the addon on Linux asks")
+)]
+pub fn take_wrapper(wrapper: Wrapper) -> bool {
+    let wrappers = &mut lock().wrappers;
+    wrappers.contains(&wrapper) || (wrappers.len() < MAX_WRAPPERS && wrappers.insert(wrapper))
+}
+
 /// The bytes of a module are about to be freed.
 fn forget(address: usize) {
     let mut ledger = lock();
@@ -92,7 +110,9 @@ fn forget(address: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Group, MAX_FUNCTIONS, MAX_TYPES, Refusal, SHARE, forget, take_functions, take_types};
+    use super::{
+        Group, MAX_FUNCTIONS, MAX_TYPES, MAX_WRAPPERS, Refusal, SHARE, forget, take_functions, take_types, take_wrapper,
+    };
 
     #[test]
     fn counts_types_once() {
@@ -103,6 +123,14 @@ mod tests {
         assert_eq!(take_types(&[group(2, MAX_TYPES / SHARE)], 0, None), Err(Refusal::Process));
         assert_eq!(take_types(&[group(2, 1), group(2, 1)], 1, None), Ok(()));
         assert_eq!(take_types(&[], MAX_TYPES, None), Err(Refusal::Process));
+    }
+
+    #[test]
+    fn bounds_the_keys_of_wrappers() {
+        let taken = (0..MAX_WRAPPERS * 2).filter(|number| take_wrapper((*number, 1, 0))).count();
+        assert_eq!(taken, MAX_WRAPPERS);
+        assert!(take_wrapper((0, 1, 0)));
+        assert!(!take_wrapper((0, 2, 0)));
     }
 
     #[test]

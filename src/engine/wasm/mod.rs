@@ -12,6 +12,8 @@ mod reader;
 mod types;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod wrappers;
 
 use std::borrow::Cow;
 use std::cell::Cell;

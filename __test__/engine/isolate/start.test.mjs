@@ -1,0 +1,63 @@
+// V8 starts with the first isolate. If the process has no memory for that, calls fail, and the host goes on.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { run } from '../../harness.mjs';
+
+const skip = process.platform !== 'linux' || spawnSync('prlimit', ['--version']).status !== 0;
+
+/** What `code` prints in a process that may use this many more MB of data. `limit` changes that. */
+async function outcome(more, code) {
+  const result = await run(`
+    import { execFileSync } from 'node:child_process';
+    import { readFileSync } from 'node:fs';
+    const limit = (more) => {
+      const now = Number(/VmData:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
+      const soft = more === undefined ? 'unlimited' : now + more * 2 ** 20;
+      execFileSync('prlimit', ['--pid', String(process.pid), '--data=' + soft + ':']);
+    };
+    const use = async () => {
+      const context = await new ivm.Isolate({ memoryLimit: 64 }).createContext();
+      return context.eval('6 * 7');
+    };
+    const answers = async (count) => {
+      const settled = await Promise.allSettled(Array.from({ length: count }, use));
+      return [...new Set(settled.map(({ value, reason }) => value ?? reason.code))].join();
+    };
+    limit(${more});
+    ${code}
+    process.exit(0);`, { timeout: 30_000 });
+  assert.deepEqual({ code: result.code, timedOut: result.timedOut }, { code: 0, timedOut: false }, result.stdout + result.stderr);
+  return result.stdout.trim().split('\n');
+}
+
+for (const count of [1, 10]) {
+  test(`${count} isolates at a time, without memory for V8; with memory they work`, { skip }, async () => {
+    const lines = await outcome(300, `
+      console.log(await answers(${count}));
+      limit();
+      console.log(await answers(${count}));`);
+    assert.deepEqual(lines, ['ERR_ISOLATE_MEMORY', '42']);
+  });
+}
+
+test('synchronous calls', { skip }, async () => {
+  const lines = await outcome(300, `
+    for (let i = 0; i < 3; i += 1) {
+      try { new ivm.Isolate().createContextSync(); console.log('made'); } catch ({ code }) { console.log(code); }
+    }
+    try { ivm.Isolate.createSnapshot([{ code: '1' }]); console.log('made'); } catch ({ code }) { console.log(code); }`);
+  assert.deepEqual(lines, Array.from({ length: 4 }, () => 'ERR_ISOLATE_MEMORY'));
+});
+
+test('a snapshot of another process', { skip }, async () => {
+  const { stdout } = await run(`
+    const snapshot = ivm.Isolate.createSnapshot([{ code: 'globalThis.x = 1' }]).copy();
+    console.log(Buffer.from(snapshot).toString('base64'));
+    process.exit(0);`);
+  const lines = await outcome(300, `
+    const bytes = new Uint8Array(Buffer.from(${JSON.stringify(stdout.trim())}, 'base64'));
+    try { new ivm.Isolate({ snapshot: new ivm.ExternalCopy(bytes.buffer) }); console.log('made'); } catch ({ code }) { console.log(code); }`);
+  assert.deepEqual(lines, ['ERR_ISOLATE_MEMORY']);
+});

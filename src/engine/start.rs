@@ -1,0 +1,131 @@
+//! Starts something once. Unlike with `OnceLock`, other threads do not wait forever if the starting thread runs out of memory inside V8
+//! and never returns.
+
+use std::cell::Cell;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+thread_local! {
+    /// Where this thread is starting something.
+    static TURN: Cell<Option<&'static Gate>> = const { Cell::new(None) };
+}
+
+/// This thread never returns from what it does. If it is starting something, that has failed.
+pub fn give_up() {
+    if let Ok(Some(gate)) = TURN.try_with(Cell::take) {
+        gate.set(State::Failed);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Idle,
+    Starting,
+    Failed,
+}
+
+struct Gate {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, state: State) {
+        *self.lock() = state;
+        self.changed.notify_all();
+    }
+}
+
+/// Ends the turn of this thread, also if it panics.
+struct Turn;
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(gate) = TURN.take() {
+            gate.set(State::Idle);
+        }
+    }
+}
+
+pub struct Once<T> {
+    value: OnceLock<T>,
+    gate: Gate,
+}
+
+impl<T> Once<T> {
+    pub const fn new() -> Self {
+        Self { value: OnceLock::new(), gate: Gate { state: Mutex::new(State::Idle), changed: Condvar::new() } }
+    }
+
+    /// The value, made by `start` on the first call. `None` if `has_room` says that this is not possible now, or if it has failed.
+    pub fn get_or_start(
+        &'static self,
+        has_room: impl FnOnce() -> bool,
+        start: impl FnOnce() -> T,
+    ) -> Option<&'static T> {
+        if let Some(value) = self.value.get() {
+            return Some(value);
+        }
+        {
+            let mut state = self.gate.lock();
+            while *state == State::Starting {
+                state = self.gate.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if let Some(value) = self.value.get() {
+                return Some(value);
+            }
+            if *state == State::Failed || !has_room() {
+                return None;
+            }
+            *state = State::Starting;
+        }
+        TURN.set(Some(&self.gate));
+        let _turn = Turn;
+        Some(self.value.get_or_init(start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::{Once, give_up};
+
+    #[test]
+    fn starts_once() {
+        static ONCE: Once<u8> = Once::new();
+        assert_eq!(ONCE.get_or_start(|| false, || 1), None);
+        assert!(thread::spawn(|| ONCE.get_or_start(|| true, || panic!())).join().is_err());
+        assert_eq!(ONCE.get_or_start(|| true, || 2), Some(&2));
+        assert_eq!(ONCE.get_or_start(|| false, || 3), Some(&2));
+    }
+
+    #[test]
+    fn does_not_wait_for_a_thread_that_was_given_up() {
+        static ONCE: Once<u8> = Once::new();
+        let (begun, begins) = mpsc::channel();
+        let (lose, lost) = mpsc::channel::<()>();
+        thread::spawn(move || {
+            ONCE.get_or_start(
+                || true,
+                || {
+                    let _ = begun.send(());
+                    let _ = lost.recv();
+                    give_up();
+                    loop {
+                        thread::park();
+                    }
+                },
+            )
+        });
+        begins.recv().unwrap();
+        let waiting = thread::spawn(|| ONCE.get_or_start(|| true, || 1));
+        lose.send(()).unwrap();
+        assert_eq!(waiting.join().unwrap(), None);
+        assert_eq!(ONCE.get_or_start(|| true, || 2), None);
+    }
+}
