@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Job, Sort};
-use crate::value::{Answer, Code, ErrorClass, Fault};
+use crate::value::{Code, Completion, ErrorClass, Fault};
 
 fn unsupported() -> Fault {
     Fault::coded(
@@ -15,12 +15,12 @@ fn unsupported() -> Fault {
 }
 
 pub fn start(job: Job) -> u64 {
-    job.answer.answer(Err(unsupported()));
+    job.completion.complete(Err(unsupported()));
     0
 }
 
-pub fn survey(_sort: Sort, _pool: usize, answer: Arc<dyn Answer>) {
-    answer.answer(Err(unsupported()));
+pub fn survey(_sort: Sort, _pool: usize, completion: Arc<dyn Completion>) {
+    completion.complete(Err(unsupported()));
 }
 
 pub fn terminate(_id: u64) {}

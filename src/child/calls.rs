@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::frame::Order;
 use super::reactor;
-use crate::value::{Answer, Charge, Fault, Outcome, Value};
+use crate::value::{Charge, Completion, Fault, Outcome, Value};
 
 /// The maximum number of calls that a guest of this process may await at a time.
 const MAX_CALLS: usize = 10_000;
@@ -31,14 +31,14 @@ impl Calls {
         })
     }
 
-    pub fn is_crowded(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.waiting.load(Ordering::Acquire) >= MAX_CALLS
     }
 
     /// Returns the answer that `call` waits for.
-    pub fn begin(self: &Arc<Self>, call: u32, charge: Charge) -> Arc<dyn Answer> {
+    pub fn begin(self: &Arc<Self>, call: u32, charge: Charge) -> Arc<dyn Completion> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        Arc::new(Pending { calls: Arc::clone(self), call, answered: AtomicBool::new(false), _charge: charge })
+        Arc::new(Pending { calls: Arc::clone(self), call, completed: AtomicBool::new(false), _charge: charge })
     }
 
     /// The sending thread has taken an answer of `bytes` bytes from the queue.
@@ -55,14 +55,14 @@ impl Calls {
 struct Pending {
     calls: Arc<Calls>,
     call: u32,
-    answered: AtomicBool,
+    completed: AtomicBool,
     /// For the params, which the host's function may hold until it answers.
     _charge: Charge,
 }
 
-impl Answer for Pending {
-    fn answer(&self, outcome: Outcome) {
-        if self.answered.swap(true, Ordering::AcqRel) {
+impl Completion for Pending {
+    fn complete(&self, outcome: Outcome) {
+        if self.completed.swap(true, Ordering::AcqRel) {
             return;
         }
         let Calls { process, limit, waiting, bytes, over } = &*self.calls;
@@ -72,20 +72,20 @@ impl Answer for Pending {
         }
         let size = outcome.as_ref().map_or_else(Fault::byte_size, Value::byte_size);
         if size > *limit || bytes.load(Ordering::Acquire) > *limit {
-            return reactor::answer(*process, None);
+            return reactor::reply(*process, None);
         }
-        let frame = Order::Answer(self.call, outcome).encode();
+        let frame = Order::Reply(self.call, outcome).encode();
         bytes.fetch_add(frame.len(), Ordering::AcqRel);
-        reactor::answer(*process, Some(frame));
+        reactor::reply(*process, Some(frame));
     }
 
-    fn is_answered(&self) -> bool {
-        self.answered.load(Ordering::Acquire) || self.calls.over.load(Ordering::Acquire)
+    fn is_complete(&self) -> bool {
+        self.completed.load(Ordering::Acquire) || self.calls.over.load(Ordering::Acquire)
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.answer(Err(Fault::promise_abandoned()));
+        self.complete(Err(Fault::promise_abandoned()));
     }
 }

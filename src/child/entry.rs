@@ -19,9 +19,9 @@ use crate::engine::{self, Engine, Recipe, Snapshot};
 use crate::guest;
 use crate::isolate::{self, Remote, Settings, clock};
 use crate::sandbox::{
-    self, BUILTINS, Body, LogStyle, Logging, Modules, Names, Outfit, RealmOutfit, Spec, Supply, Tool,
+    self, BUILTINS, Body, IsolateTemplate, LogStyle, Logging, Modules, Names, RealmTemplate, Spec, Supply, Tool,
 };
-use crate::value::{Answer, Host, Nobody, Outcome, Text, Value};
+use crate::value::{Completion, Host, NoCompletion, Outcome, Text, Value};
 
 /// Exit codes; see `launcher/src/main.rs` for the others.
 const MISUSED: i32 = 64;
@@ -93,11 +93,11 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
         }
         orders.frames.shrink();
     }
-    let outfit = outfit_of(terms, snapshot);
-    let mut spare = None;
+    let template = template_of(terms, snapshot);
+    let mut warm = None;
     if !orders.are_there() {
-        warm_up(&outfit, &settings);
-        spare = Some(prepare(&outfit, &settings));
+        warm_up(&template, &settings);
+        warm = Some(prepare(&template, &settings));
     }
     link.send(&Message::Ready(report));
     let mut running = None;
@@ -105,12 +105,12 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
         match orders.next() {
             Next::Order(Order::Run(task)) if running.is_none() => {
                 link.send(&Message::Begun);
-                let supply = spare.take().map_or(Supply::New, Supply::Spare);
-                running = Some(sandbox::start(spec_of(task, &outfit, &link), &settings, supply));
+                let supply = warm.take().map_or(Supply::New, Supply::Warm);
+                running = Some(sandbox::start(spec_of(task, &template, &link), &settings, supply));
             }
             // The child was ready in time, or did something else meanwhile.
             Next::Order(Order::Awaited) => {}
-            Next::Order(Order::Answer(call, outcome)) => link.answered(call, outcome),
+            Next::Order(Order::Reply(call, outcome)) => link.answered(call, outcome),
             // The parent is gone, or has no use for this process any more.
             Next::Over => return 0,
             _ => return MISUSED,
@@ -173,22 +173,22 @@ fn is_readable(socket: &UnixStream) -> bool {
     unsafe { libc::poll(&raw mut descriptor, 1, 0) > 0 }
 }
 
-/// The outfit of this process's isolates, whatever they run.
-fn outfit_of(terms: &Terms, snapshot: Option<Snapshot>) -> Outfit {
+/// The template of this process's isolates, whatever they run.
+fn template_of(terms: &Terms, snapshot: Option<Snapshot>) -> IsolateTemplate {
     let web = Names::from_bits(terms.web);
-    Outfit {
+    IsolateTemplate {
         memory_limit: usize::try_from(terms.memory).unwrap_or(usize::MAX),
         snapshot,
-        realm: RealmOutfit::Sandbox { shadow_global: false, timers: true, web },
+        realm: RealmTemplate::Sandbox { shadow_global: false, timers: true, web },
     }
 }
 
 /// Runs an empty execution in an isolate that is then discarded, so that all the code that it needs is already in memory. No code of a
 /// snapshot runs.
-fn warm_up(outfit: &Outfit, settings: &Settings) {
+fn warm_up(template: &IsolateTemplate, settings: &Settings) {
     let (send, receive) = mpsc::sync_channel(1);
-    let outfit = Outfit { memory_limit: LIGHT, snapshot: None, ..outfit.clone() };
-    let spec = Spec { answer: Arc::new(Warmed(send)), ..blank(outfit, DELAY) };
+    let template = IsolateTemplate { memory_limit: LIGHT, snapshot: None, ..template.clone() };
+    let spec = Spec { completion: Arc::new(Warmed(send)), ..blank(template, DELAY) };
     let isolate = sandbox::start(spec, settings, Supply::New);
     // The result does not matter.
     let _ = receive.recv_timeout(DELAY);
@@ -196,28 +196,28 @@ fn warm_up(outfit: &Outfit, settings: &Settings) {
 }
 
 /// Prepares the isolate of the execution to come.
-fn prepare(outfit: &Outfit, settings: &Settings) -> Arc<Remote> {
+fn prepare(template: &IsolateTemplate, settings: &Settings) -> Arc<Remote> {
     let (send, receive) = mpsc::sync_channel(1);
-    let spare = outfit.spare(settings, move || {
+    let warm = template.make_warm(settings, move || {
         // If this took too long, nothing waits for it any more.
         let _ = send.try_send(());
     });
     // If it fails, the execution reports that.
     let _ = receive.recv_timeout(DELAY);
-    spare
+    warm
 }
 
 struct Warmed(mpsc::SyncSender<()>);
 
-impl Answer for Warmed {
-    fn answer(&self, _outcome: Outcome) {
+impl Completion for Warmed {
+    fn complete(&self, _outcome: Outcome) {
         let _ = self.0.try_send(());
     }
 }
 
-fn spec_of(task: Task, outfit: &Outfit, link: &Arc<Link>) -> Spec {
+fn spec_of(task: Task, template: &IsolateTemplate, link: &Arc<Link>) -> Spec {
     let Task { code, line, column, deadline, max_output, most_lines, most_length, modules, tools } = task;
-    link.limit(Limits::new(outfit.memory_limit, max_output, most_length, tools.len()));
+    link.limit(Limits::new(template.memory_limit, max_output, most_length, tools.len()));
     let tools = tools.into_iter();
     Spec {
         code: Body { text: code, line, column },
@@ -230,18 +230,18 @@ fn spec_of(task: Task, outfit: &Outfit, link: &Arc<Link>) -> Spec {
             listener: Some(link.listener()),
         },
         tools: tools.map(|(namespace, method, index)| Tool { namespace, method, function: link.tool(index) }).collect(),
-        answer: Arc::new(Last(Arc::clone(link))),
-        ..blank(outfit.clone(), Duration::from_micros(deadline as u64).saturating_sub(now()))
+        completion: Arc::new(Last(Arc::clone(link))),
+        ..blank(template.clone(), Duration::from_micros(deadline as u64).saturating_sub(now()))
     }
 }
 
 /// An empty execution whose outcome is ignored.
-fn blank(outfit: Outfit, timeout: Duration) -> Spec {
+fn blank(template: IsolateTemplate, timeout: Duration) -> Spec {
     Spec {
         code: Body { text: Text::from("'use strict'; return (async () => {})()"), line: 0, column: 0 },
         function: None,
         modules: None,
-        outfit,
+        template,
         freeze_builtins: true,
         timeout,
         max_output: 0,
@@ -250,7 +250,7 @@ fn blank(outfit: Outfit, timeout: Duration) -> Spec {
         tools: Vec::new(),
         tools_take_text: true,
         request: 0,
-        answer: Arc::new(Nobody),
+        completion: Arc::new(NoCompletion),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::frame::Task;
 use crate::engine::Snapshot;
 use crate::sandbox::Logging;
-use crate::value::{Answer, Callable};
+use crate::value::{Callable, Completion};
 
 /// What children of one sort have in common: they are interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct Job {
     pub request: i64,
     /// Gets the same as `sandbox::Spec::answer`, but before the lines of the log also the name of the signal that ended the process, if one
     /// did.
-    pub answer: Arc<dyn Answer>,
+    pub completion: Arc<dyn Completion>,
 }
 
 /// Variables that change what is loaded into a process, or how. No child gets them.

@@ -54,7 +54,7 @@ pub enum Order {
     Awaited,
     Run(Task),
     /// The outcome of a call.
-    Answer(u32, Outcome),
+    Reply(u32, Outcome),
 }
 
 /// From the child.
@@ -157,7 +157,7 @@ impl Order {
             Order::Snapshot(sealed) => [snapshot_head(sealed.len()).as_slice(), sealed].concat(),
             Order::Awaited => framed(kind::AWAITED, |_| {}),
             Order::Run(task) => framed(kind::RUN, |writer| task.write(writer)),
-            Order::Answer(call, outcome) => framed(kind::ANSWER, |writer| {
+            Order::Reply(call, outcome) => framed(kind::ANSWER, |writer| {
                 writer.count(*call as usize);
                 writer.outcome(outcome);
             }),
@@ -171,7 +171,7 @@ impl Order {
             kind::SNAPSHOT => Order::Snapshot(reader.bytes()?.to_vec()),
             kind::AWAITED => Order::Awaited,
             kind::RUN => Order::Run(Task::read(&mut reader)?),
-            kind::ANSWER => Order::Answer(reader.count()?, reader.outcome()?),
+            kind::ANSWER => Order::Reply(reader.count()?, reader.outcome()?),
             _ => return None,
         };
         reader.is_empty().then_some(order)

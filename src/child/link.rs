@@ -10,7 +10,8 @@ use super::frame::{End, Limits, Message};
 use crate::isolate::next_owner_id;
 use crate::ops::op;
 use crate::value::{
-    Answer, Callable, CallbackMode, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Slot, Text, Value,
+    Callable, CallbackMode, Chain, Code, Completion, ErrorClass, Fault, Host, Outcome, Owner, Request, Slot, Text,
+    Value,
 };
 
 /// The slot of the function that receives log lines; every other slot is a tool's index.
@@ -30,7 +31,7 @@ pub struct Link {
 #[derive(Default)]
 struct Calls {
     last: u32,
-    pending: HashMap<u32, Arc<dyn Answer>>,
+    pending: HashMap<u32, Arc<dyn Completion>>,
 }
 
 impl Link {
@@ -71,9 +72,9 @@ impl Link {
 
     /// The parent sends the outcome of a call.
     pub fn answered(&self, call: u32, outcome: Outcome) {
-        let answer = self.calls.lock().unwrap_or_else(PoisonError::into_inner).pending.remove(&call);
-        if let Some(answer) = answer {
-            answer.answer(outcome);
+        let completion = self.calls.lock().unwrap_or_else(PoisonError::into_inner).pending.remove(&call);
+        if let Some(completion) = completion {
+            completion.complete(outcome);
         }
     }
 }
@@ -97,34 +98,34 @@ impl Owner for Link {
 impl Host for Link {
     fn register(&self, _isolate: &Arc<dyn Owner>) {}
 
-    fn ask(&self, Request { op, slot, args, answer, .. }: Request) {
+    fn ask(&self, Request { op, slot, args, completion, .. }: Request) {
         let mut args = args.into_iter();
         match (op & !op::SHOWS_STACKS, slot.index(), args.next(), args.next()) {
             (op::CALL, LOG, Some(Value::String(level)), Some(Value::String(text))) => {
                 let level = level.to_string();
                 let level = LEVELS.iter().position(|known| *known == level).and_then(|index| u8::try_from(index).ok());
                 self.send(&Message::Log(level.unwrap_or(0), text));
-                answer.answer(Ok(Value::Undefined));
+                completion.complete(Ok(Value::Undefined));
             }
             (op::CALL_AWAITED, tool, Some(Value::String(params)), None) => {
                 let most = self.limits().params;
                 if params.byte_len() > most {
                     let message = format!("Tool parameters take {} bytes, more than {most}", params.byte_len());
-                    return answer.answer(Err(Fault::coded(ErrorClass::RangeError, &message, Code::Limit)));
+                    return completion.complete(Err(Fault::coded(ErrorClass::RangeError, &message, Code::Limit)));
                 }
                 let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
                 calls.last += 1;
                 let call = calls.last;
-                calls.pending.insert(call, answer);
+                calls.pending.insert(call, completion);
                 // Under the lock, so that the parent gets calls in the order of their numbers.
                 self.send(&Message::Call(call, tool, params));
             }
-            _ => answer.answer(Err(crate::ops::malformed())),
+            _ => completion.complete(Err(crate::ops::malformed())),
         }
     }
 
     /// A guest that calls too often waits in [`Link::send`].
-    fn admit(&self, _asker: u64, _chain: &Chain, _broke: bool, _answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
+    fn admit(&self, _asker: u64, _chain: &Chain, _broke: bool, _answer: &Arc<dyn Completion>) -> Result<bool, Fault> {
         Ok(true)
     }
 
@@ -136,8 +137,8 @@ impl Host for Link {
 /// Tells the parent how the execution has ended.
 pub struct Last(pub Arc<Link>);
 
-impl Answer for Last {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Last {
+    fn complete(&self, outcome: Outcome) {
         let end = outcome.ok().and_then(end_of).unwrap_or_else(|| End {
             ok: false,
             value: Value::String(Text::from("The execution could not begin")),
@@ -151,8 +152,8 @@ impl Answer for Last {
 }
 
 /// Converts a session's answer (`sandbox::Spec::answer`). The lines of its log were sent before.
-fn end_of(answer: Value) -> Option<End> {
-    let Value::List(list) = answer else { return None };
+fn end_of(completion: Value) -> Option<End> {
+    let Value::List(list) = completion else { return None };
     let mut list = list.into_iter();
     let mut next = || list.next().unwrap_or(Value::Undefined);
     let Value::Boolean(ok) = next() else { return None };

@@ -87,7 +87,7 @@ mod tests {
         let mut outbox = Outbox::default();
         let sealed = Arc::new((0..1_000).map(|index| (index % 251) as u8).collect::<Vec<u8>>());
         outbox.push_snapshot(&sealed);
-        outbox.push(Order::Answer(1, Ok(Value::Undefined)).encode());
+        outbox.push(Order::Reply(1, Ok(Value::Undefined)).encode());
         outbox.push(Vec::new());
         let mut splitter = Splitter::default();
         let mut turns = 0;
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(outbox.own(), 0);
         let mut next = || splitter.next(|_| usize::MAX).unwrap().and_then(Order::decode);
         assert!(matches!(next(), Some(Order::Snapshot(bytes)) if bytes == *sealed));
-        assert!(matches!(next(), Some(Order::Answer(1, Ok(Value::Undefined)))));
+        assert!(matches!(next(), Some(Order::Reply(1, Ok(Value::Undefined)))));
         assert!(next().is_none());
     }
 

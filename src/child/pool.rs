@@ -12,7 +12,7 @@ use super::running::{Retry, Running};
 use super::spawn::{self, Child};
 use super::spawner::Spawner;
 use super::starting::{Order, Starting};
-use crate::value::{Answer, Code, ErrorClass, Fault};
+use crate::value::{Code, Completion, ErrorClass, Fault};
 
 /// How long an execution runs before another child is started beside it.
 const QUIET: Duration = Duration::from_millis(5);
@@ -198,13 +198,13 @@ impl Pool {
     }
 
     /// Answers with the confinement of a child of this sort, as the child reports it.
-    pub fn survey(&mut self, sort: Sort, wanted: usize, answer: Arc<dyn Answer>) {
+    pub fn survey(&mut self, sort: Sort, wanted: usize, completion: Arc<dyn Completion>) {
         match self.warm(&sort).and_then(|found| self.processes.get_mut(found)) {
             Some(process) => match &process.report {
-                Some(report) => answer.answer(Ok(list_of(report))),
-                None => process.survey(wanted, answer),
+                Some(report) => completion.complete(Ok(list_of(report))),
+                None => process.survey(wanted, completion),
             },
-            None => self.starting(&sort, true).0.surveyors.push((wanted, answer)),
+            None => self.starting(&sort, true).0.surveyors.push((wanted, completion)),
         }
         self.want(sort, wanted);
     }
@@ -250,7 +250,7 @@ impl Pool {
     }
 
     /// Removes the children that have ended.
-    pub fn bury(&mut self) {
+    pub fn remove_ended(&mut self) {
         let groups = &mut self.groups;
         let mut is_there = |child: &mut Child| {
             let is_there = child.reap().is_none();

@@ -15,16 +15,16 @@ mod resources;
 
 /// Runs operations: names with arguments, separated by `|`.
 pub fn run(report: &Report, operations: &str) -> i32 {
-    tell(&report.encode());
+    write_all(&report.encode());
     for operation in operations.split('|') {
         let (name, argument) = operation.split_once(' ').unwrap_or((operation, ""));
         let result = attempt(name, argument);
-        tell(&format!("{name}\t{}\n", result.err().map_or(0, |error| error.raw_os_error().unwrap_or(-1))));
+        write_all(&format!("{name}\t{}\n", result.err().map_or(0, |error| error.raw_os_error().unwrap_or(-1))));
     }
     0
 }
 
-fn tell(text: &str) {
+fn write_all(text: &str) {
     // SAFETY: the text is valid for reads.
     unsafe { libc::write(libc::STDOUT_FILENO, text.as_ptr().cast(), text.len()) };
 }

@@ -14,7 +14,7 @@ use super::output::Output;
 use super::running::{Retry, Running, Step};
 use super::spawn::{self, Child, Exit};
 use super::splitter::Splitter;
-use crate::value::{Answer, ErrorClass, Fault, Text, Value};
+use crate::value::{Completion, ErrorClass, Fault, Text, Value};
 
 /// Bytes that are read from one child before the others get their turn.
 const TURN: usize = 256 << 10;
@@ -48,11 +48,11 @@ pub struct Process {
     pub since: Instant,
     pub report: Option<Report>,
     /// They receive the report.
-    pub surveyors: Vec<Arc<dyn Answer>>,
+    pub surveyors: Vec<Arc<dyn Completion>>,
     /// Since when the surveyors have waited.
     asked: Option<Instant>,
     /// Only its report is needed.
-    spare: bool,
+    warm: bool,
     frames: Splitter,
     out: Outbox,
     /// When it was last given a job, or last showed progress since.
@@ -76,7 +76,7 @@ impl Process {
             report: None,
             surveyors: Vec::new(),
             asked: None,
-            spare: false,
+            warm: false,
             frames: Splitter::default(),
             out: Outbox::default(),
             stirred: Instant::now(),
@@ -188,11 +188,11 @@ impl Process {
         Some(running.retry((*self.sort).clone(), task, surveyors))
     }
 
-    /// Gives `answer` the child's report once it is there. Afterwards `wanted` children of its sort must be ready.
-    pub fn survey(&mut self, wanted: usize, answer: Arc<dyn Answer>) {
-        self.surveyors.push(answer);
+    /// Gives `completion` the child's report once it is there. Afterwards `wanted` children of its sort must be ready.
+    pub fn survey(&mut self, wanted: usize, completion: Arc<dyn Completion>) {
+        self.surveyors.push(completion);
         self.asked.get_or_insert_with(Instant::now);
-        self.spare = wanted == 0;
+        self.warm = wanted == 0;
     }
 
     /// Gives the child its one execution. `waited`: it was not started for that.
@@ -323,14 +323,14 @@ impl Process {
             }
             self.child.add_layers(&mut report);
             for surveyor in self.surveyors.drain(..) {
-                surveyor.answer(Ok(list_of(&report)));
+                surveyor.complete(Ok(list_of(&report)));
             }
             let missing = report.missing(&self.sort.required);
             self.report = Some(report);
             self.stirred = Instant::now();
             if let Some((layer, why)) = missing {
                 self.end(Cause::Unconfined(layer, why));
-            } else if self.spare {
+            } else if self.warm {
                 self.end(Cause::Terminated);
             } else {
                 self.begin();
@@ -396,7 +396,7 @@ impl Process {
             }
         }
         self.log_output(true);
-        self.answer(end, None, time);
+        self.complete(end, None, time);
     }
 
     /// Ends the child, for a reason that it has not reported.
@@ -408,23 +408,23 @@ impl Process {
         self.log_output(true);
         self.out.clear();
         for surveyor in self.surveyors.drain(..) {
-            surveyor.answer(Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
+            surveyor.complete(Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
         }
         let time = self.child.processor_time();
         let signal = match cause {
             Cause::Exited(Exit::Signal(signal)) => Some(signal),
             _ => None,
         };
-        self.answer(cause.end(), signal, time);
+        self.complete(cause.end(), signal, time);
     }
 
-    fn answer(&mut self, end: End, signal: Option<i32>, time: Duration) {
+    fn complete(&mut self, end: End, signal: Option<i32>, time: Duration) {
         // Nothing more is read from it, and the bytes that were read take memory.
         self.frames = Splitter::default();
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return };
         let cpu = time.saturating_sub(running.before);
         let layers = self.report.as_ref().map(Report::active).unwrap_or_default();
-        running.answer(end, signal, cpu, &layers);
+        running.complete(end, signal, cpu, &layers);
     }
 }
 

@@ -17,12 +17,12 @@ use super::running::Retry;
 use super::spawn::{Child, Exit};
 use super::spawner::Spawner;
 use super::waiting::{Bell, Sources};
-use crate::value::{Answer, Code, ErrorClass, Fault};
+use crate::value::{Code, Completion, ErrorClass, Fault};
 
 enum Command {
     Start(u64, Box<Job>, Instant),
     /// The outcome of a call from the process with this number.
-    Answer(u64, Vec<u8>),
+    Reply(u64, Vec<u8>),
     /// The outcomes of its calls are more than the process can hold.
     Overflow(u64),
     /// The child with this number was started, or could not be.
@@ -30,7 +30,7 @@ enum Command {
     Terminate(u64),
     TerminateOf(u64),
     /// Asks for the confinement of children of this sort, and how many of them to keep ready.
-    Survey(Sort, usize, Arc<dyn Answer>),
+    Survey(Sort, usize, Arc<dyn Completion>),
 }
 
 struct Reactor {
@@ -49,27 +49,27 @@ const RETRY: Duration = Duration::from_millis(5);
 /// Starts an execution. Returns its number, for [`terminate`].
 pub fn start(job: Job) -> u64 {
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
-    let answer = Arc::clone(&job.answer);
+    let completion = Arc::clone(&job.completion);
     if !command(Command::Start(id, Box::new(job), Instant::now())) {
-        answer.answer(Err(no_thread()));
+        completion.complete(Err(no_thread()));
     }
     id
 }
 
 /// Ends an execution, if it has not ended.
 pub fn terminate(id: u64) {
-    tell(Command::Terminate(id));
+    send(Command::Terminate(id));
 }
 
 /// Ends all executions of a host environment.
 pub fn terminate_of(owner: u64) {
-    tell(Command::TerminateOf(owner));
+    send(Command::TerminateOf(owner));
 }
 
 /// Answers with the confinement of children of this sort.
-pub fn survey(sort: Sort, pool: usize, answer: Arc<dyn Answer>) {
-    if !command(Command::Survey(sort, pool, Arc::clone(&answer))) {
-        answer.answer(Err(no_thread()));
+pub fn survey(sort: Sort, pool: usize, completion: Arc<dyn Completion>) {
+    if !command(Command::Survey(sort, pool, Arc::clone(&completion))) {
+        completion.complete(Err(no_thread()));
     }
 }
 
@@ -78,9 +78,9 @@ fn no_thread() -> Fault {
 }
 
 /// Passes on the outcome of a call as a frame; `None` if it is more than the child can hold.
-pub fn answer(process: u64, frame: Option<Vec<u8>>) {
-    tell(match frame {
-        Some(frame) => Command::Answer(process, frame),
+pub fn reply(process: u64, frame: Option<Vec<u8>>) {
+    send(match frame {
+        Some(frame) => Command::Reply(process, frame),
         None => Command::Overflow(process),
     });
 }
@@ -95,7 +95,7 @@ fn command(command: Command) -> bool {
 }
 
 /// Like [`command`], but does nothing if no child was ever asked for.
-fn tell(command: Command) {
+fn send(command: Command) {
     let reactor = REACTOR.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(reactor) = &*reactor {
         reactor.push(command);
@@ -132,7 +132,7 @@ impl Reactor {
 
     fn run(&self) {
         // After a panic, the new pool does not know what the old one has started.
-        let spawner = Spawner::new(Box::new(|number, child| tell(Command::Started(number, child))));
+        let spawner = Spawner::new(Box::new(|number, child| send(Command::Started(number, child))));
         let mut pool = Pool::new(spawner);
         loop {
             let commands = mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner));
@@ -165,7 +165,7 @@ impl Reactor {
             for retry in retries {
                 pool.retry(retry);
             }
-            pool.bury();
+            pool.remove_ended();
         }
     }
 }
@@ -173,7 +173,7 @@ impl Reactor {
 fn obey(pool: &mut Pool, command: Command) {
     match command {
         Command::Start(id, job, began) => pool.run(id, *job, began),
-        Command::Answer(number, frame) => {
+        Command::Reply(number, frame) => {
             if let Some(process) = pool.of_number(number) {
                 process.answered(frame);
             }
@@ -186,7 +186,7 @@ fn obey(pool: &mut Pool, command: Command) {
         Command::Started(number, child) => pool.started(number, child),
         Command::Terminate(id) => pool.terminate(|running, _| running == id),
         Command::TerminateOf(owner) => pool.terminate(|_, other| other == owner),
-        Command::Survey(sort, wanted, answer) => pool.survey(sort, wanted, answer),
+        Command::Survey(sort, wanted, completion) => pool.survey(sort, wanted, completion),
     }
 }
 

@@ -10,7 +10,7 @@ use super::time;
 use crate::ops::{self, op};
 use crate::sandbox::Logging;
 use crate::sandbox::console::{LEVELS, Logs};
-use crate::value::{Answer, Budget, Callable, Chain, Charge, Code, Nobody, Request, Text, Value};
+use crate::value::{Budget, Callable, Chain, Charge, Code, Completion, NoCompletion, Request, Text, Value};
 
 /// Half of the maximum number of messages that wait for their host.
 const MAX_UNSERVED: usize = 250;
@@ -34,7 +34,7 @@ pub struct Running {
     pub memory: usize,
     /// What is accepted from the process.
     pub limits: Limits,
-    answer: Arc<dyn Answer>,
+    completion: Arc<dyn Completion>,
     last_call: u32,
     pub calls: Arc<Calls>,
     /// Bounds the memory of messages that the host has not yet served.
@@ -57,7 +57,7 @@ pub struct Retry {
     pub job: Job,
     pub began: Instant,
     /// They wait for the report of the child's confinement.
-    pub surveyors: Vec<Arc<dyn Answer>>,
+    pub surveyors: Vec<Arc<dyn Completion>>,
 }
 
 /// What happened to a message.
@@ -72,7 +72,7 @@ pub enum Step {
 impl Running {
     /// `waited`: the child `process` had waited for a job, so it may have died while it waited. A new child that dies would die again.
     pub fn new(process: u64, id: u64, job: Job, began: Instant, waited: bool) -> Self {
-        let Job { mut task, again, pool, timeout, tools, mut logging, owner, request, answer, sort } = job;
+        let Job { mut task, again, pool, timeout, tools, mut logging, owner, request, completion, sort } = job;
         let memory = usize::try_from(sort.memory).unwrap_or(usize::MAX);
         let limits = Limits::new(memory, task.max_output, task.most_length, tools.len());
         let deadline = began + timeout;
@@ -91,7 +91,7 @@ impl Running {
             logs: Logs::new(logging),
             memory,
             limits,
-            answer,
+            completion,
             last_call: 0,
             calls: Calls::new(process, memory),
             // Room for one message of the largest kind.
@@ -147,7 +147,7 @@ impl Running {
         // Lines that are not kept are not passed on.
         if self.keep(level, units(&text)) {
             let args = vec![Value::String(Text::from(*level)), Value::String(text)];
-            self.ask(op::CALL, listener, args, Arc::new(Nobody), charge);
+            self.ask(op::CALL, listener, args, Arc::new(NoCompletion), charge);
         }
         Step::Done
     }
@@ -157,7 +157,7 @@ impl Running {
         if self.last_call.checked_add(1) != Some(call) {
             return Step::Violated("a call out of turn");
         }
-        if self.calls.is_crowded() {
+        if self.calls.is_full() {
             return Step::Violated("more calls than a guest may wait for");
         }
         let Some(function) = self.tools.get(tool as usize) else { return Step::Violated("a call of nothing") };
@@ -166,8 +166,8 @@ impl Running {
             return self.hold(Message::Call(call, tool, params));
         };
         self.last_call = call;
-        let answer = self.calls.begin(call, kept);
-        self.ask(op::CALL_AWAITED, function, vec![Value::String(params)], answer, unserved);
+        let completion = self.calls.begin(call, kept);
+        self.ask(op::CALL_AWAITED, function, vec![Value::String(params)], completion, unserved);
         Step::Done
     }
 
@@ -177,29 +177,36 @@ impl Running {
         Charge::take(&self.budget, bytes.saturating_add(self.memory / MAX_UNSERVED))
     }
 
-    fn ask(&self, op: u32, function: &Arc<Callable>, args: Vec<Value>, answer: Arc<dyn Answer>, charge: Charge) {
+    fn ask(
+        &self,
+        op: u32,
+        function: &Arc<Callable>,
+        args: Vec<Value>,
+        completion: Arc<dyn Completion>,
+        charge: Charge,
+    ) {
         let slot = Arc::clone(&function.slot);
         match Arc::clone(slot.owner()).as_host() {
             Some(host) => {
                 let chain = Chain::of_request(self.request);
-                host.ask(Request { op, slot, args, asker: None, chain, answer, charge });
+                host.ask(Request { op, slot, args, asker: None, chain, completion, charge });
             }
-            None => answer.answer(Err(ops::malformed())),
+            None => completion.complete(Err(ops::malformed())),
         }
     }
 
     /// Turns this back into the job that it came from.
-    pub fn retry(self: Box<Self>, sort: Sort, task: Task, surveyors: Vec<Arc<dyn Answer>>) -> Retry {
+    pub fn retry(self: Box<Self>, sort: Sort, task: Task, surveyors: Vec<Arc<dyn Completion>>) -> Retry {
         self.calls.end();
-        let Self { id, owner, deadline, began, request, tools, listener, logs, answer, pool, .. } = *self;
+        let Self { id, owner, deadline, began, request, tools, listener, logs, completion, pool, .. } = *self;
         let logging = Logging { listener, ..logs.into_logging() };
         let timeout = deadline.saturating_duration_since(began);
-        let job = Job { sort, again: true, pool, task, timeout, tools, logging, owner, request, answer };
+        let job = Job { sort, again: true, pool, task, timeout, tools, logging, owner, request, completion };
         Retry { id, job, began, surveyors }
     }
 
     /// `cpu` is the processor time that the process has used since it was sent its task, `layers` its confinement.
-    pub fn answer(self: Box<Self>, end: End, signal: Option<i32>, cpu: Duration, layers: &str) {
+    pub fn complete(self: Box<Self>, end: End, signal: Option<i32>, cpu: Duration, layers: &str) {
         self.calls.end();
         let End { ok, value, code, name, stack, figures: [heap, lost] } = end;
         let optional = |text: Option<Text>| text.map_or(Value::Undefined, Value::String);
@@ -219,7 +226,7 @@ impl Running {
             Value::String(Text::from(layers)),
         ];
         list.extend(lines.into_iter().map(Value::String));
-        self.answer.answer(Ok(Value::List(list)));
+        self.completion.complete(Ok(Value::List(list)));
     }
 }
 

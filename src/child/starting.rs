@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::cause::Cause;
 use super::execution::{Job, Sort};
 use super::running::Running;
-use crate::value::{Answer, ErrorClass, Fault};
+use crate::value::{Completion, ErrorClass, Fault};
 
 /// How long the system may take to start a child.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ pub struct Starting {
     /// The execution that it is for. Without one, the child will wait for one.
     pub order: Option<Order>,
     /// They receive the report of its confinement; each with how many of its sort must be ready then.
-    pub surveyors: Vec<(usize, Arc<dyn Answer>)>,
+    pub surveyors: Vec<(usize, Arc<dyn Completion>)>,
 }
 
 /// An execution that waits to begin.
@@ -67,7 +67,7 @@ impl Starting {
     pub fn end_order(&mut self, cause: &Cause, which: impl FnOnce(&Order) -> bool) -> bool {
         let Some(order) = self.order.take_if(|order| which(order)) else { return false };
         let running = Box::new(Running::new(self.number, order.id, *order.job, order.began, false));
-        running.answer(cause.end(), None, Duration::ZERO, "");
+        running.complete(cause.end(), None, Duration::ZERO, "");
         true
     }
 
@@ -79,10 +79,10 @@ impl Starting {
     /// There is no such child.
     pub fn refuse(&mut self, fault: &Fault) {
         if let Some(order) = self.order.take() {
-            order.job.answer.answer(Err(fault.clone()));
+            order.job.completion.complete(Err(fault.clone()));
         }
         for (_, surveyor) in self.surveyors.drain(..) {
-            surveyor.answer(Err(fault.clone()));
+            surveyor.complete(Err(fault.clone()));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::seat::{Attempt, Code, NOWHERE};
+use super::guest_thread::{Attempt, Code, NOWHERE};
 
 unsafe extern "C" {
     fn pthread_mach_thread_np(thread: libc::pthread_t) -> libc::mach_port_t;

@@ -4,6 +4,7 @@ mod abort;
 mod allocator;
 pub mod background;
 mod blob;
+mod guest_thread;
 mod heap;
 mod icu;
 #[cfg(target_os = "macos")]
@@ -16,7 +17,6 @@ mod platform;
 mod pool;
 mod prelude;
 mod seal;
-mod seat;
 mod snapshot;
 mod space;
 mod start;
@@ -39,15 +39,15 @@ use crate::native;
 use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
+pub use guest_thread::{GuestThread, ThreadState};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
 pub use pages::draw_on;
-pub use platform::{TaskSink, forget_isolate, make_author, make_isolate, register_isolate};
+pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator, register_isolate};
 pub use pool::{run_on_pool, threads};
 pub use prelude::Prelude;
 pub use seal::{Digest, open, seal};
-pub use seat::{Occupant, Seat};
 pub use snapshot::{BOOTSTRAP, Recipe};
 pub use space::for_isolate as address_space;
 pub use wasm::began_compiling;
@@ -166,7 +166,11 @@ impl Engine {
     }
 
     /// Parameters of an isolate from which a snapshot is made, and the snapshot that this isolate itself starts from.
-    pub fn author_params(&self, heap_limit: usize, budget: &Arc<Budget>) -> (v8::StartupData, v8::CreateParams) {
+    pub fn snapshot_creator_params(
+        &self,
+        heap_limit: usize,
+        budget: &Arc<Budget>,
+    ) -> (v8::StartupData, v8::CreateParams) {
         (v8::StartupData::from(self.snapshot), params(heap_limit, budget))
     }
 

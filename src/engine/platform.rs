@@ -31,7 +31,7 @@ pub fn make_isolate(params: v8::CreateParams) -> v8::OwnedIsolate {
 }
 
 /// Like [`make_isolate`], for an isolate from which a snapshot is made.
-pub fn make_author(snapshot: v8::StartupData, params: v8::CreateParams) -> v8::OwnedIsolate {
+pub fn make_snapshot_creator(snapshot: v8::StartupData, params: v8::CreateParams) -> v8::OwnedIsolate {
     MAKING.fetch_add(1, Ordering::AcqRel);
     v8::Isolate::snapshot_creator_from_existing_snapshot(snapshot, None, Some(params))
 }

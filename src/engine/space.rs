@@ -63,7 +63,7 @@ const MORE_ALIVE: u64 = 16;
 const MORE_MADE: u32 = 64;
 
 /// If there is no room, the next check waits this long, because a check itself uses mappings.
-const CROWDED: Duration = Duration::from_millis(10);
+const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// What is known about the remaining mappings.
 struct Parts {
@@ -72,10 +72,10 @@ struct Parts {
     /// The next check takes place when this many isolates are alive.
     mark: u64,
     /// There was no room at that time.
-    crowded: Option<Instant>,
+    exhausted: Option<Instant>,
 }
 
-static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, crowded: None });
+static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, exhausted: None });
 
 /// Whether the process has address space for another isolate in addition to those `alive`, as far as can be determined. V8 ends the process
 /// when it gets none.
@@ -91,16 +91,16 @@ pub fn has_room_for_engine() -> bool {
 fn has_parts(alive: u64) -> bool {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.made += 1;
-    let look = match known.crowded {
-        Some(since) => since.elapsed() >= CROWDED,
+    let look = match known.exhausted {
+        Some(since) => since.elapsed() >= RETRY_AFTER,
         None => known.made >= MORE_MADE || alive >= known.mark,
     };
     if look {
-        let crowded = (!can_split(PARTS)).then(Instant::now);
-        *known = Parts { made: 0, mark: u64::MAX, crowded };
+        let exhausted = (!can_split(PARTS)).then(Instant::now);
+        *known = Parts { made: 0, mark: u64::MAX, exhausted };
     }
     known.mark = known.mark.min(alive + MORE_ALIVE);
-    known.crowded.is_none()
+    known.exhausted.is_none()
 }
 
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use windows_sys::Win32::System::Threading::{
     THREAD_QUERY_LIMITED_INFORMATION, THREAD_SET_LIMITED_INFORMATION,
 };
 
-use super::seat::{Attempt, Code, NOWHERE};
+use super::guest_thread::{Attempt, Code, NOWHERE};
 
 /// The kernel's id of this thread.
 pub fn current_thread() -> i32 {

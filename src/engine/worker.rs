@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use crate::native::{self, Ration};
+use crate::native::{self, NativeQuota};
 
 type Object = *mut c_void;
 
@@ -53,40 +53,40 @@ struct Table {
 
 static TABLE: Table = Table { _offset: 0, _type: 0, functions: Functions { destroy, delete, run, max_concurrency } };
 
-/// A task, and the ration of the isolate that it runs for.
+/// A task, and the quota of the isolate that it runs for.
 #[repr(C)]
 struct Counted {
     task: Task,
     inner: *mut Task,
-    ration: Arc<Ration>,
+    quota: Arc<NativeQuota>,
 }
 
 /// Wraps `task` so that its memory counts for the isolate of this thread, if that isolate has a limit.
 fn counted(task: *mut Task) -> *mut Task {
-    let Some(ration) = native::current().filter(|_| !task.is_null()) else { return task };
-    let ration = ration.in_background();
-    let counted = Counted { task: Task { functions: &raw const TABLE.functions }, inner: task, ration };
+    let Some(quota) = native::current().filter(|_| !task.is_null()) else { return task };
+    let quota = quota.in_background();
+    let counted = Counted { task: Task { functions: &raw const TABLE.functions }, inner: task, quota };
     Box::into_raw(Box::new(counted)).cast()
 }
 
 unsafe extern "C" fn run(task: *mut Task, delegate: Object) {
     // SAFETY: made by `counted`. Once the task has run, V8 may delete it on another thread, so this function holds its own reference to the
-    // ration.
+    // quota.
     unsafe {
         let inner = (*task.cast::<Counted>()).inner;
-        let ration = Arc::clone(&(*task.cast::<Counted>()).ration);
-        let _portion = native::draw_on_in_background(&ration);
-        ration.tasks().run(|| ((*(*inner).functions).run)(inner, delegate));
+        let quota = Arc::clone(&(*task.cast::<Counted>()).quota);
+        let _portion = native::draw_on_in_background(&quota);
+        quota.tasks().run(|| ((*(*inner).functions).run)(inner, delegate));
     }
 }
 
 unsafe extern "C" fn max_concurrency(task: *const Task, workers: usize) -> usize {
     // SAFETY: made by `counted`, from a job.
     let (most, is_over) = unsafe {
-        let Counted { inner, ration, .. } = &*task.cast::<Counted>();
+        let Counted { inner, quota, .. } = &*task.cast::<Counted>();
         let mut most = 0;
-        ration.tasks().run(|| most = ((*(**inner).functions).max_concurrency)(*inner, workers));
-        (most, ration.is_exceeded())
+        quota.tasks().run(|| most = ((*(**inner).functions).max_concurrency)(*inner, workers));
+        (most, quota.is_exceeded())
     };
     // An isolate that ends because it is out of memory must not allocate more on several threads.
     if is_over { most.min(1) } else { most }
@@ -101,10 +101,10 @@ unsafe extern "C" fn destroy(task: *mut Task) {
 unsafe extern "C" fn delete(task: *mut Task) {
     // SAFETY: made by `counted`, and deleted once.
     unsafe {
-        let Counted { inner, ration, .. } = *Box::from_raw(task.cast::<Counted>());
-        let _portion = native::draw_on_in_background(&ration);
+        let Counted { inner, quota, .. } = *Box::from_raw(task.cast::<Counted>());
+        let _portion = native::draw_on_in_background(&quota);
         // A task left over from an isolate without a thread is leaked: nothing of that isolate is accessed any more.
-        ration.tasks().run(|| ((*(*inner).functions).delete)(inner));
+        quota.tasks().run(|| ((*(*inner).functions).delete)(inner));
     }
 }
 

@@ -6,7 +6,7 @@ use super::input::Input;
 use super::isolate::{Kept, Pair, settle};
 use crate::isolate::{Limits, Sink, Work, drain};
 use crate::ops::Prepared;
-use crate::value::{Answer, Text, Value};
+use crate::value::{Completion, Text, Value};
 
 static KEPT: Kept = Kept::new(|| Pair::new(true));
 const MAX_USES: u32 = 500;
@@ -43,10 +43,10 @@ const TEMPLATES: [&str; 24] = [
 struct Listener;
 
 impl Sink for Listener {
-    fn deliver(&self, _call: Option<i32>, message: Text, done: Arc<dyn Answer>) {
+    fn deliver(&self, _call: Option<i32>, message: Text, done: Arc<dyn Completion>) {
         let text = message.to_string();
         assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "not JSON: {text}");
-        done.answer(Ok(Value::Undefined));
+        done.complete(Ok(Value::Undefined));
     }
 }
 

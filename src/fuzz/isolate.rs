@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::isolate::{Kind, Limits, Remote};
 use crate::ops::{self, Prepared, Transfer, op};
-use crate::value::{Answer, Chain, Charge, Fault, Handle, Outcome, Text, Value};
+use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Text, Value};
 
 /// The deadline of everything that may loop. Most calls take far less.
 const DEADLINE: Duration = Duration::from_millis(50);
@@ -18,8 +18,8 @@ const MEMORY: f64 = 32.0;
 
 struct Mailbox(Mutex<Option<Sender<Outcome>>>);
 
-impl Answer for Mailbox {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Mailbox {
+    fn complete(&self, outcome: Outcome) {
         if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = sender.send(outcome);
         }
@@ -34,9 +34,9 @@ pub fn settle(prepared: Prepared) -> Outcome {
 /// The outcome of a call. A call without an answer is a bug; a dropped answer counts as a fault.
 pub fn settle_within(deadline: Duration, prepared: Prepared) -> Outcome {
     let (sender, receiver) = channel();
-    let answer: Arc<dyn Answer> = Arc::new(Mailbox(Mutex::new(Some(sender))));
+    let completion: Arc<dyn Completion> = Arc::new(Mailbox(Mutex::new(Some(sender))));
     let prepared = prepared.within(Limits::new(None, Some(deadline)));
-    prepared.dispatch(Kind::Call, Chain::default(), Charge::default(), answer);
+    prepared.dispatch(Kind::Call, Chain::default(), Charge::default(), completion);
     match receiver.recv_timeout(PATIENCE) {
         Ok(outcome) => outcome,
         Err(RecvTimeoutError::Disconnected) => Err(Fault::Stopped),

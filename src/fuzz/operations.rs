@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::input::Input;
 use super::isolate::{Kept, Pair, settle};
 use crate::ops::{self, op};
-use crate::value::{Answer, BigInt, ExternalCopy, Fault, Handle, Payload, Settlement, Text, Value};
+use crate::value::{BigInt, Completion, ExternalCopy, Fault, Handle, Payload, Settlement, Text, Value};
 
 static KEPT: Kept = Kept::new(|| Pair::new(true));
 const MAX_USES: u32 = 100;
@@ -95,7 +95,7 @@ fn value(input: &mut Input<'_>, pool: &[Value], depth: u32) -> Value {
         15 => Value::Handle(Handle::ExternalCopy(ExternalCopy::new(again(input)))),
         16 => {
             let settlement = Arc::new(Settlement::default());
-            settlement.answer(if input.byte() & 1 == 1 { Ok(again(input)) } else { Err(Fault::error("rejected")) });
+            settlement.complete(if input.byte() & 1 == 1 { Ok(again(input)) } else { Err(Fault::error("rejected")) });
             Value::Promise(settlement)
         }
         _ => match input.pick(pool) {

@@ -6,7 +6,9 @@ use super::outgoing;
 use crate::convert;
 use crate::isolate::{Guest, Held, Loader, Place, meta_of};
 use crate::ops;
-use crate::value::{Answer, Code, ContextHandle, ErrorClass, Fault, Handle, Outcome, Reference, Text, TypeOf, Value};
+use crate::value::{
+    Code, Completion, ContextHandle, ErrorClass, Fault, Handle, Outcome, Reference, Text, TypeOf, Value,
+};
 
 /// Makes V8 call the functions of this module.
 pub fn install(isolate: &mut v8::Isolate) {
@@ -77,7 +79,7 @@ fn request(
     args.extend(attributes.into_iter().flat_map(|(key, value)| [Value::String(key), Value::String(value)]));
     let bytes = args.iter().map(Value::byte_size).sum();
     let resolver = v8::Global::new(scope, resolver);
-    let answer = outgoing::later(scope, at, false, move |scope, at, outcome| {
+    let completion = outgoing::later(scope, at, false, move |scope, at, outcome| {
         let importer = v8::Local::new(scope, &resolver);
         match arrive(scope, at, importer, outcome) {
             Ok(()) => {}
@@ -88,14 +90,14 @@ fn request(
                     reject(scope, at, importer, &ops::stopped());
                 };
                 if let Ok(later) = outgoing::later(scope, at, false, told) {
-                    later.answer(Ok(Value::Undefined));
+                    later.complete(Ok(Value::Undefined));
                 }
             }
             Err(fault) => reject(scope, at, importer, &fault),
         }
     })?;
     let prepared = ops::call_callable(&loader.load, args)?.within(at.guest.limits());
-    outgoing::start(scope, at, prepared, bytes, Arc::new(Awaited(answer)))
+    outgoing::start(scope, at, prepared, bytes, Arc::new(Awaited(completion)))
 }
 
 /// Rejects the promise of `import()`.
@@ -125,16 +127,16 @@ fn context_of(scope: &mut v8::PinScope<'_, '_>, at: &Place) -> Result<Value, Fau
 }
 
 /// Forwards an outcome. If it is a promise, forwards what that settles with.
-struct Awaited(Arc<dyn Answer>);
+struct Awaited(Arc<dyn Completion>);
 
-impl Answer for Awaited {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Awaited {
+    fn complete(&self, outcome: Outcome) {
         match outcome {
             Ok(Value::Promise(settlement)) => {
-                let answer = Arc::clone(&self.0);
-                settlement.subscribe(None, Box::new(move |outcome| answer.answer(outcome)));
+                let completion = Arc::clone(&self.0);
+                settlement.subscribe(None, Box::new(move |outcome| completion.complete(outcome)));
             }
-            outcome => self.0.answer(outcome),
+            outcome => self.0.complete(outcome),
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{brand, carrier, local, member, offspring, outgoing, surface};
+use super::{brand, carrier, children, local, member, outgoing, surface};
 use crate::convert::cap;
 use crate::isolate::Place;
 use crate::ops::protocol::mode;
 use crate::ops::{self, Prepared, op};
-use crate::value::{Answer, Code, ErrorClass, Fault, Payload, Value};
+use crate::value::{Code, Completion, ErrorClass, Fault, Payload, Value};
 
 /// `{ invoke, release, track, brand, owned, cross, get, set, remove, isArrayBuffer, now }`.
 pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
@@ -53,8 +53,8 @@ fn invoke<'s>(
         mode::SYNC if op == op::SCRIPT_CACHED_DATA => outgoing::wait_anyway(scope, &at, prepared),
         mode::SYNC => outgoing::wait(scope, &at, prepared),
         mode::ASYNC => {
-            let answer = settlement(scope, &at, request, outgoing::answered_by_guest(&prepared))?;
-            outgoing::start(scope, &at, prepared, bytes, answer).map(|()| Value::Undefined)
+            let completion = settlement(scope, &at, request, outgoing::answered_by_guest(&prepared))?;
+            outgoing::start(scope, &at, prepared, bytes, completion).map(|()| Value::Undefined)
         }
         // The outcome is discarded, except a failure to start.
         _ => match prepared {
@@ -109,7 +109,7 @@ fn prepare_call(
     mut values: Vec<Value>,
 ) -> Result<Prepared, Fault> {
     match op {
-        op::CREATE_ISOLATE => return Ok(Prepared::Done(offspring::create(scope, at, values))),
+        op::CREATE_ISOLATE => return Ok(Prepared::Done(children::create(scope, at, values))),
         op::RUN if !values.is_empty() => {
             let context = values.remove(0).as_number().and_then(|id| at.guest.carried(id as usize));
             return Ok(ops::prepare_run(target, context, values));
@@ -138,7 +138,12 @@ fn prepare_call(
 const CACHED_DATA: usize = 4;
 
 /// The answer that settles a request of the surface.
-fn settlement(scope: &v8::PinScope<'_, '_>, at: &Place, request: f64, bounded: bool) -> Result<Arc<dyn Answer>, Fault> {
+fn settlement(
+    scope: &v8::PinScope<'_, '_>,
+    at: &Place,
+    request: f64,
+    bounded: bool,
+) -> Result<Arc<dyn Completion>, Fault> {
     outgoing::later(scope, at, bounded, move |scope, at, outcome| {
         let Ok(carrier) = carrier::write(scope, at, outcome) else {
             return;

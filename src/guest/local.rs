@@ -7,13 +7,13 @@ use crate::isolate::Place;
 use crate::ops::{self, Transfer, reference};
 use crate::value::{Fault, Value};
 
-type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
+type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
 /// Runs the body of a function. Lifts the serializer's memory limit, which must not apply to Rust code.
 fn respond<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     result: &mut v8::ReturnValue<v8::Value>,
-    body: impl FnOnce(&mut v8::PinScope<'s, '_>, &Place) -> Answer<'s>,
+    body: impl FnOnce(&mut v8::PinScope<'s, '_>, &Place) -> Returned<'s>,
 ) {
     let _lifted = convert::cap::lift();
     let Ok(at) = Place::current(scope) else { return };

@@ -2,11 +2,11 @@
 //! surface.
 
 mod carrier;
+mod children;
 pub mod import;
 mod invoke;
 mod local;
 mod moving;
-mod offspring;
 pub mod outgoing;
 
 use std::sync::Arc;
@@ -251,8 +251,8 @@ fn adopt_promise<'s>(
             None => Err(Fault::not_awaited(scope.is_execution_terminating())),
         };
     }
-    let answer = outgoing::resolution(scope, at, resolver, settlement.is_of_guest())?;
-    let recipient = answer.recipient().map(|owner| Arc::downgrade(&owner));
-    settlement.subscribe(recipient, Box::new(move |outcome| answer.answer(outcome)));
+    let completion = outgoing::resolution(scope, at, resolver, settlement.is_of_guest())?;
+    let recipient = completion.recipient().map(|owner| Arc::downgrade(&owner));
+    settlement.subscribe(recipient, Box::new(move |outcome| completion.complete(outcome)));
     Ok(promise.into())
 }

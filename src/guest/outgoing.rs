@@ -4,10 +4,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::convert::{self, Exchange, cap};
-use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, behalf};
+use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, async_context};
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{
-    Answer, Callable, CallbackMode, Chain, Charge, Code, ErrorClass, Fault, Host, Nobody, Outcome, Owner, Value,
+    Callable, CallbackMode, Chain, Charge, Code, Completion, ErrorClass, Fault, Host, NoCompletion, Outcome, Owner,
+    Value,
 };
 
 /// A native function of this realm that calls `callable`. A function of this isolate is returned as it is, unless its call mode is not
@@ -90,8 +91,8 @@ fn call_out<'s>(
         CallbackMode::Async => {
             let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
             let promise = resolver.get_promise(scope);
-            let answer = resolution(scope, at, resolver, answered_by_guest(&prepared))?;
-            start(scope, at, prepared, bytes, answer)?;
+            let completion = resolution(scope, at, resolver, answered_by_guest(&prepared))?;
+            start(scope, at, prepared, bytes, completion)?;
             Ok(promise.into())
         }
     }
@@ -167,15 +168,15 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
         at.guest.collect_references(scope, &remote);
     }
     let reply = at.guest.reply();
-    let answer = Arc::clone(&reply) as Arc<dyn Answer>;
-    let chain = at.guest.chain().on_behalf_of(behalf::current(scope));
+    let completion = Arc::clone(&reply) as Arc<dyn Completion>;
+    let chain = at.guest.chain().on_behalf_of(async_context::current(scope));
     match prepared {
         Prepared::Enter { remote, limits, work } if at.guest.owner_id() == Some(remote.id()) => {
-            at.guest.run_nested(scope, Job::new(Kind::Call, answer, work).limited(limits).in_chain(chain))?;
+            at.guest.run_nested(scope, Job::new(Kind::Call, completion, work).limited(limits).in_chain(chain))?;
         }
         prepared => {
             let prepared = prepared.asked_by(&at.guest.remote()?);
-            prepared.dispatch(Kind::Call, chain, Charge::default(), answer);
+            prepared.dispatch(Kind::Call, chain, Charge::default(), completion);
         }
     }
     at.guest.wait(scope, &reply, host)
@@ -190,8 +191,8 @@ pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prep
     match wait(scope, at, prepared)? {
         Value::Promise(settlement) => {
             let reply = at.guest.reply();
-            let answer = Arc::clone(&reply) as Arc<dyn Answer>;
-            settlement.subscribe(None, Box::new(move |outcome| answer.answer(outcome)));
+            let completion = Arc::clone(&reply) as Arc<dyn Completion>;
+            settlement.subscribe(None, Box::new(move |outcome| completion.complete(outcome)));
             at.guest.wait(scope, &reply, host)
         }
         value => Ok(value),
@@ -210,23 +211,23 @@ pub fn start(
     at: &Place,
     prepared: Prepared,
     bytes: usize,
-    answer: Arc<dyn Answer>,
+    completion: Arc<dyn Completion>,
 ) -> Result<(), Fault> {
     let remote = at.guest.remote()?;
     let charge = Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
-    let answer = match &prepared {
+    let completion = match &prepared {
         Prepared::Ask { host, args, .. } => {
             at.guest.collect_references(scope, &remote);
-            let answer = hold(&remote, args, answer)?;
+            let completion = hold(&remote, args, completion)?;
             while !admit(scope, at, host, false)? {}
             remote.meter.called_host();
-            answer
+            completion
         }
-        Prepared::Done(_) => answer,
-        Prepared::Enter { .. } | Prepared::MakeContext { .. } => Staying::new(&remote, answer),
+        Prepared::Done(_) => completion,
+        Prepared::Enter { .. } | Prepared::MakeContext { .. } => KeepingAlive::new(&remote, completion),
     };
     let prepared = prepared.asked_by(&remote);
-    prepared.dispatch(Kind::Task, Chain::of_request(behalf::current(scope)), charge, answer);
+    prepared.dispatch(Kind::Task, Chain::of_request(async_context::current(scope)), charge, completion);
     Ok(())
 }
 
@@ -234,78 +235,78 @@ pub fn start(
 const LIGHT: usize = 512;
 
 /// Charges the guest for `args` until a host has answered. If the answer is a promise, charges the guest until that promise has settled.
-fn hold(remote: &Remote, args: &[Value], answer: Arc<dyn Answer>) -> Result<Arc<dyn Answer>, Fault> {
+fn hold(remote: &Remote, args: &[Value], completion: Arc<dyn Completion>) -> Result<Arc<dyn Completion>, Fault> {
     let weight = args.iter().map(Value::weight).fold(0, usize::saturating_add);
     if weight <= LIGHT {
-        return Ok(answer);
+        return Ok(completion);
     }
     let charge = Charge::take(&remote.held, weight).ok_or_else(Fault::too_many_calls)?;
-    Ok(Arc::new(Holding { answer, charge: Mutex::new(charge) }))
+    Ok(Arc::new(Holding { completion, charge: Mutex::new(charge) }))
 }
 
 /// An answer that holds a charge until it is given.
 struct Holding {
-    answer: Arc<dyn Answer>,
+    completion: Arc<dyn Completion>,
     charge: Mutex<Charge>,
 }
 
-impl Answer for Holding {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Holding {
+    fn complete(&self, outcome: Outcome) {
         let charge = std::mem::take(&mut *self.charge.lock().unwrap_or_else(PoisonError::into_inner));
         match &outcome {
             Ok(Value::Promise(settlement)) => settlement.charge(charge),
             _ => drop(charge),
         }
-        self.answer.answer(outcome);
+        self.completion.complete(outcome);
     }
 
-    fn is_answered(&self) -> bool {
-        self.answer.is_answered()
+    fn is_complete(&self) -> bool {
+        self.completion.is_complete()
     }
 
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.answer.recipient()
+        self.completion.recipient()
     }
 }
 
 /// Keeps the host's event loop alive until the answer is given, or until `remote`, which waits for it, is gone.
-struct Staying {
-    answer: Arc<dyn Answer>,
+struct KeepingAlive {
+    completion: Arc<dyn Completion>,
     remote: Weak<Remote>,
-    stay: Mutex<Option<usize>>,
+    keep_alive: Mutex<Option<usize>>,
 }
 
-impl Staying {
-    fn new(remote: &Arc<Remote>, answer: Arc<dyn Answer>) -> Arc<Self> {
-        Arc::new(Self { answer, remote: Arc::downgrade(remote), stay: Mutex::new(remote.begin_stay()) })
+impl KeepingAlive {
+    fn new(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -> Arc<Self> {
+        Arc::new(Self { completion, remote: Arc::downgrade(remote), keep_alive: Mutex::new(remote.begin_keep_alive()) })
     }
 
     fn end(&self) {
-        let stay = self.stay.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let (Some(id), Some(remote)) = (stay, self.remote.upgrade()) {
-            remote.end_stay(id);
+        let keep_alive = self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(id), Some(remote)) = (keep_alive, self.remote.upgrade()) {
+            remote.end_keep_alive(id);
         }
     }
 }
 
-impl Drop for Staying {
+impl Drop for KeepingAlive {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl Answer for Staying {
-    fn answer(&self, outcome: Outcome) {
-        self.answer.answer(outcome);
+impl Completion for KeepingAlive {
+    fn complete(&self, outcome: Outcome) {
+        self.completion.complete(outcome);
         self.end();
     }
 
-    fn is_answered(&self) -> bool {
-        self.answer.is_answered()
+    fn is_complete(&self) -> bool {
+        self.completion.is_complete()
     }
 
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.answer.recipient()
+        self.completion.recipient()
     }
 }
 
@@ -314,11 +315,11 @@ pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, by
     if matches!(prepared, Prepared::Ask { .. }) {
         at.guest.remote()?.meter.called_host();
     }
-    tell(scope, at, prepared, bytes)
+    notify(scope, at, prepared, bytes)
 }
 
 /// Like [`post`], on behalf of this library instead of the guest.
-pub fn tell(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
+pub fn notify(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
     if let Prepared::Done(outcome) = prepared {
         // A failure to start is reported, as on a host.
         return outcome.map(|_| ());
@@ -331,7 +332,7 @@ pub fn tell(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, by
         _ => Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?,
     };
     let prepared = prepared.asked_by(&remote);
-    prepared.dispatch(Kind::Task, Chain::of_request(behalf::current(scope)), charge, Arc::new(Nobody));
+    prepared.dispatch(Kind::Task, Chain::of_request(async_context::current(scope)), charge, Arc::new(NoCompletion));
     Ok(())
 }
 
@@ -362,7 +363,7 @@ fn pay(
 fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, broke: bool) -> Result<bool, Fault> {
     let reply = at.guest.reply();
     let asker = at.guest.remote()?.id();
-    if host.admit(asker, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Answer>))? {
+    if host.admit(asker, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Completion>))? {
         return Ok(true);
     }
     at.guest.wait(scope, &reply, true)?;
@@ -375,7 +376,7 @@ pub fn resolution(
     at: &Place,
     resolver: v8::Local<'_, v8::PromiseResolver>,
     bounded: bool,
-) -> Result<Arc<dyn Answer>, Fault> {
+) -> Result<Arc<dyn Completion>, Fault> {
     let resolver = v8::Global::new(scope, resolver);
     later(scope, at, bounded, move |scope, at, outcome| {
         let resolver = v8::Local::new(scope, &resolver);
@@ -423,10 +424,10 @@ pub fn later(
     at: &Place,
     bounded: bool,
     arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send + 'static,
-) -> Result<Arc<dyn Answer>, Fault> {
+) -> Result<Arc<dyn Completion>, Fault> {
     let (remote, charge) = (at.guest.remote()?, charge_one(at)?);
     let limits = at.guest.limits();
-    let request = behalf::current(scope);
+    let request = async_context::current(scope);
     let realm = Arc::clone(&at.realm);
     let arrival = Arrival { remote, charge, bounded, limits, request, realm, arrive: Box::new(arrive) };
     Ok(Arc::new(Later(Mutex::new(Some(arrival)))))
@@ -447,13 +448,13 @@ struct Arrival {
 
 struct Later(Mutex<Option<Arrival>>);
 
-impl Answer for Later {
+impl Completion for Later {
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         let arrival = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         arrival.as_ref().map(|arrival| Arc::clone(&arrival.remote) as Arc<dyn Owner>)
     }
 
-    fn answer(&self, outcome: Outcome) {
+    fn complete(&self, outcome: Outcome) {
         let Some(arrival) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         let Arrival { remote, charge, bounded, limits, request, realm, arrive } = arrival;
         let bytes = match &outcome {
@@ -467,7 +468,7 @@ impl Answer for Later {
         };
         let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
             drop((charge, contents));
-            guest.stay(&realm);
+            guest.retain_realm(&realm);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);
@@ -475,8 +476,8 @@ impl Answer for Later {
             Ok(Value::Undefined)
         };
         // Until the guest has processed the answer, including microtasks.
-        let answer = Staying::new(&remote, Arc::new(Nobody));
-        let job = Job::new(Kind::Loose, answer, Box::new(work));
+        let completion = KeepingAlive::new(&remote, Arc::new(NoCompletion));
+        let job = Job::new(Kind::Detached, completion, Box::new(work));
         remote.post(job.limited(limits).in_chain(Chain::of_request(request)));
     }
 }

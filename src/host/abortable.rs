@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use crate::isolate::Remote;
-use crate::value::{Answer, Fault, Settlement};
+use crate::value::{Completion, Fault, Settlement};
 
 #[derive(Default)]
 pub struct Abortable {
@@ -17,7 +17,7 @@ pub struct Abortable {
 }
 
 struct Underway {
-    answer: Weak<dyn Answer>,
+    completion: Weak<dyn Completion>,
     remote: Weak<Remote>,
 }
 
@@ -27,9 +27,9 @@ impl Abortable {
         self.calls.borrow_mut().insert(request, None);
     }
 
-    pub fn begin(&self, request: i64, answer: &Arc<dyn Answer>, remote: &Weak<Remote>) {
+    pub fn begin(&self, request: i64, completion: &Arc<dyn Completion>, remote: &Weak<Remote>) {
         if let Some(call) = self.calls.borrow_mut().get_mut(&request) {
-            *call = Some(Underway { answer: Arc::downgrade(answer), remote: remote.clone() });
+            *call = Some(Underway { completion: Arc::downgrade(completion), remote: remote.clone() });
         }
     }
 
@@ -54,13 +54,13 @@ impl Abortable {
             self.aborted.borrow_mut().insert(request);
         }
         if let Some(settlement) = promise.as_ref().and_then(Weak::upgrade) {
-            settlement.answer(Err(Fault::aborted()));
+            settlement.complete(Err(Fault::aborted()));
         }
-        let Some(Underway { answer, remote }) = call else { return };
-        let Some(answer) = answer.upgrade() else { return };
+        let Some(Underway { completion, remote }) = call else { return };
+        let Some(completion) = completion.upgrade() else { return };
         match remote.upgrade() {
-            Some(remote) => remote.abort(&answer),
-            None => answer.answer(Err(Fault::aborted())),
+            Some(remote) => remote.abort(&completion),
+            None => completion.complete(Err(Fault::aborted())),
         }
     }
 }

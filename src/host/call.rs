@@ -10,8 +10,8 @@ use napi::sys;
 
 use super::environment::Local;
 use super::js::{CallInfo, Js, JsResult, JsValue};
-use super::spare::{self, outfit};
 use super::streams::Origin;
+use super::warm::{self, template};
 use super::{carrier, engine as whole, process};
 use crate::engine;
 use crate::isolate::{Kind, Limits, Remote, Settings};
@@ -20,7 +20,7 @@ use crate::ops::{self, Args, Prepared};
 use crate::sandbox::{
     self, Body, Equipment, FunctionForm, LogStyle, Logging, Modules, Names, Sources, Spec, Supply, Tool,
 };
-use crate::value::{Answer, Chain, Charge, Fault, Handle, IsolateHandle, Outcome, Reply, Value, spin};
+use crate::value::{Chain, Charge, Completion, Fault, Handle, IsolateHandle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
             && let Some(Value::Handle(Handle::Isolate(isolate))) = &target
             && let Some(remote) = Remote::from_owner(&isolate.0)
         {
-            local.stay_until_gone(js, &remote);
+            local.keep_alive_until_gone(js, &remote);
             if local.shared.has_streams() {
                 local.shared.ask_streams(|streams| streams.dispose(remote.id()));
             }
@@ -110,16 +110,16 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             carrier
         }
         mode::ASYNC => {
-            let answer = local.limited_answer(js, request, prepared.remote(), prepared.limits());
-            local.call_later(js, prepared, Chain::of_request(request), answer);
+            let completion = local.limited_completion(js, request, prepared.remote(), prepared.limits());
+            local.call_later(js, prepared, Chain::of_request(request), completion);
             js.undefined()
         }
         // Its outcome is dropped, unless it could not begin. It keeps the event loop alive nevertheless.
         _ => match prepared {
             Prepared::Done(Err(fault)) => carrier::write(js, local, Err(fault)),
             prepared => {
-                let answer = local.digest(js, prepared.remote());
-                prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), answer);
+                let completion = local.digest(js, prepared.remote());
+                prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), completion);
                 js.undefined()
             }
         },
@@ -134,12 +134,12 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     let inherited = local.chain.borrow().clone();
     let outermost = inherited.is_none();
     let chain = inherited.unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
-    let answer = Reply::new(Arc::downgrade(&local.shared));
+    let completion = Reply::new(Arc::downgrade(&local.shared));
     let outer = local.chain.replace(Some(chain.clone()));
-    prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&answer) as Arc<dyn Answer>);
+    prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&completion) as Arc<dyn Completion>);
     let outcome = loop {
         let version = local.shared.version.load(Ordering::Acquire);
-        if let Some(outcome) = answer.take() {
+        if let Some(outcome) = completion.take() {
             break outcome;
         }
         if let Some(request) = local.shared.take_call() {
@@ -178,10 +178,10 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
                 Err(_) => return Err(super::js::Refused),
             }
         }
-        let answer = local.async_answer(js, request, Weak::new());
-        let (mut spec, wanted) = execution(values, answer, &local.settings).map_err(|_| super::js::Refused)?;
+        let completion = local.async_completion(js, request, Weak::new());
+        let (mut spec, wanted) = execution(values, completion, &local.settings).map_err(|_| super::js::Refused)?;
         spec.request = request;
-        let supply = Supply::Pool(Arc::clone(&local.shared.spares), wanted);
+        let supply = Supply::Pool(Arc::clone(&local.shared.warm_pool), wanted);
         let remote = sandbox::start(spec, &local.settings, supply);
         let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
         js.number(id as f64)
@@ -196,7 +196,7 @@ const MARKED_LOGS: u32 = 4;
 pub(super) const WEB_SHIFT: u32 = 8;
 
 /// The execution, and how many isolates to keep ready for later ones.
-fn execution(values: Vec<Value>, answer: Arc<dyn Answer>, settings: &Settings) -> Result<(Spec, usize), Fault> {
+fn execution(values: Vec<Value>, completion: Arc<dyn Completion>, settings: &Settings) -> Result<(Spec, usize), Fault> {
     let mut args = Args::new(values);
     let code = Body { text: args.text()?, line: args.number()? as i32, column: args.number()? as i32 };
     let (text, line, column) = (args.optional_text()?, args.number()? as i32, args.number()? as i32);
@@ -215,7 +215,7 @@ fn execution(values: Vec<Value>, answer: Arc<dyn Answer>, settings: &Settings) -
         listener: args.optional_function()?,
     };
     let wanted = args.number()? as usize;
-    let outfit = outfit(flags, memory_limit, args.value(), settings)?;
+    let template = template(flags, memory_limit, args.value(), settings)?;
     let globals = args.value();
     let modules = modules_of(&mut args)?;
     let mut tools = Vec::new();
@@ -232,7 +232,7 @@ fn execution(values: Vec<Value>, answer: Arc<dyn Answer>, settings: &Settings) -
         code,
         function,
         modules,
-        outfit,
+        template,
         freeze_builtins: false,
         timeout,
         max_output,
@@ -241,7 +241,7 @@ fn execution(values: Vec<Value>, answer: Arc<dyn Answer>, settings: &Settings) -
         tools,
         tools_take_text: false,
         request: 0,
-        answer,
+        completion,
     };
     Ok((spec, wanted))
 }
@@ -470,10 +470,10 @@ unsafe extern "C" fn serve_next(env: sys::napi_env, info: sys::napi_callback_inf
     })
 }
 
-/// `tell()`: wakes the sleeping isolates that were called in this turn.
-pub unsafe extern "C" fn tell(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+/// `flushWakeUps()`: wakes the sleeping isolates that were called in this turn.
+pub unsafe extern "C" fn flush_wake_ups(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
-        local.tell();
+        local.flush_wake_ups();
         js.undefined()
     })
 }
@@ -484,7 +484,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, serve_later, defer, tell_later, own, leave, exposes_gc, has_scopes, misses_signals, ..] =
+        let [settle, serve, serve_later, defer, flush_later, own, leave, exposes_gc, has_scopes, misses_signals, ..] =
             call.args()
         else {
             return Err(super::js::Refused);
@@ -492,7 +492,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
         if js.read_boolean(*exposes_gc)? {
             engine::expose_gc();
         }
-        let functions = [*settle, *serve, *serve_later, *defer, *tell_later, *own, *leave];
+        let functions = [*settle, *serve, *serve_later, *defer, *flush_later, *own, *leave];
         let local = Local::open(js, functions, crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
         if js.read_boolean(*misses_signals)? {
@@ -507,18 +507,18 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"abort", js.function("abort", Some(abort), data)?),
             (c"configure", js.function("configure", Some(whole::configure), data)?),
             (c"statistics", js.function("statistics", Some(whole::statistics), data)?),
-            (c"tell", js.function("tell", Some(tell), data)?),
+            (c"flushWakeUps", js.function("flushWakeUps", Some(flush_wake_ups), data)?),
             (c"drain", js.function("drain", Some(drain), data)?),
             (c"pause", js.function("pause", Some(pause), data)?),
             (c"wanted", js.function("wanted", Some(wanted), data)?),
             (c"resume", js.function("resume", Some(resume), data)?),
             (c"limits", js.function("limits", Some(limits), data)?),
             (c"equip", js.function("equip", Some(equip), data)?),
-            (c"keepSnapshot", js.function("keepSnapshot", Some(spare::keep_snapshot), data)?),
-            (c"takeIsolate", js.function("takeIsolate", Some(spare::take_isolate), data)?),
-            (c"makeSpare", js.function("makeSpare", Some(spare::make_spare), data)?),
-            (c"meter", js.function("meter", Some(spare::meter), data)?),
-            (c"rouse", js.function("rouse", Some(spare::rouse), data)?),
+            (c"keepSnapshot", js.function("keepSnapshot", Some(warm::keep_snapshot), data)?),
+            (c"takeIsolate", js.function("takeIsolate", Some(warm::take_isolate), data)?),
+            (c"makeWarm", js.function("makeWarm", Some(warm::make_warm), data)?),
+            (c"meter", js.function("meter", Some(warm::meter), data)?),
+            (c"prewarm", js.function("prewarm", Some(warm::prewarm), data)?),
             (c"execute", js.function("execute", Some(execute), data)?),
             (c"enact", js.function("enact", Some(enact), data)?),
             (c"adoptModule", js.function("adoptModule", Some(adopt), data)?),

@@ -9,8 +9,8 @@ use super::memory;
 use crate::ops::Transfer;
 use crate::ops::protocol::{callback_mode, callback_number, kind, tag};
 use crate::value::{
-    Answer, Callable, Code, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload, Reference,
-    Settlement, Text, TypeOf, Value,
+    Callable, Code, Completion, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload,
+    Reference, Settlement, Text, TypeOf, Value,
 };
 
 /// From this size on, moved memory stays in place. Copying less takes no longer than creating a reference to it.
@@ -76,8 +76,8 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
             let settlement = Arc::new(Settlement::default());
             match number(1)? as i64 {
                 // It has settled already.
-                0 => settlement.answer(read(js, local, js.element(array, 2)?)?),
-                request => local.expect_reply(request, Arc::clone(&settlement) as Arc<dyn Answer>),
+                0 => settlement.complete(read(js, local, js.element(array, 2)?)?),
+                request => local.expect_reply(request, Arc::clone(&settlement) as Arc<dyn Completion>),
             }
             Some(Value::Promise(settlement))
         }
@@ -227,7 +227,7 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
             for entry in payload.table {
                 rows.push(write_entry(js, local, entry)?);
             }
-            let bytes = local.shelf.view(js, &payload.bytes)?;
+            let bytes = local.arena.view(js, &payload.bytes)?;
             js.array(&[js.number(f64::from(tag::WIRE))?, bytes, js.array(&rows)?])
         }
         Value::Handle(handle) => write_handle(js, local, handle),

@@ -7,25 +7,25 @@ use napi::sys;
 use super::call::callback;
 use super::js::{JsValue, Refused};
 use crate::engine;
-use crate::isolate::{Policy, census};
+use crate::isolate::{Policy, registry};
 use crate::ops::milliseconds;
 
 /// `statistics()`: numbers in the order that `surface/host/engine.js` names them.
 pub unsafe extern "C" fn statistics(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, _local, _args| {
-        let census = census();
+        let registry = registry();
         let figures = [
-            census.made,
-            census.idle,
-            census.spare,
+            registry.made,
+            registry.idle,
+            registry.warm,
             engine::threads() as u64,
-            census.lost_threads,
-            census.lost_running,
-            census.lost_bytes as u64,
+            registry.lost_threads,
+            registry.lost_running,
+            registry.lost_bytes as u64,
         ];
         // Exact up to 2^53.
         let numbers: Result<Vec<_>, _> =
-            figures.iter().chain(&census.ended).map(|figure| js.number(*figure as f64)).collect();
+            figures.iter().chain(&registry.ended).map(|figure| js.number(*figure as f64)).collect();
         js.array(&numbers?)
     })
 }

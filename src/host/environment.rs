@@ -9,24 +9,24 @@ use napi::sys;
 use slab::Slab;
 
 use super::abortable::Abortable;
+use super::arena::Arena;
 use super::events::Current;
 use super::js::{Js, JsResult, JsValue};
 use super::memory::Adopted;
 use super::pins::Pins;
 use super::shared::{Event, Shared};
-use super::shelf::Shelf;
 use super::signal::Signal;
 use super::streams::{Kept, Origin};
 use super::{carrier, signal};
 use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{
-    Answer, Chain, Charge, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
+    Chain, Charge, Completion, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
 };
 
 /// An answer that was requested from the surface, or that the surface has promised.
 pub struct Asked {
-    pub answer: Arc<dyn Answer>,
+    pub completion: Arc<dyn Completion>,
     /// The isolate that has requested it, if it is one of this process.
     pub asker: Option<Weak<dyn Owner>>,
 }
@@ -39,7 +39,7 @@ pub struct Local {
     pub(super) serve: sys::napi_ref,
     pub(super) serve_later: sys::napi_ref,
     pub(super) defer: sys::napi_ref,
-    tell_later: sys::napi_ref,
+    flush_later: sys::napi_ref,
     own: sys::napi_ref,
     leave: sys::napi_ref,
     /// Handles that the surface refers to by number. 0 is the module itself, 1 its `lib`.
@@ -66,13 +66,13 @@ pub struct Local {
     /// Objects that the value just given to the surface refers to by number.
     pub(super) kept: RefCell<Vec<Kept>>,
     /// Isolates that were answered, or have answered, and may send more.
-    owing: RefCell<HashMap<usize, Weak<Remote>>>,
+    follow_ups: RefCell<HashMap<usize, Weak<Remote>>>,
     /// The chain of the sync call that this thread is in.
     pub(super) chain: RefCell<Option<Chain>>,
     pub(super) pins: Pins,
     pub(super) adopted: Adopted,
     pub(super) abortable: Abortable,
-    pub(super) shelf: Shelf,
+    pub(super) arena: Arena,
     /// The deepest place on the stack that was found to have room to serve a request.
     roomy: Cell<usize>,
     /// Set if this host has no handle scopes: a function of ours that serves `next`. Handles that are created during its call end with it.
@@ -81,19 +81,19 @@ pub struct Local {
     /// An async call was made in this turn.
     called: Cell<bool>,
     /// Sleeping isolates that were called since then.
-    untold: RefCell<Vec<Arc<Remote>>>,
+    unwoken: RefCell<Vec<Arc<Remote>>>,
 }
 
 impl Local {
     /// Opens the environment that `js` is in.
     pub fn open(
         js: Js<'_>,
-        [settle, serve, serve_later, defer, tell_later, own, leave]: [JsValue; 7],
+        [settle, serve, serve_later, defer, flush_later, own, leave]: [JsValue; 7],
         settings: Settings,
     ) -> JsResult<&'static Local> {
         let shared = Shared::open();
         let host: Weak<dyn Host> = shared.me.clone();
-        let maker = Arc::downgrade(&shared.spares);
+        let maker = Arc::downgrade(&shared.warm_pool);
         let settings = Settings { host: Some(host), maker: Some(maker), ..settings };
         let mut handles = Slab::new();
         handles.insert(Value::Handle(Handle::Ivm));
@@ -106,7 +106,7 @@ impl Local {
             serve: js.reference(serve)?,
             serve_later: js.reference(serve_later)?,
             defer: js.reference(defer)?,
-            tell_later: js.reference(tell_later)?,
+            flush_later: js.reference(flush_later)?,
             own: js.reference(own)?,
             leave: js.reference(leave)?,
             handles: RefCell::new(handles),
@@ -121,14 +121,14 @@ impl Local {
             waiting: Cell::default(),
             pausing: Cell::new(None),
             kept: RefCell::default(),
-            owing: RefCell::default(),
+            follow_ups: RefCell::default(),
             chain: RefCell::default(),
             pins: Pins::default(),
             adopted: Adopted::default(),
             called: Cell::new(false),
-            untold: RefCell::default(),
+            unwoken: RefCell::default(),
             abortable: Abortable::default(),
-            shelf: Shelf::default(),
+            arena: Arena::default(),
             roomy: Cell::new(usize::MAX),
             serve_next: OnceCell::new(),
             next: RefCell::default(),
@@ -165,7 +165,7 @@ impl Local {
 
     /// Closes the environment, which is shutting down.
     pub fn close(&self) {
-        self.untold.take();
+        self.unwoken.take();
         let holders = self.revoke_loans();
         self.shared.close();
         // Their memory ends with the environment. An isolate that does not stop is abandoned after a while, so this wait ends.
@@ -177,7 +177,7 @@ impl Local {
         let asked = std::mem::take(&mut *self.asked.borrow_mut());
         let promised = std::mem::take(&mut *self.promised.borrow_mut());
         for asked in asked.into_iter().map(|(_, asked)| asked).chain(promised.into_values()) {
-            asked.answer.answer(Err(Fault::environment_gone()));
+            asked.completion.complete(Err(Fault::environment_gone()));
         }
     }
 
@@ -244,47 +244,47 @@ impl Local {
         slot.owner().id() == self.shared.id
     }
 
-    /// Registers `answer` for the surface's call of `reply` with this number.
-    pub fn expect_reply(&self, request: i64, answer: Arc<dyn Answer>) {
+    /// Registers `completion` for the surface's call of `reply` with this number.
+    pub fn expect_reply(&self, request: i64, completion: Arc<dyn Completion>) {
         let asker = self.asker.borrow().as_ref().map(|remote| Arc::downgrade(remote) as Weak<dyn Owner>);
-        self.promised.borrow_mut().insert(request, Asked { answer, asker });
+        self.promised.borrow_mut().insert(request, Asked { completion, asker });
     }
 
     /// The surface answers a request, or settles a promise.
     pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
-        let answer = match usize::try_from(request - 1) {
+        let completion = match usize::try_from(request - 1) {
             Ok(asked) => self.asked.borrow_mut().try_remove(asked),
             Err(_) => self.promised.borrow_mut().remove(&request),
         };
-        let Some(Asked { answer, .. }) = answer else { return };
-        let recipient = answer.recipient();
-        answer.answer(outcome);
+        let Some(Asked { completion, .. }) = completion else { return };
+        let recipient = completion.recipient();
+        completion.complete(outcome);
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
-            self.owes(&Arc::downgrade(&remote));
+            self.add_follow_up(&Arc::downgrade(&remote));
         }
         self.update_hold(js);
     }
 
     /// Keeps the event loop alive until the guest of `remote` has no more work.
-    fn stay_until_digested(&self, js: Js<'_>, remote: &Arc<Remote>) {
-        let answer = self.digest(js, Arc::downgrade(remote));
-        remote.when_digested(answer);
+    fn keep_alive_until_drained(&self, js: Js<'_>, remote: &Arc<Remote>) {
+        let completion = self.digest(js, Arc::downgrade(remote));
+        remote.when_drained(completion);
     }
 
     /// Keeps the event loop alive until `remote` is gone: the promises that it abandons must still be reported.
-    pub fn stay_until_gone(&self, js: Js<'_>, remote: &Remote) {
+    pub fn keep_alive_until_gone(&self, js: Js<'_>, remote: &Remote) {
         remote.when_gone(self.digest(js, Weak::new()));
     }
 
     /// Keeps the event loop alive until the returned answer gets an outcome.
-    pub fn digest(&self, js: Js<'_>, remote: Weak<Remote>) -> Arc<dyn Answer> {
+    pub fn digest(&self, js: Js<'_>, remote: Weak<Remote>) -> Arc<dyn Completion> {
         struct Digest(Weak<Shared>, Weak<Remote>, AtomicBool);
-        impl Answer for Digest {
-            fn answer(&self, _outcome: Outcome) {
+        impl Completion for Digest {
+            fn complete(&self, _outcome: Outcome) {
                 if !self.2.swap(true, Ordering::AcqRel)
                     && let Some(shared) = self.0.upgrade()
                 {
-                    let _ = shared.send(Event::Digested(self.1.clone()));
+                    let _ = shared.send(Event::Drained(self.1.clone()));
                 }
             }
 
@@ -316,8 +316,15 @@ impl Local {
             None,
             Box::new(move |outcome| {
                 if let Some(shared) = shared.upgrade() {
-                    let _ =
-                        shared.send(Event::Settle { request, outcome, held, owing: Weak::new(), origin, call, limits });
+                    let _ = shared.send(Event::Settle {
+                        request,
+                        outcome,
+                        held,
+                        follow_ups: Weak::new(),
+                        origin,
+                        call,
+                        limits,
+                    });
                 }
             }),
         );
@@ -325,43 +332,55 @@ impl Local {
     }
 
     /// The answer that settles `request` of the surface.
-    pub fn async_answer(&self, js: Js<'_>, request: i64, remote: Weak<Remote>) -> Arc<dyn Answer> {
-        self.limited_answer(js, request, remote, Limits::default())
+    pub fn async_completion(&self, js: Js<'_>, request: i64, remote: Weak<Remote>) -> Arc<dyn Completion> {
+        self.limited_completion(js, request, remote, Limits::default())
     }
 
     /// The same for a call with limits.
-    pub fn limited_answer(&self, js: Js<'_>, request: i64, remote: Weak<Remote>, limits: Limits) -> Arc<dyn Answer> {
+    pub fn limited_completion(
+        &self,
+        js: Js<'_>,
+        request: i64,
+        remote: Weak<Remote>,
+        limits: Limits,
+    ) -> Arc<dyn Completion> {
         self.begin(js);
         let shared = self.shared.me.clone();
         let origin = remote.upgrade().map(|remote| OnceLock::from(Origin::of(&remote))).unwrap_or_default();
-        let owing = remote.clone();
-        let answer: Arc<dyn Answer> =
-            Arc::new(AsyncAnswer { shared, request, owing, origin, limits, answered: AtomicBool::new(false) });
-        self.abortable.begin(request, &answer, &remote);
-        answer
+        let follow_ups = remote.clone();
+        let completion: Arc<dyn Completion> = Arc::new(AsyncCompletion {
+            shared,
+            request,
+            follow_ups,
+            origin,
+            limits,
+            completed: AtomicBool::new(false),
+        });
+        self.abortable.begin(request, &completion, &remote);
+        completion
     }
 
     /// Makes an async call. The first one of a turn wakes the isolate's thread at once, if it sleeps. Later ones, also in a turn that
     /// begins while a call is pending, are combined: a microtask wakes each isolate once.
-    pub fn call_later(&self, js: Js<'_>, prepared: Prepared, chain: Chain, answer: Arc<dyn Answer>) {
+    pub fn call_later(&self, js: Js<'_>, prepared: Prepared, chain: Chain, completion: Arc<dyn Completion>) {
         if !self.called.replace(true) {
-            return prepared.dispatch(Kind::Task, chain, Charge::default(), answer);
+            return prepared.dispatch(Kind::Task, chain, Charge::default(), completion);
         }
-        let Some(remote) = prepared.enqueue(chain, answer) else { return };
-        self.untold.borrow_mut().push(remote);
-        if self.untold.borrow().len() == 1
-            && js.dereference(self.tell_later).and_then(|later| js.call(later, &[])).is_err()
+        let Some(remote) = prepared.enqueue(chain, completion) else { return };
+        self.unwoken.borrow_mut().push(remote);
+        if self.unwoken.borrow().len() == 1
+            && js.dereference(self.flush_later).and_then(|later| js.call(later, &[])).is_err()
         {
             // The host is shutting down.
-            self.tell();
+            self.flush_wake_ups();
         }
     }
 
     /// Wakes the isolates that were called. Another turn begins.
-    pub fn tell(&self) {
+    pub fn flush_wake_ups(&self) {
         self.called.set(false);
-        for remote in self.untold.take() {
-            remote.tell();
+        for remote in self.unwoken.take() {
+            remote.flush_wake_ups();
         }
     }
 
@@ -380,11 +399,11 @@ impl Local {
     /// A sync call has returned. It may have started work that continues: what a guest has sent meanwhile, and the promise that it
     /// returned.
     pub fn returned(&self, js: Js<'_>, origin: &Weak<Remote>, promised: bool) {
-        let owes = promised || origin.upgrade().is_some_and(|remote| remote.has_loose_work());
-        if owes {
-            self.owes(origin);
+        let has_follow_up = promised || origin.upgrade().is_some_and(|remote| remote.has_detached_work());
+        if has_follow_up {
+            self.add_follow_up(origin);
         }
-        if owes || self.shared.signalled.load(Ordering::Acquire) || self.shared.guests_are_busy() {
+        if has_follow_up || self.shared.signalled.load(Ordering::Acquire) || self.shared.guests_are_busy() {
             self.update_hold(js);
         }
     }
@@ -393,9 +412,9 @@ impl Local {
     /// or a guest's processing of an answer.
     pub(super) fn update_hold(&self, js: Js<'_>) {
         if self.pending.get() == 0 {
-            for remote in self.owing.take().values().filter_map(Weak::upgrade) {
-                if remote.has_loose_work() {
-                    self.stay_until_digested(js, &remote);
+            for remote in self.follow_ups.take().values().filter_map(Weak::upgrade) {
+                if remote.has_detached_work() {
+                    self.keep_alive_until_drained(js, &remote);
                 }
             }
         }
@@ -407,10 +426,10 @@ impl Local {
     }
 
     /// More may come from `origin`, although no call waits for it yet.
-    pub(super) fn owes(&self, origin: &Weak<Remote>) {
+    pub(super) fn add_follow_up(&self, origin: &Weak<Remote>) {
         if origin.strong_count() > 0 {
             // No other isolate can have this address while the weak reference is kept.
-            self.owing.borrow_mut().insert(origin.as_ptr().addr(), origin.clone());
+            self.follow_ups.borrow_mut().insert(origin.as_ptr().addr(), origin.clone());
         }
     }
 
@@ -476,35 +495,36 @@ fn boxed(limits: Limits) -> Option<Box<Limits>> {
     limits.is_some().then(|| Box::new(limits))
 }
 
-struct AsyncAnswer {
+struct AsyncCompletion {
     shared: Weak<Shared>,
     request: i64,
     /// The isolate that may send more.
-    owing: Weak<Remote>,
+    follow_ups: Weak<Remote>,
     origin: OnceLock<Origin>,
     limits: Limits,
-    answered: AtomicBool,
+    completed: AtomicBool,
 }
 
-impl Drop for AsyncAnswer {
+impl Drop for AsyncCompletion {
     /// A call that could not be made at all must not keep the event loop alive.
     fn drop(&mut self) {
-        self.answer(Err(Fault::promise_abandoned()));
+        self.complete(Err(Fault::promise_abandoned()));
     }
 }
 
-impl Answer for AsyncAnswer {
-    fn is_answered(&self) -> bool {
-        self.answered.load(Ordering::Acquire)
+impl Completion for AsyncCompletion {
+    fn is_complete(&self) -> bool {
+        self.completed.load(Ordering::Acquire)
     }
 
-    fn answer(&self, outcome: Outcome) {
-        if !self.answered.swap(true, Ordering::AcqRel)
+    fn complete(&self, outcome: Outcome) {
+        if !self.completed.swap(true, Ordering::AcqRel)
             && let Some(shared) = self.shared.upgrade()
         {
-            let (request, owing, limits) = (self.request, self.owing.clone(), boxed(self.limits));
+            let (request, follow_ups, limits) = (self.request, self.follow_ups.clone(), boxed(self.limits));
             let origin = self.origin.get().cloned().unwrap_or_default();
-            let _ = shared.send(Event::Settle { request, outcome, held: true, owing, origin, call: request, limits });
+            let _ =
+                shared.send(Event::Settle { request, outcome, held: true, follow_ups, origin, call: request, limits });
         }
     }
 

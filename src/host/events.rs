@@ -10,7 +10,7 @@ use super::shared::Event;
 use super::streams::{Next, Origin, Reading, Subject};
 use crate::isolate::{Remote, next_owner_id};
 use crate::ops::op;
-use crate::value::{Answer, Fault, Outcome, Request, Value};
+use crate::value::{Completion, Fault, Outcome, Request, Value};
 
 /// See [`Local::current`].
 #[derive(Clone, Copy, Default)]
@@ -36,7 +36,7 @@ impl Local {
     /// those of others.
     pub fn handle_events(&self, js: Js<'_>) {
         // This is a new turn. Wakes the isolates that the last turn did not wake: its microtasks may have ended early.
-        self.tell();
+        self.flush_wake_ups();
         let mut share = Share::begin();
         let mut events = self.shared.take_events();
         while let Some(event) = events.pop_front() {
@@ -74,9 +74,9 @@ impl Local {
     /// Handles an event. A request that is not `wanted` is refused.
     fn handle_event(&self, js: Js<'_>, event: Event, wanted: bool) -> JsResult<()> {
         match event {
-            Event::Settle { request, outcome, held, owing, origin, call, limits } => {
+            Event::Settle { request, outcome, held, follow_ups, origin, call, limits } => {
                 let awaited = self.abortable.end(request);
-                self.owes(&owing);
+                self.add_follow_up(&follow_ups);
                 if held {
                     self.end();
                 }
@@ -92,7 +92,7 @@ impl Local {
                         subject: Subject::Outcome(request),
                         call,
                         bytes: 0,
-                        spared: false,
+                        admitted: false,
                         abandoned: false,
                         disposed: false,
                         _kept: kept,
@@ -102,21 +102,21 @@ impl Local {
                 settled?;
             }
             Event::Ask { request, origin } => {
-                if wanted && origin.spares(|| request.byte_size()) {
+                if wanted && origin.admits(|| request.byte_size()) {
                     let before = self.current.replace(Current { origin: origin.id, call: 0 });
                     self.limits.take();
                     self.serve(js, request, origin);
                     self.current.set(before);
                 } else {
-                    self.refuse(js, request.answer);
+                    self.refuse(js, request.completion);
                 }
             }
             Event::Disown => {
                 self.shared.disowned.arrived();
                 self.disown(js)?;
             }
-            Event::Digested(origin) => {
-                self.owes(&origin);
+            Event::Drained(origin) => {
+                self.add_follow_up(&origin);
                 self.end();
             }
             // Nothing to do but what follows every event.
@@ -147,12 +147,12 @@ impl Local {
     }
 
     /// Refuses a request, because the call that asks was stopped, or its isolate.
-    fn refuse(&self, js: Js<'_>, answer: Arc<dyn Answer>) {
-        let recipient = answer.recipient();
+    fn refuse(&self, js: Js<'_>, completion: Arc<dyn Completion>) {
+        let recipient = completion.recipient();
         // If anything else waits for it, it gets the fault.
-        answer.answer(Err(Fault::aborted()));
+        completion.complete(Err(Fault::aborted()));
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
-            self.owes(&Arc::downgrade(&remote));
+            self.add_follow_up(&Arc::downgrade(&remote));
         }
         self.update_hold(js);
     }
@@ -171,14 +171,14 @@ impl Local {
     pub fn is_wanted(&self, js: Js<'_>, id: u64) -> bool {
         let (wanted, number) = self.shared.ask_streams(|streams| (streams.is_wanted(id), streams.request(id)));
         let asked = number.and_then(|number| usize::try_from(number - 1).ok());
-        let answered = |number| self.asked.borrow().get(number).is_some_and(|asked| asked.answer.is_answered());
+        let answered = |number| self.asked.borrow().get(number).is_some_and(|asked| asked.completion.is_complete());
         if wanted && !asked.is_some_and(answered) {
             return true;
         }
-        let answer = asked.and_then(|number| self.asked.borrow_mut().try_remove(number));
+        let completion = asked.and_then(|number| self.asked.borrow_mut().try_remove(number));
         self.shared.end_reading(id);
-        if let Some(Asked { answer, .. }) = answer {
-            self.refuse(js, answer);
+        if let Some(Asked { completion, .. }) = completion {
+            self.refuse(js, completion);
         }
         false
     }
@@ -194,15 +194,15 @@ impl Local {
     /// Lets the surface answer a request, now or later.
     pub fn serve(&self, js: Js<'_>, request: Request, origin: Origin) {
         let bytes = request.byte_size();
-        let Request { op, slot, args, asker, answer, chain, charge } = request;
+        let Request { op, slot, args, asker, completion, chain, charge } = request;
         // Nothing waits for the answer any more: a guest's request does not begin after the guest's end.
-        let recipient = answer.recipient().and_then(|owner| Remote::from_owner(&owner));
-        if answer.is_answered() || recipient.is_some_and(|remote| remote.is_disposed()) {
+        let recipient = completion.recipient().and_then(|owner| Remote::from_owner(&owner));
+        if completion.is_complete() || recipient.is_some_and(|remote| remote.is_disposed()) {
             return;
         }
-        let op = if answer.is_discarded() { op | op::DISCARDED } else { op };
+        let op = if completion.is_discarded() { op | op::DISCARDED } else { op };
         // A slab's key fits into an `i64`.
-        let number = self.asked.borrow_mut().insert(Asked { answer, asker: asker.clone() }) as i64 + 1;
+        let number = self.asked.borrow_mut().insert(Asked { completion, asker: asker.clone() }) as i64 + 1;
         let call = chain.request();
         // While a sync call waits, its callee's requests are served on this stack.
         let waits = chain.waits_in(self.shared.id);
@@ -225,8 +225,16 @@ impl Local {
         let kept = self.kept.take();
         if let Some(id) = self.pausing.take() {
             let subject = Subject::Request { number, _slot: slot, _charge: charge };
-            let reading =
-                Reading { origin, subject, call, bytes, spared: false, abandoned: false, disposed: false, _kept: kept };
+            let reading = Reading {
+                origin,
+                subject,
+                call,
+                bytes,
+                admitted: false,
+                abandoned: false,
+                disposed: false,
+                _kept: kept,
+            };
             self.shared.begin_reading(id, reading);
         } else {
             drop((charge, slot));

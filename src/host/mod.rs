@@ -1,6 +1,7 @@
 //! The Node-API binding: the functions that the host's surface calls, and how the host's thread waits and is woken.
 
 mod abortable;
+mod arena;
 mod call;
 mod carrier;
 mod engine;
@@ -15,10 +16,9 @@ mod process;
 mod released;
 mod share;
 mod shared;
-mod shelf;
 mod signal;
-mod spare;
 mod streams;
+mod warm;
 
 use napi::bindgen_prelude::Object;
 use napi::{Env, JsValue, Result, Status};

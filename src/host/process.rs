@@ -23,11 +23,11 @@ use crate::value::{Code, ErrorClass, Fault, Owner, Text, Value};
 pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let (request, mut args) = read(js, local, args)?;
-        let answer = local.async_answer(js, request, Weak::new());
+        let completion = local.async_completion(js, request, Weak::new());
         let (sort, pool, whole) = match sort_of(&mut args, &local.settings) {
             Ok(found) => found,
             Err(fault) => {
-                answer.answer(Err(fault));
+                completion.complete(Err(fault));
                 return js.number(0.0);
             }
         };
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
             logging: job.logging,
             owner: local.shared.id(),
             request,
-            answer,
+            completion,
         });
         js.number(number as f64)
     })
@@ -61,10 +61,10 @@ pub unsafe extern "C" fn terminate(env: sys::napi_env, info: sys::napi_callback_
 pub unsafe extern "C" fn survey(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let (request, mut args) = read(js, local, args)?;
-        let answer = local.async_answer(js, request, Weak::new());
+        let completion = local.async_completion(js, request, Weak::new());
         match sort_of(&mut args, &local.settings) {
-            Ok((sort, pool, _)) => child::survey(sort, pool, answer),
-            Err(fault) => answer.answer(Err(fault)),
+            Ok((sort, pool, _)) => child::survey(sort, pool, completion),
+            Err(fault) => completion.complete(Err(fault)),
         }
         js.undefined()
     })

@@ -13,7 +13,7 @@ use super::streams::{Next, Origin, Reading, Streams};
 use crate::child;
 use crate::isolate::{Limits, Remote, Stop, clock, next_owner_id};
 use crate::sandbox::Pool;
-use crate::value::{Answer, Chain, Code, ErrorClass, Fault, Host, Outcome, Owner, Request, Value, Wake};
+use crate::value::{Chain, Code, Completion, ErrorClass, Fault, Host, Outcome, Owner, Request, Value, Wake};
 
 /// What other threads send to the environment's thread.
 pub enum Event {
@@ -24,7 +24,7 @@ pub enum Event {
         /// The event loop was kept alive for it.
         held: bool,
         /// The isolate that may send more.
-        owing: Weak<Remote>,
+        follow_ups: Weak<Remote>,
         origin: Origin,
         /// The async call whose outcome this is, or that led to it.
         call: i64,
@@ -36,7 +36,7 @@ pub enum Event {
     /// There are slots that are no longer held.
     Disown,
     /// An isolate has processed what was sent to it; until then the event loop was kept alive.
-    Digested(Weak<Remote>),
+    Drained(Weak<Remote>),
     /// There is memory that no isolate uses any more.
     Unpin,
     /// The memory of isolates has changed.
@@ -68,7 +68,7 @@ struct Queue {
     /// The thread sleeps in a sync call.
     parked: bool,
     /// Guests that wait until there are fewer events.
-    crowd: Vec<Arc<dyn Answer>>,
+    blocked: Vec<Arc<dyn Completion>>,
 }
 
 /// How long a signal that the event loop can miss stays without effect until it is raised again: the first time, and at most.
@@ -104,7 +104,7 @@ pub struct Shared {
     /// Slots that are no longer held.
     pub(super) disowned: Released<u32>,
     /// Isolates that wait for executions in sandboxes.
-    pub(super) spares: Arc<Pool>,
+    pub(super) warm_pool: Arc<Pool>,
     pub(super) pressure: Pressure,
 }
 
@@ -128,7 +128,7 @@ impl Shared {
             isolates: Mutex::default(),
             unpinned: Released::default(),
             disowned: Released::default(),
-            spares: Pool::new(),
+            warm_pool: Pool::new(),
             pressure: Pressure::default(),
         })
     }
@@ -144,9 +144,9 @@ impl Shared {
             return Err(Box::new(event));
         }
         queue.events.push_back(event);
-        let tell = !self.signalled.swap(true, Ordering::AcqRel);
+        let must_signal = !self.signalled.swap(true, Ordering::AcqRel);
         drop(queue);
-        if tell && self.signal.raise() && self.signal.repeats() {
+        if must_signal && self.signal.raise() && self.signal.repeats() {
             self.watch_signal();
         }
         Ok(())
@@ -188,10 +188,10 @@ impl Shared {
 
     /// Makes the guests that wait for room try again.
     fn let_in(&self, mut queue: MutexGuard<'_, Queue>) {
-        let crowd = std::mem::take(&mut queue.crowd);
+        let blocked = std::mem::take(&mut queue.blocked);
         drop(queue);
-        for answer in crowd {
-            answer.answer(Ok(Value::Undefined));
+        for completion in blocked {
+            completion.complete(Ok(Value::Undefined));
         }
     }
 
@@ -327,20 +327,20 @@ impl Shared {
         self.holds_back.store(false, Ordering::Release);
         let calls = std::mem::take(&mut queue.calls);
         self.waiting_calls.store(0, Ordering::Release);
-        let crowd = std::mem::take(&mut queue.crowd);
+        let blocked = std::mem::take(&mut queue.blocked);
         drop(queue);
-        for answer in crowd {
-            answer.answer(Err(Fault::environment_gone()));
+        for completion in blocked {
+            completion.complete(Err(Fault::environment_gone()));
         }
         self.signal.close();
         child::terminate_of(self.id);
-        self.spares.close();
+        self.warm_pool.close();
         let asked = events.into_iter().chain(streams.into_events()).filter_map(|event| match event {
             Event::Ask { request, .. } => Some(request),
             _ => None,
         });
         for request in asked.chain(calls) {
-            request.answer.answer(Err(Fault::environment_gone()));
+            request.completion.complete(Err(Fault::environment_gone()));
         }
         let isolates = std::mem::take(&mut *self.isolates.lock().unwrap_or_else(PoisonError::into_inner));
         let isolates: Vec<_> = isolates.iter().filter_map(Weak::upgrade).collect();
@@ -406,7 +406,7 @@ impl Host for Shared {
         }
     }
 
-    fn admit(&self, asker: u64, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault> {
+    fn admit(&self, asker: u64, chain: &Chain, broke: bool, completion: &Arc<dyn Completion>) -> Result<bool, Fault> {
         let mut queue = self.lock();
         // While the event loop has something to do, it will let waiting guests in.
         let held = queue.streams.count(asker);
@@ -419,7 +419,7 @@ impl Host for Shared {
             // The host's thread waits for the very guest that asks.
             return Err(Fault::coded(ErrorClass::RangeError, "Too many calls are waiting for the host", Code::Limit));
         }
-        queue.crowd.push(Arc::clone(answer));
+        queue.blocked.push(Arc::clone(completion));
         Ok(false)
     }
 
@@ -447,7 +447,7 @@ impl Host for Shared {
         if let Err(event) = self.send(Event::Ask { request, origin })
             && let Event::Ask { request, .. } = *event
         {
-            request.answer.answer(Err(Fault::environment_gone()));
+            request.completion.complete(Err(Fault::environment_gone()));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::shared::Event;
-use crate::isolate::{Legacy, Remote};
+use crate::isolate::{Remote, Undelivered};
 use crate::value::{Charge, Code, Fault, Outcome, Slot};
 
 /// The origin of an event: an isolate, or none if the order does not matter.
@@ -16,21 +16,21 @@ use crate::value::{Charge, Code, Fault, Outcome, Slot};
 pub struct Origin {
     /// The isolate's id; 0 for none.
     pub id: u64,
-    legacy: Option<Arc<Legacy>>,
+    undelivered: Option<Arc<Undelivered>>,
 }
 
 impl Origin {
     pub fn of(remote: &Remote) -> Self {
-        Self { id: remote.id(), legacy: Some(Arc::clone(&remote.legacy)) }
+        Self { id: remote.id(), undelivered: Some(Arc::clone(&remote.undelivered)) }
     }
 
     fn is_over(&self) -> bool {
-        self.legacy.as_ref().is_some_and(|legacy| legacy.is_over())
+        self.undelivered.as_ref().is_some_and(|undelivered| undelivered.is_over())
     }
 
     /// Whether a message of so many bytes is still wanted. Must be called once for each message.
-    pub fn spares(&self, bytes: impl FnOnce() -> usize) -> bool {
-        self.legacy.as_ref().is_none_or(|legacy| legacy.spares(bytes))
+    pub fn admits(&self, bytes: impl FnOnce() -> usize) -> bool {
+        self.undelivered.as_ref().is_none_or(|undelivered| undelivered.admits(bytes))
     }
 }
 
@@ -45,7 +45,7 @@ pub struct Reading {
     pub call: i64,
     pub bytes: usize,
     /// It is read although its isolate has ended, or its call has been stopped.
-    pub spared: bool,
+    pub admitted: bool,
     /// Nothing waits for it any more.
     pub abandoned: bool,
     /// The host has disposed of the isolate meanwhile.
@@ -66,13 +66,16 @@ struct Stream {
     events: VecDeque<Event>,
     reading: Option<Reading>,
     /// Calls that were stopped. Their outcomes, which say so, are among the events.
-    stopped: Vec<(i64, Legacy)>,
+    stopped: Vec<(i64, Undelivered)>,
 }
 
 impl Stream {
     /// Whether a message of so many bytes on behalf of `call` is still wanted.
-    fn spares(&self, call: i64, bytes: impl FnOnce() -> usize) -> bool {
-        self.stopped.iter().find(|(stopped, _)| *stopped == call).is_none_or(|(_, legacy)| legacy.spares(bytes))
+    fn admits(&self, call: i64, bytes: impl FnOnce() -> usize) -> bool {
+        self.stopped
+            .iter()
+            .find(|(stopped, _)| *stopped == call)
+            .is_none_or(|(_, undelivered)| undelivered.admits(bytes))
     }
 }
 
@@ -116,7 +119,7 @@ impl Streams {
             && *call != 0
             && was_stopped(outcome)
         {
-            stream.stopped.push((*call, Legacy::of_stopped()));
+            stream.stopped.push((*call, Undelivered::of_stopped()));
         }
         stream.events.push_back(event);
         None
@@ -134,9 +137,9 @@ impl Streams {
     pub fn begin(&mut self, origin: u64, reading: Reading) {
         self.ready.retain(|ready| *ready != origin);
         let stream = self.all.entry(origin).or_default();
-        // If its isolate has ended or its call was stopped, it has begun only because it is spared.
-        let spared = reading.origin.is_over() || stream.stopped.iter().any(|(stopped, _)| *stopped == reading.call);
-        stream.reading = Some(Reading { spared, ..reading });
+        // If its isolate has ended or its call was stopped, it has begun only because it is admitted.
+        let admitted = reading.origin.is_over() || stream.stopped.iter().any(|(stopped, _)| *stopped == reading.call);
+        stream.reading = Some(Reading { admitted, ..reading });
     }
 
     /// Ends the reading. Drop what this returns, then call [`Streams::release`].
@@ -161,7 +164,7 @@ impl Streams {
             };
             self.ready.push_back(origin);
             let wanted = match &event {
-                Event::Ask { request, .. } => stream.spares(request.chain.request(), || request.byte_size()),
+                Event::Ask { request, .. } => stream.admits(request.chain.request(), || request.byte_size()),
                 Event::Settle { call, outcome, .. } if was_stopped(outcome) => {
                     stream.stopped.retain(|(stopped, _)| stopped != call);
                     true
@@ -180,7 +183,7 @@ impl Streams {
         if reading.abandoned {
             return false;
         }
-        if matches!(reading.subject, Subject::Outcome(_)) || reading.spared {
+        if matches!(reading.subject, Subject::Outcome(_)) || reading.admitted {
             return true;
         }
         let over = reading.origin.is_over();
@@ -190,8 +193,9 @@ impl Streams {
         }
         // In the order of sending: this value is counted before the events that wait here.
         let bytes = || reading.bytes;
-        reading.spared = reading.origin.spares(bytes) && stopped.is_none_or(|(_, legacy)| legacy.spares(bytes));
-        reading.spared
+        reading.admitted =
+            reading.origin.admits(bytes) && stopped.is_none_or(|(_, undelivered)| undelivered.admits(bytes));
+        reading.admitted
     }
 
     /// The request that is being read, by its number.
@@ -232,11 +236,11 @@ mod tests {
 
     use super::{Next, Origin, Reading, Streams, Subject};
     use crate::host::shared::Event;
-    use crate::isolate::Legacy;
+    use crate::isolate::Undelivered;
     use crate::value::{Fault, Outcome, Value};
 
     fn origin(id: u64) -> Origin {
-        Origin { id, legacy: Some(Arc::new(Legacy::default())) }
+        Origin { id, undelivered: Some(Arc::new(Undelivered::default())) }
     }
 
     fn settle(origin: &Origin, request: i64, outcome: Outcome) -> Event {
@@ -244,7 +248,7 @@ mod tests {
             request,
             outcome,
             held: false,
-            owing: Weak::new(),
+            follow_ups: Weak::new(),
             origin: origin.clone(),
             call: request,
             limits: None,
@@ -262,7 +266,7 @@ mod tests {
             subject,
             call,
             bytes,
-            spared: false,
+            admitted: false,
             abandoned: false,
             disposed: false,
             _kept: Vec::new(),
@@ -334,7 +338,7 @@ mod tests {
             assert!(streams.hold_back(settle(&a, 5, Err(Fault::timeout("".into())))).is_none());
             assert_eq!(streams.is_wanted(1), call != 5);
         }
-        a.legacy.as_ref().unwrap().end();
+        a.undelivered.as_ref().unwrap().end();
         assert!(!streams.is_wanted(1));
     }
 

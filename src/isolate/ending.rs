@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::census::End;
 use super::grace::Grace;
 use super::job::Kind;
+use super::registry::End;
 use super::remote::Remote;
-use super::{Job, burial, clock};
-use crate::engine::{self, Occupant};
+use super::{Job, clock, deferred_disposal};
+use crate::engine::{self, ThreadState};
 use crate::native;
-use crate::value::{Answer, Fault, Outcome, Stay, Value};
+use crate::value::{Completion, Fault, KeepAlive, Outcome, Value};
 
 /// When a thread that has not returned is suspended. Work that is slow but ends gives its memory back before that. Each further attempt
 /// waits twice as long as the one before, up to `LAST_ATTEMPTS`.
@@ -82,9 +82,9 @@ impl Stop {
 }
 
 #[derive(Default)]
-pub(super) struct Departures {
+pub(super) struct EndListeners {
     gone: bool,
-    waiting: Vec<Arc<dyn Answer>>,
+    waiting: Vec<Arc<dyn Completion>>,
 }
 
 impl Remote {
@@ -93,21 +93,21 @@ impl Remote {
         if self.stop.compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return false;
         }
-        self.legacy.end();
+        self.undelivered.end();
         if reason != Stop::Environment {
             // No matter what stops it, the promises that it abandons must still be reported.
             self.keep_host();
             if self.is_gone() {
                 // Its thread was faster: the isolate is gone already.
-                drop(self.staying());
+                drop(self.keep_alive());
             }
         }
         if let Some(v8) = self.v8.get() {
             v8.terminate_execution();
         }
-        self.stop_offspring();
+        self.stop_children();
         let fault = reason.fault().unwrap_or(Fault::Stopped);
-        self.answer_end(&fault);
+        self.complete_end_listeners(&fault);
         if self.entries.is_running() {
             self.give_up_after(Grace::begin(self));
         }
@@ -115,99 +115,100 @@ impl Remote {
         true
     }
 
-    /// Answers `answer` when the isolate ends, at once if it has ended.
-    pub fn when_ended(&self, answer: Arc<dyn Answer>) {
-        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+    /// Completes `completion` when the isolate ends, at once if it has ended.
+    pub fn when_ended(&self, completion: Arc<dyn Completion>) {
+        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(completion);
         if let Some(fault) = self.stop_reason().fault() {
-            self.answer_end(&fault);
+            self.complete_end_listeners(&fault);
         }
     }
 
-    /// Answers `answer` when the isolate's V8 side is gone or abandoned, at once if it already is.
-    pub fn when_gone(&self, answer: Arc<dyn Answer>) {
-        let mut departures = self.departures.lock().unwrap_or_else(PoisonError::into_inner);
-        if departures.gone {
-            drop(departures);
-            return answer.answer(Ok(Value::Undefined));
+    /// Completes `completion` when the isolate's V8 side is gone or abandoned, at once if it already is.
+    pub fn when_gone(&self, completion: Arc<dyn Completion>) {
+        let mut end_listeners = self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        if end_listeners.gone {
+            drop(end_listeners);
+            return completion.complete(Ok(Value::Undefined));
         }
-        departures.waiting.push(answer);
+        end_listeners.waiting.push(completion);
     }
 
     /// Whether the V8 side is gone or abandoned.
     pub(super) fn is_gone(&self) -> bool {
-        self.departures.lock().unwrap_or_else(PoisonError::into_inner).gone
+        self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner).gone
     }
 
     /// Waits until the isolate's V8 side is gone or abandoned. Must not be called on a thread of an isolate.
     pub fn await_gone(&self) {
         struct Gone(Mutex<bool>, Condvar);
-        impl Answer for Gone {
-            fn answer(&self, _outcome: Outcome) {
+        impl Completion for Gone {
+            fn complete(&self, _outcome: Outcome) {
                 *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
                 self.1.notify_all();
             }
         }
-        let answer = Arc::new(Gone(Mutex::new(false), Condvar::new()));
-        self.when_gone(Arc::clone(&answer) as Arc<dyn Answer>);
-        let mut gone = answer.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let completion = Arc::new(Gone(Mutex::new(false), Condvar::new()));
+        self.when_gone(Arc::clone(&completion) as Arc<dyn Completion>);
+        let mut gone = completion.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !*gone {
-            gone = answer.1.wait(gone).unwrap_or_else(PoisonError::into_inner);
+            gone = completion.1.wait(gone).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     pub(super) fn announce_gone(&self) {
-        let mut departures = self.departures.lock().unwrap_or_else(PoisonError::into_inner);
-        departures.gone = true;
-        let waiting = std::mem::take(&mut departures.waiting);
-        drop(departures);
-        for answer in waiting {
-            answer.answer(Ok(Value::Undefined));
+        let mut end_listeners = self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        end_listeners.gone = true;
+        let waiting = std::mem::take(&mut end_listeners.waiting);
+        drop(end_listeners);
+        for completion in waiting {
+            completion.complete(Ok(Value::Undefined));
         }
-        self.announce_digested();
-        drop(self.staying());
-        let stays = std::mem::take(&mut *self.stays.lock().unwrap_or_else(PoisonError::into_inner));
-        drop(stays);
+        self.announce_drained();
+        drop(self.keep_alive());
+        let keep_alives = std::mem::take(&mut *self.keep_alives.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(keep_alives);
     }
 
-    /// Keeps the host's event loop alive while the guest waits for something, until [`Remote::end_stay`] or the isolate's end.
-    pub fn begin_stay(&self) -> Option<usize> {
-        let stay = self.settings.host.as_ref().and_then(Stay::with)?;
-        let id = self.stays.lock().unwrap_or_else(PoisonError::into_inner).insert(stay);
+    /// Keeps the host's event loop alive while the guest waits for something, until [`Remote::end_keep_alive`] or the isolate's end.
+    pub fn begin_keep_alive(&self) -> Option<usize> {
+        let keep_alive = self.settings.host.as_ref().and_then(KeepAlive::with)?;
+        let id = self.keep_alives.lock().unwrap_or_else(PoisonError::into_inner).insert(keep_alive);
         if self.is_gone() {
-            self.end_stay(id);
+            self.end_keep_alive(id);
         }
         Some(id)
     }
 
-    pub fn end_stay(&self, id: usize) {
-        let stay = self.stays.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id);
-        drop(stay);
+    pub fn end_keep_alive(&self, id: usize) {
+        let keep_alive = self.keep_alives.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id);
+        drop(keep_alive);
     }
 
     /// Keeps the host's event loop alive from now on.
     pub(super) fn keep_host(&self) {
-        let stay = self.settings.host.as_ref().and_then(Stay::with);
-        let before = std::mem::replace(&mut *self.staying.lock().unwrap_or_else(PoisonError::into_inner), stay);
+        let keep_alive = self.settings.host.as_ref().and_then(KeepAlive::with);
+        let before =
+            std::mem::replace(&mut *self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner), keep_alive);
         drop(before);
     }
 
     /// Ends [`Remote::keep_host`], unless the isolate is being stopped.
     pub(super) fn let_host_go(&self) {
-        let mut staying = self.staying.lock().unwrap_or_else(PoisonError::into_inner);
-        let stay = if self.is_disposed() { None } else { staying.take() };
-        drop(staying);
-        drop(stay);
+        let mut held = self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner);
+        let keep_alive = if self.is_disposed() { None } else { held.take() };
+        drop(held);
+        drop(keep_alive);
     }
 
-    fn staying(&self) -> Option<Stay> {
-        self.staying.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn keep_alive(&self) -> Option<KeepAlive> {
+        self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn answer_end(&self, fault: &Fault) {
+    fn complete_end_listeners(&self, fault: &Fault) {
         self.entries.answer_all(fault);
         let ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(ending) = ending {
-            ending.answer(Err(fault.clone()));
+            ending.complete(Err(fault.clone()));
         }
     }
 
@@ -230,19 +231,19 @@ impl Remote {
         let first = !self.lost.swap(true, Ordering::AcqRel);
         // An earlier reason is kept.
         let _ = self.stop.compare_exchange(0, Stop::Lost as u8, Ordering::AcqRel, Ordering::Acquire);
-        self.legacy.end();
+        self.undelivered.end();
         self.has_arrived();
-        self.stop_offspring();
-        match self.seat.occupant() {
-            Occupant::Nobody => {}
-            Occupant::Working(_) => self.account.lose(self.me.clone(), true),
-            Occupant::Parked | Occupant::Suspended => self.account.lose(self.me.clone(), false),
+        self.stop_children();
+        match self.guest_thread.state() {
+            ThreadState::Absent => {}
+            ThreadState::Working(_) => self.account.lose(self.me.clone(), true),
+            ThreadState::Parked | ThreadState::Suspended => self.account.lose(self.me.clone(), false),
         }
         self.account.end(self.stop_reason().end());
         let fault = self.stop_reason().fault().unwrap_or(Fault::Stopped);
         // Before the calls: those keep a host alive, promises do not.
         self.abandon_promises();
-        self.answer_end(&fault);
+        self.complete_end_listeners(&fault);
         self.fail_queued(&fault);
         if !first {
             return;
@@ -255,10 +256,10 @@ impl Remote {
 
     /// Stops the thread permanently as soon as that is safe.
     fn retire_thread(&self) {
-        if matches!(self.seat.occupant(), Occupant::Working(_)) {
+        if matches!(self.guest_thread.state(), ThreadState::Working(_)) {
             let sharing = self.may_touch_host();
             self.suspend_after(if sharing { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
-            burial::tidy_after(self.most_native());
+            deferred_disposal::tidy_after(self.most_native());
         }
         if !self.may_touch_host() {
             self.announce_gone();
@@ -268,27 +269,27 @@ impl Remote {
     /// Whether its thread may be using memory that belongs to a host.
     fn may_touch_host(&self) -> bool {
         let has_memory = self.shares_memory.load(Ordering::SeqCst) || self.borrowed.load(Ordering::SeqCst) > 0;
-        has_memory && matches!(self.seat.occupant(), Occupant::Working(_))
+        has_memory && matches!(self.guest_thread.state(), ThreadState::Working(_))
     }
 
     /// The thread has stopped permanently, inside `entered` tasks of V8. Returns the heap's memory to the system when V8's own threads are
     /// done with it.
     pub(super) fn give_back_heap(&self, entered: usize) {
         // An inspector or a profile may sample the thread's stack, which refers to the heap.
-        if let Some(ration) = self.ration.as_ref().filter(|_| !self.profiles.are_taken()) {
-            ration.tasks().close();
+        if let Some(quota) = self.quota.as_ref().filter(|_| !self.profiles.are_taken()) {
+            quota.tasks().close();
             self.give_back_heap_after(entered, FIRST_LOOK);
         }
     }
 
     fn give_back_heap_after(&self, entered: usize, delay: Duration) {
-        let Some(ration) = &self.ration else { return };
-        if ration.tasks().are_over(entered) {
+        let Some(quota) = &self.quota else { return };
+        if quota.tasks().are_over(entered) {
             // SAFETY: V8's own threads do nothing for the isolate, and never will. No other thread reads its heap: neither threads that ask
             // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
-            unsafe { self.seat.give_back_heap() };
-            native::give_back_blocks(ration);
-            burial::tidy_after(self.most_native());
+            unsafe { self.guest_thread.give_back_heap() };
+            native::give_back_blocks(quota);
+            deferred_disposal::tidy_after(self.most_native());
             return;
         }
         let remote = self.me.clone();
@@ -310,8 +311,8 @@ impl Remote {
                 let waited = before + delay;
                 // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
                 let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
-                let occupant = remote.seat.suspend(anywhere);
-                if occupant == Occupant::Suspended {
+                let state = remote.guest_thread.suspend(anywhere);
+                if state == ThreadState::Suspended {
                     // With `anywhere`, the suspended thread may hold the lock that this takes.
                     if !anywhere {
                         remote.give_back_heap(0);
@@ -319,8 +320,8 @@ impl Remote {
                     remote.account.freeze();
                 }
                 // Memory that grows while the thread runs leaves its previous blocks free.
-                burial::tidy_after(remote.most_native());
-                if !matches!(occupant, Occupant::Working(_)) {
+                deferred_disposal::tidy_after(remote.most_native());
+                if !matches!(state, ThreadState::Working(_)) {
                     return remote.announce_gone();
                 }
                 if cfg!(not(target_os = "linux")) && waited >= SHARING_PATIENCE {
@@ -328,7 +329,7 @@ impl Remote {
                     return remote.announce_gone();
                 }
                 // From now on it runs only when no other thread wants to. Not before the first attempt, which the thread has to answer.
-                remote.seat.lower_priority();
+                remote.guest_thread.lower_priority();
                 let most = if remote.may_touch_host() { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
                 remote.suspend_after((delay * 2).min(most), waited);
             });
@@ -345,9 +346,9 @@ impl Remote {
         };
         drop(inbox);
         for job in jobs {
-            job.answer.answer(Err(fault.clone()));
-            if job.kind == Kind::Loose {
-                self.finish_loose();
+            job.completion.complete(Err(fault.clone()));
+            if job.kind == Kind::Detached {
+                self.finish_detached();
             }
         }
     }
@@ -355,7 +356,7 @@ impl Remote {
     pub(super) fn abandon_promises(&self) {
         let awaited = std::mem::take(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner));
         for (_, awaited) in awaited {
-            awaited.answer.answer(Err(Fault::promise_abandoned()));
+            awaited.completion.complete(Err(Fault::promise_abandoned()));
         }
     }
 }

@@ -14,9 +14,9 @@ use super::inspector::Profiling;
 use super::job::Kind;
 use super::policy;
 use super::remote::Remote;
-use super::{Deadline, Guest, Job, Limits, behalf};
+use super::{Deadline, Guest, Job, Limits, async_context};
 use crate::convert;
-use crate::value::{Answer, Chain, Charge, Fault, Nobody, Outcome, Text, Value};
+use crate::value::{Chain, Charge, Completion, Fault, NoCompletion, Outcome, Text, Value};
 
 /// How long an interrupt may stay unanswered before execution is terminated from outside, and the interval between repeats: after one
 /// termination, the guest may still run elsewhere.
@@ -50,7 +50,7 @@ struct Timer {
 
 struct Entry {
     serial: u64,
-    answer: Arc<dyn Answer>,
+    completion: Arc<dyn Completion>,
     timeout: Option<Timer>,
     /// Held for as long as the entry runs.
     _deadline: Option<Alarm>,
@@ -108,10 +108,10 @@ impl Entries {
     }
 
     pub fn answer_all(&self, fault: &Fault) {
-        let give_up = |entry: &mut Entry| (Arc::clone(&entry.answer), std::mem::take(&mut entry.charge));
+        let give_up = |entry: &mut Entry| (Arc::clone(&entry.completion), std::mem::take(&mut entry.charge));
         let entries: Vec<_> = self.lock().entries.iter_mut().map(give_up).collect();
-        for (answer, _charge) in entries {
-            answer.answer(Err(fault.clone()));
+        for (completion, _charge) in entries {
+            completion.complete(Err(fault.clone()));
         }
     }
 
@@ -196,7 +196,7 @@ impl Remote {
         self.entries.resume(&self.weak(), &paused.0);
     }
 
-    fn enter(self: &Arc<Self>, limits: Limits, answer: &Arc<dyn Answer>, charge: Charge) -> u64 {
+    fn enter(self: &Arc<Self>, limits: Limits, completion: &Arc<dyn Completion>, charge: Charge) -> u64 {
         let mut stack = self.entries.lock();
         stack.serial += 1;
         let serial = stack.serial;
@@ -213,7 +213,7 @@ impl Remote {
         }
         stack.entries.push(Entry {
             serial,
-            answer: Arc::clone(answer),
+            completion: Arc::clone(completion),
             timeout,
             _deadline: deadline,
             expired: None,
@@ -223,11 +223,12 @@ impl Remote {
         serial
     }
 
-    /// The caller no longer waits for `answer`: answers it with [`Fault::aborted`] and stops the work for it.
-    pub fn abort(self: &Arc<Self>, answer: &Arc<dyn Answer>) {
-        answer.answer(Err(Fault::aborted()));
+    /// The caller no longer waits for `completion`: answers it with [`Fault::aborted`] and stops the work for it.
+    pub fn abort(self: &Arc<Self>, completion: &Arc<dyn Completion>) {
+        completion.complete(Err(Fault::aborted()));
         let stack = self.entries.lock();
-        let serial = stack.entries.iter().find(|entry| Arc::ptr_eq(&entry.answer, answer)).map(|entry| entry.serial);
+        let serial =
+            stack.entries.iter().find(|entry| Arc::ptr_eq(&entry.completion, completion)).map(|entry| entry.serial);
         drop(stack);
         if let Some(serial) = serial {
             self.expire(serial, Expired::Aborted);
@@ -329,24 +330,24 @@ impl Remote {
 
 /// Runs one job under its limits. After the outermost job, also runs microtasks and takes unhandled rejections.
 pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
-    let Job { kind, limits, chain, answer, work, charge, overdue } = job;
+    let Job { kind, limits, chain, completion, work, charge, overdue } = job;
     let limits = match kind {
         Kind::Call | Kind::Task => limits,
-        Kind::Loose => limits.renewed(),
+        Kind::Detached => limits.renewed(),
         Kind::Background => guest.last_limits().renewed(),
     };
     let request = chain.request();
-    let serial = remote.enter(limits, &answer, charge);
+    let serial = remote.enter(limits, &completion, charge);
     // The entry now has an alarm of its own.
     drop(overdue);
     // After `enter`: from here on, an abort also stops the entry.
-    if answer.is_answered() {
+    if completion.is_complete() {
         let _ = remote.leave(serial, request, Err(Fault::Stopped));
         return;
     }
     // After `enter`: from here on, stopping the isolate also answers the entry and waits for it.
     if remote.is_disposed() {
-        return answer.answer(remote.leave(serial, request, Err(Fault::Stopped)));
+        return completion.complete(remote.leave(serial, request, Err(Fault::Stopped)));
     }
     let outermost = guest.push_chain(chain, limits);
     let ran = remote.meter.set_running(true);
@@ -389,7 +390,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     let stopped = outermost && remote.is_stopping();
     let aborted = stopped && remote.entries.was_aborted(serial);
-    answer.answer(remote.leave(serial, request, outcome));
+    completion.complete(remote.leave(serial, request, outcome));
     if stopped && !remote.is_disposed() {
         let renewed = limits.renewed();
         // The caller of an aborted job does not need the rest of it; other calls may.
@@ -415,8 +416,8 @@ fn finish_microtasks(
     remote: &Arc<Remote>,
     limits: Limits,
 ) {
-    let answer: Arc<dyn Answer> = Arc::new(Nobody);
-    let serial = remote.enter(limits, &answer, Charge::default());
+    let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
+    let serial = remote.enter(limits, &completion, Charge::default());
     guest.push_chain(Chain::default(), limits);
     if !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
@@ -447,7 +448,7 @@ unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut 
         v8::callback_scope!(unsafe let scope, &mut isolate);
         let context = v8::Local::new(scope, &realm.context);
         let scope = &v8::ContextScope::new(scope, context);
-        Interrupted { stack: convert::current_frames(scope), request: behalf::current(scope) }
+        Interrupted { stack: convert::current_frames(scope), request: async_context::current(scope) }
     });
     if noted || remote.stop_reason() != Stop::None {
         isolate.terminate_execution();

@@ -15,7 +15,7 @@ use super::modules::{CompiledModule, Modules};
 use super::remote::Remote;
 use super::{Deadline, IsolateScope, Job, Limits, Realm, entry};
 use crate::convert;
-use crate::value::{Answer, Chain, Fault, Outcome, Owner, Reply, SharedMemory, Slot};
+use crate::value::{Chain, Completion, Fault, Outcome, Owner, Reply, SharedMemory, Slot};
 
 /// What a slot of this isolate holds.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ pub struct Guest {
     /// Shared memory that is known in this isolate, by its address, so that the same buffer is always passed as the same memory.
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
     /// For work that needs a context before there is one.
-    spare_realm: RefCell<Option<Arc<Realm>>>,
+    utility_realm: RefCell<Option<Arc<Realm>>>,
     /// Created in advance, for the first context that is created.
     pub(super) prepared: RefCell<Option<Arc<Realm>>>,
     /// At least one realm has received a handle.
@@ -63,7 +63,7 @@ pub struct Guest {
     /// One per entry on the stack.
     chains: RefCell<Vec<(Chain, Limits)>>,
     /// Realms that the running job has returned to, until it ends: their continuations run at its end.
-    staying: RefCell<Vec<Arc<Realm>>>,
+    retained_realms: RefCell<Vec<Arc<Realm>>>,
     /// The host's event loop stays alive until the running job ends.
     lingers: Cell<bool>,
     /// Limits of the last call that had any; tasks that V8 runs by itself get them.
@@ -91,11 +91,11 @@ impl Guest {
             modules: Modules::default(),
             handles: Handles::default(),
             shared: RefCell::default(),
-            spare_realm: RefCell::default(),
+            utility_realm: RefCell::default(),
             prepared: RefCell::default(),
             has_surface: Cell::new(false),
             chains: RefCell::default(),
-            staying: RefCell::default(),
+            retained_realms: RefCell::default(),
             lingers: Cell::new(false),
             last_limits: Cell::default(),
             rejections: RefCell::default(),
@@ -141,7 +141,7 @@ impl Guest {
         self.modules.clear();
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         drop(std::mem::take(&mut *self.realms.borrow_mut()));
-        drop(std::mem::take(&mut *self.spare_realm.borrow_mut()));
+        drop(std::mem::take(&mut *self.utility_realm.borrow_mut()));
         drop(std::mem::take(&mut *self.prepared.borrow_mut()));
     }
 
@@ -149,7 +149,7 @@ impl Guest {
     pub(super) fn open_inspector(&self, scope: &mut IsolateScope<'_, '_>, remote: &Arc<Remote>) {
         let agent = Agent::new(scope, remote);
         *self.agent.borrow_mut() = Some(Rc::clone(&agent));
-        let realm = self.spare_realm(scope);
+        let realm = self.utility_realm(scope);
         let context = v8::Local::new(scope, &realm.context);
         agent.show_default_context(scope, context);
     }
@@ -240,7 +240,7 @@ impl Guest {
         let mut chains = self.chains.borrow_mut();
         chains.pop();
         if chains.is_empty() {
-            drop(std::mem::take(&mut *self.staying.borrow_mut()));
+            drop(std::mem::take(&mut *self.retained_realms.borrow_mut()));
         }
     }
 
@@ -259,8 +259,8 @@ impl Guest {
     }
 
     /// Keeps a realm until the running job ends, including its microtasks.
-    pub fn stay(&self, realm: &Arc<Realm>) {
-        self.staying.borrow_mut().push(Arc::clone(realm));
+    pub fn retain_realm(&self, realm: &Arc<Realm>) {
+        self.retained_realms.borrow_mut().push(Arc::clone(realm));
     }
 
     /// The chain of the running job.
@@ -309,11 +309,11 @@ impl Guest {
 
     /// Keeps alive a realm that has no handle.
     pub fn keep_realm(&self, realm: Arc<Realm>) {
-        *self.spare_realm.borrow_mut() = Some(realm);
+        *self.utility_realm.borrow_mut() = Some(realm);
     }
 
     /// Any realm, for work that does not depend on a particular one.
-    pub fn spare_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
+    pub fn utility_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
         if let Some(realm) = self.any_realm() {
             return realm;
         }
@@ -362,7 +362,7 @@ impl Guest {
             // First: an answer may have come, and a stopped guest must not continue with it.
             if remote.is_stopping() {
                 // Work for this reply that has not begun need not begin.
-                reply.answer(Err(Fault::Stopped));
+                reply.complete(Err(Fault::Stopped));
                 self.terminate(scope);
                 break Err(Fault::Stopped);
             }

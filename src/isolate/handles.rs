@@ -85,8 +85,8 @@ impl Collection {
         }
         // Collecting a large heap takes long. So the next collection waits, unless the next call may be refused.
         let is_rested = self.end.is_none_or(|end| end.elapsed() >= self.took * COLLECTION_SHARE);
-        let is_crowded = used > self.left && used >= budget.limit() / 4 * 3;
-        is_rested || is_crowded || budget.take_refusal()
+        let is_near_limit = used > self.left && used >= budget.limit() / 4 * 3;
+        is_rested || is_near_limit || budget.take_refusal()
     }
 }
 

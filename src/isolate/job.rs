@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::clock::Alarm;
 use super::{Guest, Policy};
-use crate::value::{Answer, Chain, Charge, Outcome};
+use crate::value::{Chain, Charge, Completion, Outcome};
 
 /// A scope without a context, in which every job starts.
 pub type IsolateScope<'s, 'i> = v8::PinScope<'s, 'i, ()>;
@@ -76,7 +76,7 @@ pub enum Kind {
     Task,
     /// A task that the guest has posted to itself: no call of a host waits for it, although one may wait for its effects. Its limits count
     /// from its start.
-    Loose,
+    Detached,
     /// A task of V8's platform. Runs under the limits of the last call that had any.
     Background,
 }
@@ -85,7 +85,7 @@ pub struct Job {
     pub kind: Kind,
     pub limits: Limits,
     pub chain: Chain,
-    pub answer: Arc<dyn Answer>,
+    pub completion: Arc<dyn Completion>,
     pub work: Work,
     /// The charge to the sender, until the job is over or abandoned.
     pub charge: Charge,
@@ -94,9 +94,9 @@ pub struct Job {
 }
 
 impl Job {
-    pub fn new(kind: Kind, answer: Arc<dyn Answer>, work: Work) -> Self {
+    pub fn new(kind: Kind, completion: Arc<dyn Completion>, work: Work) -> Self {
         let (limits, chain, charge) = (Limits::default(), Chain::default(), Charge::default());
-        Self { kind, limits, chain, answer, work, charge, overdue: None }
+        Self { kind, limits, chain, completion, work, charge, overdue: None }
     }
 
     pub fn limited(self, limits: Limits) -> Self {

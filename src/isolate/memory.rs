@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use super::ending::Stop;
 use super::remote::{Remote, Settings};
-use super::{author, run};
+use super::{run, snapshot_creator};
 use crate::engine;
-use crate::native::{self, Ration, TypeBudget, Watch};
+use crate::native::{self, NativeQuota, TypeBudget, Watch};
 
 /// The largest single allocation that V8 makes for one object (128 Mi slots), plus room to unwind.
 const LOAN: usize = 1_150 << 20;
@@ -17,11 +17,11 @@ const LOAN: usize = 1_150 << 20;
 /// Outside its heap and buffers, V8 may take as much memory as the limit, plus this room for what even a small guest needs.
 const NATIVE_ROOM: usize = 32 << 20;
 
-/// The ration of that memory for the isolate `remote`.
-pub fn ration(remote: &Weak<Remote>, settings: &Settings) -> Option<Arc<Ration>> {
+/// The quota of that memory for the isolate `remote`.
+pub fn quota(remote: &Weak<Remote>, settings: &Settings) -> Option<Arc<NativeQuota>> {
     let limit = settings.memory_limit.saturating_add(NATIVE_ROOM);
     let types = || settings.types.clone().unwrap_or_else(|| types(settings.memory_limit));
-    (!settings.inspector).then(|| Ration::new(limit, types(), Arc::new(Native(remote.clone()))))
+    (!settings.inspector).then(|| NativeQuota::new(limit, types(), Arc::new(Native(remote.clone()))))
 }
 
 /// Budget for WebAssembly types, which V8 keeps for the life of the process. It counts the types that an isolate and those that its guest
@@ -33,15 +33,15 @@ fn types(memory_limit: usize) -> Arc<TypeBudget> {
     TypeBudget::new((memory_limit / TYPE_SHARE).min(MAX_TYPES))
 }
 
-/// Watches the ration; called in the middle of V8's work.
+/// Watches the quota; called in the middle of V8's work.
 struct Native(Weak<Remote>);
 
 impl Watch for Native {
-    fn crowded(&self) {
+    fn soft_limit_reached(&self) {
         if let Some(remote) = self.0.upgrade()
             && let Some(v8) = remote.v8.get()
         {
-            v8.request_interrupt(on_crowded, std::ptr::null_mut());
+            v8.request_interrupt(on_soft_limit, std::ptr::null_mut());
         }
     }
 
@@ -52,11 +52,11 @@ impl Watch for Native {
     }
 }
 
-unsafe extern "C" fn on_crowded(isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
+unsafe extern "C" fn on_soft_limit(isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
     unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) }.low_memory_notification();
-    if let Some(ration) = run::current().and_then(|remote| remote.ration.clone()) {
-        ration.collected();
+    if let Some(quota) = run::current().and_then(|remote| remote.quota.clone()) {
+        quota.collected();
     }
 }
 
@@ -110,18 +110,18 @@ impl Remote {
     /// Bytes that the isolate takes at this moment. If its heap cannot be queried from outside, the last measured size of the heap counts.
     pub(super) fn taken(&self) -> usize {
         let measured = || self.measured().map_or(0, |figures| figures[0]);
-        let heap = self.seat.heap_size().unwrap_or_else(measured);
+        let heap = self.guest_thread.heap_size().unwrap_or_else(measured);
         heap.saturating_add(self.beside_heap()).saturating_add(self.copies.used())
     }
 
     /// Bytes of buffers, and of V8's other memory outside its heap.
     fn beside_heap(&self) -> usize {
-        self.budget.used().saturating_add(self.ration.as_ref().map_or(0, |ration| ration.used()))
+        self.budget.used().saturating_add(self.quota.as_ref().map_or(0, |quota| quota.used()))
     }
 
     /// The peak of V8's memory outside its heap and buffers.
     pub(super) fn most_native(&self) -> usize {
-        self.ration.as_ref().map_or(0, |ration| ration.peak())
+        self.quota.as_ref().map_or(0, |quota| quota.peak())
     }
 
     /// The last measured figures.
@@ -201,9 +201,9 @@ unsafe extern "C" fn on_out_of_memory(_location: *const c_char, _details: &v8::O
 pub fn park(refused: bool) {
     let Some(remote) = run::current() else { return park_helper() };
     if refused {
-        author::refuse();
+        snapshot_creator::refuse();
     }
-    remote.seat.park();
+    remote.guest_thread.park();
     remote.give_back_heap(native::entered_tasks());
     engine::abandon_texts();
     if std::thread::panicking() {
@@ -216,18 +216,18 @@ pub fn park(refused: bool) {
     // If the isolate was abandoned before, its thread counts as running.
     remote.account.freeze();
     // V8's heap is in the middle of an operation; if this returned, V8 could abort the process.
-    stay()
+    park_forever()
 }
 
 /// The same on a thread of V8's own. The isolate's thread may wait for it; the isolate is then abandoned.
 fn park_helper() {
-    if let Some(ration) = native::current() {
-        ration.exceed();
-        stay();
+    if let Some(quota) = native::current() {
+        quota.exceed();
+        park_forever();
     }
 }
 
-fn stay() -> ! {
+fn park_forever() -> ! {
     loop {
         std::thread::park();
     }

@@ -2,42 +2,42 @@
 //! [`Job`]s.
 
 mod arrivals;
-mod author;
-pub mod behalf;
-mod burial;
-mod census;
+pub mod async_context;
 pub mod clock;
 mod codegen;
+mod deferred_disposal;
+mod descendants;
 mod ending;
 mod entry;
-mod family;
 mod grace;
 mod guest;
 mod handles;
 mod inspector;
 mod job;
-mod legacy;
 mod memory;
 mod meter;
 mod modules;
 mod policy;
 mod realm;
+mod registry;
 mod remote;
 mod run;
-mod spare;
+mod snapshot_creator;
 #[cfg(test)]
 mod tests;
+mod undelivered;
+mod warm;
 
-pub use census::{Ledger, census};
+pub use descendants::MAX_DESCENDANTS;
 pub use ending::Stop;
-pub use family::MAX_OFFSPRING;
 pub use guest::{CompiledScript, Guest, Held};
 pub use inspector::{Sink, drain};
 pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};
-pub use legacy::Legacy;
 pub use memory::{HeapFigures, park};
 pub use modules::{CompiledModule, Loader, Resolutions, meta_of};
 pub use policy::Policy;
 pub use realm::{Binding, Place, Realm};
+pub use registry::{Ledger, registry};
 pub use remote::{Maker, Notify, Remote, Settings, next_owner_id};
-pub use spare::Prepare;
+pub use undelivered::Undelivered;
+pub use warm::Prepare;

@@ -9,21 +9,21 @@ use std::time::Duration;
 use slab::Slab;
 
 use super::arrivals::Arrival;
-use super::burial::{self, Burial};
-use super::census::{self, Account, Ledger};
-use super::ending::{Departures, Stop};
+use super::deferred_disposal::{self, DeferredDisposal};
+use super::descendants::{Descendants, Membership};
+use super::ending::{EndListeners, Stop};
 use super::entry::Entries;
-use super::family::{Family, Membership};
 use super::inspector::{Port, Profiles};
 use super::job::Kind;
-use super::legacy::Legacy;
 use super::meter::Meter;
+use super::registry::{self, Account, Ledger};
 use super::run::{self, Body};
-use super::spare::Spare;
+use super::undelivered::Undelivered;
+use super::warm::Warm;
 use super::{Binding, Deadline, HeapFigures, Job, clock, handles, memory, realm};
-use crate::engine::{self, Engine, Seat, Snapshot, TaskSink};
-use crate::native::{Ration, TypeBudget};
-use crate::value::{Answer, Budget, Fault, Host, Nobody, Owner, Stay, Value, Wake};
+use crate::engine::{self, Engine, GuestThread, Snapshot, TaskSink};
+use crate::native::{NativeQuota, TypeBudget};
+use crate::value::{Budget, Completion, Fault, Host, KeepAlive, NoCompletion, Owner, Value, Wake};
 
 /// Receives a description of what went wrong.
 pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
@@ -61,16 +61,16 @@ pub trait Maker: Send + Sync {
 
 /// A caller that waits for a promise of the guest.
 pub(super) struct Awaited {
-    pub answer: Arc<dyn Answer>,
+    pub completion: Arc<dyn Completion>,
     transfer: u32,
     /// The host's number for the async call that waits; 0 for none.
     request: i64,
 }
 
 /// Where the V8 side of the isolate is.
-pub(super) enum Whereabouts {
+pub(super) enum Placement {
     /// Not created yet: the first thread that borrows the isolate creates it.
-    Unborn,
+    NotStarted,
     Idle(Box<Body>),
     /// On a pool thread, or on the way there.
     Borrowed,
@@ -80,7 +80,7 @@ pub(super) enum Whereabouts {
 pub(super) struct Inbox {
     pub(super) calls: VecDeque<Job>,
     pub(super) tasks: VecDeque<Job>,
-    pub(super) place: Whereabouts,
+    pub(super) place: Placement,
     /// The borrowing thread sleeps on `ready` and has not been woken yet.
     pub(super) parked: bool,
 }
@@ -113,23 +113,23 @@ pub struct Remote {
     pub(super) has_released: AtomicBool,
     pub budget: Arc<Budget>,
     /// V8's memory other than its heap and buffers; no limit if the isolate can be inspected.
-    pub(super) ration: Option<Arc<Ration>>,
+    pub(super) quota: Option<Arc<NativeQuota>>,
     /// Address space that buffers reserve.
     pub(super) space: Arc<Budget>,
     /// Called when the isolate is abandoned.
     pub(super) on_catastrophe: OnceLock<Notify>,
     /// Answered when the isolate ends, for callers that wait for more than a call.
-    pub(super) ending: Mutex<Option<Arc<dyn Answer>>>,
+    pub(super) ending: Mutex<Option<Arc<dyn Completion>>>,
     /// Answered when nothing of the isolate can run any more.
-    pub(super) departures: Mutex<Departures>,
+    pub(super) end_listeners: Mutex<EndListeners>,
     /// Keep-alive of the host's event loop for what a running job will still cause, and from the isolate's stop until it is gone.
-    pub(super) staying: Mutex<Option<Stay>>,
+    pub(super) keep_alive: Mutex<Option<KeepAlive>>,
     /// Keep-alives of the host's event loop while the guest waits for something, or still processes what has arrived.
-    pub(super) stays: Mutex<Slab<Stay>>,
+    pub(super) keep_alives: Mutex<Slab<KeepAlive>>,
     pub(super) figures: Mutex<Option<HeapFigures>>,
     pub meter: Meter,
     /// The thread that works for the isolate.
-    pub seat: Seat,
+    pub guest_thread: GuestThread,
     /// Requests of inspector sessions.
     pub port: Port,
     pub profiles: Profiles,
@@ -149,18 +149,18 @@ pub struct Remote {
     /// References to values of hosts, and functions of hosts, that the guest was given at its own request and may still use.
     pub references: Arc<Budget>,
     /// Isolates that the guest has created.
-    pub(super) offspring: Mutex<Vec<Weak<Remote>>>,
+    pub(super) children: Mutex<Vec<Weak<Remote>>>,
     /// The family of this isolate, set when its guest creates the first one or if a guest has created it.
-    pub(super) family: OnceLock<Arc<Family>>,
+    pub(super) descendants: OnceLock<Arc<Descendants>>,
     pub(super) membership: Mutex<Membership>,
-    /// Loose jobs that are queued or running, plus one while the host waits for a module that V8 compiles.
-    loose: AtomicU32,
+    /// Detached jobs that are queued or running, plus one while the host waits for a module that V8 compiles.
+    detached: AtomicU32,
     compiles: AtomicBool,
     compiling_counts: AtomicBool,
     /// Consecutive compilations that only the guest's own compilations have caused.
     compiled_in_a_row: AtomicU32,
-    /// Answered when there are no loose jobs.
-    digested: Mutex<Vec<Arc<dyn Answer>>>,
+    /// Answered when there are no detached jobs.
+    drained: Mutex<Vec<Arc<dyn Completion>>>,
     /// The isolate has received memory of a host.
     pub shares_memory: AtomicBool,
     /// Buffers in the isolate whose memory a host has given away.
@@ -168,18 +168,18 @@ pub struct Remote {
     /// Live handles on values of this isolate.
     pub handles: AtomicU32,
     /// Unread messages of the isolate, which may outlive it.
-    pub legacy: Arc<Legacy>,
-    pub(super) is_author: bool,
-    pub(super) spare: Spare,
+    pub undelivered: Arc<Undelivered>,
+    pub(super) is_snapshot_creator: bool,
+    pub(super) warm: Warm,
     pub(super) account: Arc<Account>,
 }
 
 /// A deadline counts from the call: a call that has not even started by then is answered too.
-fn answer_at(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> clock::Alarm {
-    let answer = Arc::downgrade(answer);
+fn answer_at(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completion>) -> clock::Alarm {
+    let completion = Arc::downgrade(completion);
     clock::at(time, move || {
-        if let Some(answer) = answer.upgrade() {
-            answer.answer(Err(Fault::deadline(limit)));
+        if let Some(completion) = completion.upgrade() {
+            completion.complete(Err(Fault::deadline(limit)));
         }
     })
 }
@@ -200,7 +200,7 @@ pub fn next_owner_id() -> u64 {
 impl Remote {
     /// Creates an isolate. Its V8 side is created on a pool thread, at once.
     pub fn create(settings: Settings) -> Arc<Self> {
-        let remote = Self::new(settings, false, Spare::default());
+        let remote = Self::new(settings, false, Warm::default());
         remote.borrow_thread(remote.lock());
         remote
     }
@@ -212,24 +212,24 @@ impl Remote {
     }
 
     /// Creates a snapshot creator: an isolate that does one job, whose answer is the snapshot of the isolate after the job (see
-    /// [`super::author`]).
-    pub fn create_author(settings: Settings) -> Arc<Self> {
-        Self::new(settings, true, Spare::default())
+    /// [`super::snapshot_creator`]).
+    pub fn create_snapshot_creator(settings: Settings) -> Arc<Self> {
+        Self::new(settings, true, Warm::default())
     }
 
-    pub(super) fn new(settings: Settings, is_author: bool, spare: Spare) -> Arc<Self> {
+    pub(super) fn new(settings: Settings, is_snapshot_creator: bool, warm: Warm) -> Arc<Self> {
         let held = Budget::new(realm::most_outside(settings.memory_limit));
         let [budget, outstanding, posted, copies] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
         let references = settings.references.clone().unwrap_or_else(|| handles::references(settings.memory_limit));
         Arc::new_cyclic(|me: &Weak<Remote>| Self {
             id: next_owner_id(),
             me: me.clone(),
-            ration: memory::ration(me, &settings),
+            quota: memory::quota(me, &settings),
             settings,
             inbox: Mutex::new(Inbox {
                 calls: VecDeque::new(),
                 tasks: VecDeque::new(),
-                place: Whereabouts::Unborn,
+                place: Placement::NotStarted,
                 parked: false,
             }),
             ready: Condvar::new(),
@@ -245,12 +245,12 @@ impl Remote {
             space: engine::address_space(),
             on_catastrophe: OnceLock::new(),
             ending: Mutex::default(),
-            departures: Mutex::default(),
-            staying: Mutex::default(),
-            stays: Mutex::default(),
+            end_listeners: Mutex::default(),
+            keep_alive: Mutex::default(),
+            keep_alives: Mutex::default(),
             figures: Mutex::default(),
             meter: Meter::default(),
-            seat: Seat::default(),
+            guest_thread: GuestThread::default(),
             port: Port::default(),
             profiles: Profiles::default(),
             waiting_calls: AtomicU32::new(0),
@@ -260,21 +260,21 @@ impl Remote {
             posted,
             copies,
             references,
-            offspring: Mutex::default(),
-            family: OnceLock::new(),
+            children: Mutex::default(),
+            descendants: OnceLock::new(),
             membership: Mutex::default(),
-            loose: AtomicU32::new(0),
+            detached: AtomicU32::new(0),
             compiles: AtomicBool::new(false),
             compiling_counts: AtomicBool::new(false),
             compiled_in_a_row: AtomicU32::new(0),
-            digested: Mutex::default(),
+            drained: Mutex::default(),
             shares_memory: AtomicBool::new(false),
             borrowed: Arc::default(),
             handles: AtomicU32::new(0),
-            legacy: Arc::default(),
-            is_author,
-            account: Arc::new(Account::open(spare.is_one())),
-            spare,
+            undelivered: Arc::default(),
+            is_snapshot_creator,
+            account: Arc::new(Account::open(warm.is_one())),
+            warm,
         })
     }
 
@@ -293,30 +293,30 @@ impl Remote {
     }
 
     /// Whether the guest has work of its own that no call waits for yet.
-    pub fn has_loose_work(&self) -> bool {
-        !self.is_disposed() && self.loose.load(Ordering::Acquire) > 0
+    pub fn has_detached_work(&self) -> bool {
+        !self.is_disposed() && self.detached.load(Ordering::Acquire) > 0
     }
 
-    /// Answers `answer` when the guest has no more work of its own, at once if it has none. If the isolate is stopped, answers when it is
+    /// Completes `completion` when the guest has no more work of its own, at once if it has none. If the isolate is stopped, answers when it is
     /// gone, after the promises that it abandons were reported.
-    pub fn when_digested(&self, answer: Arc<dyn Answer>) {
-        self.digested.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
-        let done = if self.is_disposed() { self.is_gone() } else { self.loose.load(Ordering::Acquire) == 0 };
+    pub fn when_drained(&self, completion: Arc<dyn Completion>) {
+        self.drained.lock().unwrap_or_else(PoisonError::into_inner).push(completion);
+        let done = if self.is_disposed() { self.is_gone() } else { self.detached.load(Ordering::Acquire) == 0 };
         if done {
-            self.announce_digested();
+            self.announce_drained();
         }
     }
 
-    pub(super) fn announce_digested(&self) {
-        let digested = std::mem::take(&mut *self.digested.lock().unwrap_or_else(PoisonError::into_inner));
-        for answer in digested {
-            answer.answer(Ok(Value::Undefined));
+    pub(super) fn announce_drained(&self) {
+        let drained = std::mem::take(&mut *self.drained.lock().unwrap_or_else(PoisonError::into_inner));
+        for completion in drained {
+            completion.complete(Ok(Value::Undefined));
         }
     }
 
-    pub(super) fn finish_loose(&self) {
-        if self.loose.fetch_sub(1, Ordering::AcqRel) == 1 && !self.is_disposed() {
-            self.announce_digested();
+    pub(super) fn finish_detached(&self) {
+        if self.detached.fetch_sub(1, Ordering::AcqRel) == 1 && !self.is_disposed() {
+            self.announce_drained();
         }
     }
 
@@ -340,9 +340,9 @@ impl Remote {
         let counts = compiles && (!is_endless || is_awaited());
         let counted = self.compiling_counts.swap(counts, Ordering::Relaxed);
         if counts && !counted {
-            self.loose.fetch_add(1, Ordering::AcqRel);
+            self.detached.fetch_add(1, Ordering::AcqRel);
         } else if counted && !counts {
-            self.finish_loose();
+            self.finish_detached();
         }
     }
 
@@ -367,12 +367,12 @@ impl Remote {
     }
 
     /// As [`Remote::post`], for a task that others may follow at once. Returns true if the isolate's thread sleeps and was not woken,
-    /// because waking it takes longer than a short task. Call [`Remote::tell`] then; without it, the thread finds the task when its idle
+    /// because waking it takes longer than a short task. Call [`Remote::flush_wake_ups`] then; without it, the thread finds the task when its idle
     /// time is over.
-    pub fn post_untold(&self, job: Job) -> bool {
+    pub fn enqueue_without_wake(&self, job: Job) -> bool {
         let Some(inbox) = self.queue(job) else { return false };
         // With sessions, the thread's idle time is unlimited.
-        let sleeps = matches!(inbox.place, Whereabouts::Borrowed) && inbox.parked && !self.port.has_sessions();
+        let sleeps = matches!(inbox.place, Placement::Borrowed) && inbox.parked && !self.port.has_sessions();
         if !sleeps || inbox.tasks.len() >= MAX_UNWOKEN_TASKS {
             self.signal(inbox);
             return false;
@@ -381,8 +381,8 @@ impl Remote {
         true
     }
 
-    /// Wakes the isolate's thread for the tasks that [`Remote::post_untold`] has queued.
-    pub fn tell(&self) {
+    /// Wakes the isolate's thread for the tasks that [`Remote::enqueue_without_wake`] has queued.
+    pub fn flush_wake_ups(&self) {
         self.awaken(self.lock());
     }
 
@@ -399,7 +399,7 @@ impl Remote {
     /// Puts `job` into the inbox, or answers it if the isolate has ended.
     fn queue(&self, mut job: Job) -> Option<MutexGuard<'_, Inbox>> {
         let mut inbox = self.lock();
-        if self.is_disposed() || matches!(inbox.place, Whereabouts::Gone) {
+        if self.is_disposed() || matches!(inbox.place, Placement::Gone) {
             drop(inbox);
             let fault = match self.stop_reason() {
                 Stop::Memory => Fault::out_of_memory(),
@@ -407,16 +407,16 @@ impl Remote {
                 Stop::Refused => Fault::too_much_lost(),
                 _ => Fault::disposed(job.kind == Kind::Call),
             };
-            job.answer.answer(Err(fault));
+            job.completion.complete(Err(fault));
             return None;
         }
         if let Some(deadline) = job.limits.deadline
             && matches!(job.kind, Kind::Call | Kind::Task)
         {
-            job.overdue = Some(answer_at(deadline, &job.answer));
+            job.overdue = Some(answer_at(deadline, &job.completion));
         }
-        if job.kind == Kind::Loose {
-            self.loose.fetch_add(1, Ordering::AcqRel);
+        if job.kind == Kind::Detached {
+            self.detached.fetch_add(1, Ordering::AcqRel);
         }
         if job.kind == Kind::Call {
             inbox.calls.push_back(job);
@@ -427,29 +427,29 @@ impl Remote {
         Some(inbox)
     }
 
-    /// Keeps `answer` until the promise that it waits for has settled. If that never happens, it is abandoned with the isolate. `request`:
+    /// Keeps `completion` until the promise that it waits for has settled. If that never happens, it is abandoned with the isolate. `request`:
     /// the host's number for the async call that waits, or 0.
-    pub fn await_outcome(&self, answer: Arc<dyn Answer>, transfer: u32, request: i64) -> usize {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert(Awaited { answer, transfer, request })
+    pub fn await_outcome(&self, completion: Arc<dyn Completion>, transfer: u32, request: i64) -> usize {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert(Awaited { completion, transfer, request })
     }
 
     /// Takes what [`Remote::await_outcome`] has kept.
-    pub fn awaited(&self, id: usize) -> Option<(Arc<dyn Answer>, u32)> {
+    pub fn awaited(&self, id: usize) -> Option<(Arc<dyn Completion>, u32)> {
         let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id)?;
-        Some((awaited.answer, awaited.transfer))
+        Some((awaited.completion, awaited.transfer))
     }
 
     /// Code that ran for `request` after an `await` was terminated, so the promise that the call waits for may never settle: the call fails.
     pub(super) fn fail_awaited(&self, request: i64, fault: &Fault) {
-        let mut failed: Vec<Arc<dyn Answer>> = Vec::new();
+        let mut failed: Vec<Arc<dyn Completion>> = Vec::new();
         let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, awaited) in awaited.iter_mut().filter(|(_, awaited)| awaited.request == request) {
             // The entry remains: the promise's reactions still have its number.
-            failed.push(std::mem::replace(&mut awaited.answer, Arc::new(Nobody)));
+            failed.push(std::mem::replace(&mut awaited.completion, Arc::new(NoCompletion)));
         }
         drop(awaited);
-        for answer in failed {
-            answer.answer(Err(fault.clone()));
+        for completion in failed {
+            completion.complete(Err(fault.clone()));
         }
     }
 
@@ -476,30 +476,34 @@ impl Remote {
     pub(super) fn signal(&self, inbox: MutexGuard<'_, Inbox>) {
         self.version.fetch_add(1, Ordering::Release);
         match inbox.place {
-            Whereabouts::Borrowed => self.awaken(inbox),
-            Whereabouts::Unborn | Whereabouts::Idle(_) => self.borrow_thread(inbox),
-            Whereabouts::Gone => {}
+            Placement::Borrowed => self.awaken(inbox),
+            Placement::NotStarted | Placement::Idle(_) => self.borrow_thread(inbox),
+            Placement::Gone => {}
         }
     }
 
     /// Makes the thread that works for the isolate, if there is one, look at its state again.
     pub(super) fn wake(&self) {
         let inbox = self.lock();
-        if matches!(inbox.place, Whereabouts::Borrowed) {
+        if matches!(inbox.place, Placement::Borrowed) {
             self.signal(inbox);
         }
     }
 
     pub(super) fn borrow_thread(&self, mut inbox: MutexGuard<'_, Inbox>) {
         let Some(me) = self.me.upgrade() else { return };
-        let place = std::mem::replace(&mut inbox.place, Whereabouts::Borrowed);
-        let is_spare = self.spare.is_one();
+        let place = std::mem::replace(&mut inbox.place, Placement::Borrowed);
+        let is_warm = self.warm.is_one();
         drop(inbox);
-        let Whereabouts::Idle(body) = place else { return run::start(me, None) };
-        if !is_spare {
-            census::stir();
+        let Placement::Idle(body) = place else { return run::start(me, None) };
+        if !is_warm {
+            registry::stir();
         }
-        if self.is_disposed() { burial::bury(Burial::Stopped(body, me)) } else { run::start(me, Some(body)) }
+        if self.is_disposed() {
+            deferred_disposal::defer(DeferredDisposal::Stopped(body, me))
+        } else {
+            run::start(me, Some(body))
+        }
     }
 
     /// Its V8 side is being created from now on.
@@ -561,17 +565,22 @@ impl Drop for Remote {
     /// The isolate is unreachable: its V8 side is disposed of on a pool thread.
     fn drop(&mut self) {
         self.abandon_promises();
-        self.announce_digested();
-        self.stop_offspring();
-        let membership = self.leave_family();
+        self.announce_drained();
+        self.stop_children();
+        let membership = self.take_membership();
         let inbox = self.inbox.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let place = std::mem::replace(&mut inbox.place, Whereabouts::Gone);
-        if let Whereabouts::Idle(body) = place {
-            if !self.spare.is_one() {
-                census::stir();
+        let place = std::mem::replace(&mut inbox.place, Placement::Gone);
+        if let Placement::Idle(body) = place {
+            if !self.warm.is_one() {
+                registry::stir();
             }
             let native = self.most_native();
-            burial::bury(Burial::Forgotten { body, account: Arc::clone(&self.account), membership, native });
+            deferred_disposal::defer(DeferredDisposal::Forgotten {
+                body,
+                account: Arc::clone(&self.account),
+                membership,
+                native,
+            });
         }
     }
 }

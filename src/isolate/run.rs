@@ -9,11 +9,11 @@ use super::codegen::on_code_generation;
 use super::ending::Stop;
 use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
-use super::remote::{Remote, Whereabouts};
-use super::{Job, arrivals, author, burial, census, clock, entry, memory};
+use super::remote::{Placement, Remote};
+use super::{Job, arrivals, clock, deferred_disposal, entry, memory, registry, snapshot_creator};
 use crate::engine::{self, Snapshot, TaskSink, background};
 use crate::native;
-use crate::value::{Fault, Nobody, Value, spin};
+use crate::value::{Fault, NoCompletion, Value, spin};
 
 /// The isolate itself, with what belongs to it.
 pub struct Body {
@@ -106,22 +106,22 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
             }
         }
     }
-    background::set(remote.spare.is_one());
+    background::set(remote.warm.is_one());
     CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
     let _budgets = engine::draw_on(&remote.budget, &remote.space);
-    let _portion = native::draw_on(remote.ration.as_ref());
-    if body.is_none() && !engine::has_room(census::alive()) {
+    let _portion = native::draw_on(remote.quota.as_ref());
+    if body.is_none() && !engine::has_room(registry::alive()) {
         remote.stop(Stop::Memory);
         return remote.give_up("There is no address space for another isolate");
     }
-    if body.is_none() && census::has_lost_too_much() {
+    if body.is_none() && registry::has_lost_too_much() {
         remote.stop(Stop::Refused);
         return end_without(&remote, || {});
     }
-    if remote.is_author {
+    if remote.is_snapshot_creator {
         remote.has_arrived();
-        return author::write(&remote);
+        return snapshot_creator::write(&remote);
     }
     if body.is_none() && remote.is_disposed() {
         return end_without(&remote, || {});
@@ -136,7 +136,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
 
 fn serve(remote: &Arc<Remote>, body: Box<Body>) {
     // Dropped before the body, also on a panic.
-    let sitting = remote.seat.take();
+    let sitting = remote.guest_thread.take();
     loop {
         let ended = {
             let mut locker = body.shared.lock();
@@ -144,12 +144,12 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             loop {
                 match remote.next() {
                     Next::Job(job) => {
-                        let loose = job.kind == Kind::Loose;
+                        let detached = job.kind == Kind::Detached;
                         body.guest.tidy(remote);
                         v8::scope!(let scope, &mut *locker);
                         entry::run(scope, &body.guest, remote, job);
-                        if loose {
-                            remote.finish_loose();
+                        if detached {
+                            remote.finish_detached();
                         }
                     }
                     Next::Idle => {
@@ -170,10 +170,10 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
         let mut inbox = remote.lock();
         if inbox.calls.is_empty() && inbox.tasks.is_empty() && remote.stop_reason() == Stop::None {
             drop(sitting);
-            if !remote.spare.is_one() {
-                census::rest();
+            if !remote.warm.is_one() {
+                registry::rest();
             }
-            inbox.place = Whereabouts::Idle(body);
+            inbox.place = Placement::Idle(body);
             return;
         }
         drop(inbox);
@@ -183,19 +183,19 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
 /// Ends a stopped isolate.
 pub fn end(remote: &Remote, body: Body) {
     end_without(remote, || dispose(body));
-    burial::tidy_after(remote.most_native());
+    deferred_disposal::tidy_after(remote.most_native());
 }
 
 /// The same; `dispose` disposes of its V8 side.
 fn end_without(remote: &Remote, dispose: impl FnOnce()) {
-    remote.lock().place = Whereabouts::Gone;
+    remote.lock().place = Placement::Gone;
     let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
     remote.fail_queued(&fault);
     // This thread may be faster than the one that stops the isolate. Isolates that only this guest refers to would then be dropped instead
     // of stopped.
-    remote.stop_offspring();
+    remote.stop_children();
     dispose();
-    drop(remote.leave_family());
+    drop(remote.take_membership());
     remote.abandon_promises();
     remote.account.recover();
     remote.account.end(remote.stop_reason().end());
@@ -217,10 +217,10 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     isolate.set_promise_reject_callback(on_promise_reject);
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
-    remote.seat.learn_place(&isolate);
-    // SAFETY: `serve` occupies the seat for as long as it has the body that the isolate becomes part of. No other occupant of the seat has
+    remote.guest_thread.learn_place(&isolate);
+    // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for the isolate has
     // a body.
-    unsafe { remote.seat.learn_heap() };
+    unsafe { remote.guest_thread.learn_heap() };
     settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
@@ -232,7 +232,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
         v8::scope!(let scope, &mut isolate);
         guest.open_inspector(scope, remote);
     }
-    if let Some(prepare) = remote.spare.take_preparation() {
+    if let Some(prepare) = remote.warm.take_preparation() {
         v8::scope!(let scope, &mut isolate);
         prepare(scope, &guest);
     }
@@ -345,5 +345,5 @@ pub fn platform_job(task: v8::Task) -> Job {
         task.run();
         Ok(Value::Undefined)
     });
-    Job::new(Kind::Background, Arc::new(Nobody), work)
+    Job::new(Kind::Background, Arc::new(NoCompletion), work)
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::{Kind, Remote, Stop};
 use crate::ops::{self, Prepared, op};
-use crate::value::{Answer, Chain, Charge, Fault, Outcome, Text, Value};
+use crate::value::{Chain, Charge, Completion, Fault, Outcome, Text, Value};
 
 struct Mailbox(Mutex<Option<Sender<Outcome>>>);
 
-impl Answer for Mailbox {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Mailbox {
+    fn complete(&self, outcome: Outcome) {
         if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = sender.send(outcome);
         }
@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn post(prepared: Prepared) -> Receiver<Outcome> {
     let (sender, receiver) = channel();
-    let answer: Arc<dyn Answer> = Arc::new(Mailbox(Mutex::new(Some(sender))));
-    prepared.dispatch(Kind::Call, Chain::default(), Charge::default(), answer);
+    let completion: Arc<dyn Completion> = Arc::new(Mailbox(Mutex::new(Some(sender))));
+    prepared.dispatch(Kind::Call, Chain::default(), Charge::default(), completion);
     receiver
 }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use super::ration::{Ration, Share};
+use super::quota::{NativeQuota, Share};
 use super::table::Readers;
 use super::{blocks, locks, refusal, stack, table};
 
@@ -48,7 +48,7 @@ core::arch::global_asm!(
 fn share(size: usize) -> Option<Share> {
     stack::check();
     let share = if size < LARGE { None } else { Share::of_current(size) }?;
-    if !share.is_bearable() {
+    if !share.is_within_limit() {
         share.refuse();
         refusal::end();
         return Share::of_current(size);
@@ -77,20 +77,20 @@ fn readers(size: usize) -> Readers {
     }
 }
 
-/// Gives the memory of blocks back to the system if only the isolate with `ration` accesses them. Its thread has stopped permanently, and
+/// Gives the memory of blocks back to the system if only the isolate with `quota` accesses them. Its thread has stopped permanently, and
 /// V8's own threads do nothing for it.
-pub fn give_back(ration: &Arc<Ration>) {
+pub fn give_back(quota: &Arc<NativeQuota>) {
     // SAFETY: reads a constant of the system.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 << 10);
     let mut bytes = 0;
-    for (block, size) in table::private(Arc::as_ptr(ration), ration.has_modules()) {
+    for (block, size) in table::private(Arc::as_ptr(quota), quota.has_modules()) {
         let (start, end) = (block.next_multiple_of(page), (block + size) / page * page);
         // SAFETY: these pages lie inside a block that nothing accesses or frees any more.
         if start < end && unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) } == 0 {
             bytes += end - start;
         }
     }
-    ration.has_returned(bytes);
+    quota.has_returned(bytes);
 }
 
 /// Counts `block` from now on, if it is not null.
@@ -98,16 +98,16 @@ fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
     if block.is_null() {
         refusal::note();
     } else if let Some(share) = share {
-        let (ration, bytes) = share.take();
-        note(block, ration, bytes);
+        let (quota, bytes) = share.take();
+        note(block, quota, bytes);
     }
     block
 }
 
-fn note(block: *mut c_void, ration: *const Ration, bytes: usize) {
-    if !table::insert(block as usize, ration, bytes, readers(bytes)) {
+fn note(block: *mut c_void, quota: *const NativeQuota, bytes: usize) {
+    if !table::insert(block as usize, quota, bytes, readers(bytes)) {
         // SAFETY: both come from `Share::take`, and nothing else has them.
-        unsafe { Share::give_back(ration, bytes) };
+        unsafe { Share::give_back(quota, bytes) };
     }
 }
 
@@ -136,9 +136,9 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
     // SAFETY: forwards the call.
     let moved = unsafe { realloc(block, size) };
     match before {
-        Some((ration, bytes)) if moved.is_null() && size > 0 => note(block, ration, bytes),
+        Some((quota, bytes)) if moved.is_null() && size > 0 => note(block, quota, bytes),
         // SAFETY: the values in the table come from `Share::take`.
-        Some((ration, bytes)) => unsafe { Share::give_back(ration, bytes) },
+        Some((quota, bytes)) => unsafe { Share::give_back(quota, bytes) },
         None => {}
     }
     count(moved, share)
@@ -171,9 +171,9 @@ unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: u
 unsafe extern "C" fn __wrap_free(block: *mut c_void) {
     stack::check();
     blocks::freeing(block as usize);
-    if let Some((ration, bytes)) = table::remove(block as usize) {
+    if let Some((quota, bytes)) = table::remove(block as usize) {
         // SAFETY: the values in the table come from `Share::take`.
-        unsafe { Share::give_back(ration, bytes) };
+        unsafe { Share::give_back(quota, bytes) };
     }
     // SAFETY: forwards the call.
     unsafe { free(block) };

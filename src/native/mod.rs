@@ -8,7 +8,7 @@ pub mod blocks;
 pub mod locks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod malloc;
-mod ration;
+mod quota;
 #[cfg_attr(
     any(fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the linker of the addon on Linux sends `abort` here")
@@ -24,12 +24,12 @@ mod tasks;
 
 /// Elsewhere the purpose of blocks is not known.
 #[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
-pub fn give_back_blocks(_ration: &std::sync::Arc<Ration>) {}
+pub fn give_back_blocks(_ration: &std::sync::Arc<NativeQuota>) {}
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use malloc::give_back as give_back_blocks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-pub use ration::draw_on_in_background;
-pub use ration::{Held, Ration, Share, TypeBudget, Watch, current, draw_on};
+pub use quota::draw_on_in_background;
+pub use quota::{Held, NativeQuota, Share, TypeBudget, Watch, current, draw_on};
 pub use system::{System, calloc, free, malloc, trim};
 pub use tasks::entered as entered_tasks;

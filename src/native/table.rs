@@ -4,7 +4,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::ration::Ration;
+use super::quota::NativeQuota;
 
 /// A processor's cache line holds this many addresses.
 const BUCKET: usize = 8;
@@ -31,7 +31,7 @@ pub enum Readers {
 
 struct Entry {
     bytes: AtomicUsize,
-    ration: AtomicPtr<Ration>,
+    quota: AtomicPtr<NativeQuota>,
 }
 
 #[repr(align(64))]
@@ -40,7 +40,7 @@ struct Bucket([AtomicUsize; BUCKET]);
 /// 0 is free.
 static ADDRESSES: [Bucket; BUCKETS] = [const { Bucket([const { AtomicUsize::new(0) }; BUCKET]) }; BUCKETS];
 static ENTRIES: [[Entry; BUCKET]; BUCKETS] =
-    [const { [const { Entry { bytes: AtomicUsize::new(0), ration: AtomicPtr::new(ptr::null_mut()) } }; BUCKET] };
+    [const { [const { Entry { bytes: AtomicUsize::new(0), quota: AtomicPtr::new(ptr::null_mut()) } }; BUCKET] };
         BUCKETS];
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -50,8 +50,8 @@ fn bucket(address: usize) -> usize {
     ((address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> (usize::BITS - BUCKETS.trailing_zeros())
 }
 
-/// Records that a block counts for `ration`. False if there is no room.
-pub fn insert(address: usize, ration: *const Ration, bytes: usize, readers: Readers) -> bool {
+/// Records that a block counts for `quota`. False if there is no room.
+pub fn insert(address: usize, quota: *const NativeQuota, bytes: usize, readers: Readers) -> bool {
     let flags = match readers {
         Readers::Any => 0,
         Readers::Isolate => PRIVATE,
@@ -61,7 +61,7 @@ pub fn insert(address: usize, ration: *const Ration, bytes: usize, readers: Read
     for (place, entry) in ADDRESSES[bucket].0.iter().zip(&ENTRIES[bucket]) {
         if place.compare_exchange(0, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             entry.bytes.store(bytes | flags, Ordering::Relaxed);
-            entry.ration.store(ration.cast_mut(), Ordering::Relaxed);
+            entry.quota.store(quota.cast_mut(), Ordering::Relaxed);
             place.store(address, Ordering::Release);
             COUNT.fetch_add(1, Ordering::Relaxed);
             return true;
@@ -71,7 +71,7 @@ pub fn insert(address: usize, ration: *const Ration, bytes: usize, readers: Read
 }
 
 /// Removes and returns what was recorded for a block.
-pub fn remove(address: usize) -> Option<(*const Ration, usize)> {
+pub fn remove(address: usize) -> Option<(*const NativeQuota, usize)> {
     if address == 0 || COUNT.load(Ordering::Relaxed) == 0 {
         return None;
     }
@@ -81,7 +81,7 @@ pub fn remove(address: usize) -> Option<(*const Ration, usize)> {
             && place.compare_exchange(address, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
             let bytes = entry.bytes.load(Ordering::Relaxed) & !FLAGS;
-            let found = (entry.ration.load(Ordering::Relaxed).cast_const(), bytes);
+            let found = (entry.quota.load(Ordering::Relaxed).cast_const(), bytes);
             place.store(0, Ordering::Release);
             COUNT.fetch_sub(1, Ordering::Relaxed);
             return Some(found);
@@ -90,16 +90,16 @@ pub fn remove(address: usize) -> Option<(*const Ration, usize)> {
     None
 }
 
-/// The blocks that count for `ration` and that only its isolate accesses. No code allocates or frees blocks for that ration any more.
-pub fn private(ration: *const Ration, has_modules: bool) -> impl Iterator<Item = (usize, usize)> {
+/// The blocks that count for `quota` and that only its isolate accesses. No code allocates or frees blocks for that quota any more.
+pub fn private(quota: *const NativeQuota, has_modules: bool) -> impl Iterator<Item = (usize, usize)> {
     let wanted = if has_modules { PRIVATE } else { FLAGS };
     let entries = ADDRESSES.iter().zip(&ENTRIES).flat_map(|(bucket, entries)| bucket.0.iter().zip(entries));
     entries.filter_map(move |(place, entry)| {
         let address = place.load(Ordering::Acquire);
-        // Entries of the ration do not change. Those that change meanwhile belong to others.
-        let found = (entry.ration.load(Ordering::Acquire).cast_const(), entry.bytes.load(Ordering::Acquire));
+        // Entries of the quota do not change. Those that change meanwhile belong to others.
+        let found = (entry.quota.load(Ordering::Acquire).cast_const(), entry.bytes.load(Ordering::Acquire));
         let is_known = address > BUSY && place.load(Ordering::Acquire) == address;
-        (is_known && found.0 == ration && found.1 & wanted != 0).then_some((address, found.1 & !FLAGS))
+        (is_known && found.0 == quota && found.1 & wanted != 0).then_some((address, found.1 & !FLAGS))
     })
 }
 
@@ -129,19 +129,19 @@ mod tests {
 
     #[test]
     fn knows_which_blocks_are_private() {
-        let ration = std::ptr::without_provenance(0x77);
+        let quota = std::ptr::without_provenance(0x77);
         let readers = [Readers::Any, Readers::Isolate, Readers::IsolateButForModules];
         for (address, readers) in [0x5000, 0x6000, 0x7000].into_iter().zip(readers) {
-            assert!(insert(address, ration, address + 1, readers));
+            assert!(insert(address, quota, address + 1, readers));
         }
         let find = |has_modules| {
-            let mut found: Vec<_> = private(ration, has_modules).collect();
+            let mut found: Vec<_> = private(quota, has_modules).collect();
             found.sort_unstable();
             found
         };
         assert_eq!(find(true), [(0x6000, 0x6001)]);
         assert_eq!(find(false), [(0x6000, 0x6001), (0x7000, 0x7001)]);
         assert_eq!(private(std::ptr::without_provenance(0x78), false).count(), 0);
-        assert_eq!([0x5000, 0x6000, 0x7000].map(remove), [0x5001, 0x6001, 0x7001].map(|bytes| Some((ration, bytes))));
+        assert_eq!([0x5000, 0x6000, 0x7000].map(remove), [0x5001, 0x6001, 0x7001].map(|bytes| Some((quota, bytes))));
     }
 }

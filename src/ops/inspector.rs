@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::isolate::{not_inspectable, remote_of};
 use super::{Args, Prepared, call_callable, malformed};
 use crate::isolate::{Kind, Limits, Remote, Sink, drain};
-use crate::value::{Answer, Callable, Chain, Charge, Code, ErrorClass, Fault, Handle, Owner, Slot, Text, Value};
+use crate::value::{Callable, Chain, Charge, Code, Completion, ErrorClass, Fault, Handle, Owner, Slot, Text, Value};
 
 /// Keeps a session open and its isolate alive. Closes the session when the last handle is gone.
 struct Connection {
@@ -32,11 +32,11 @@ impl Owner for Connection {
 struct Listener(Arc<Callable>);
 
 impl Sink for Listener {
-    fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Answer>) {
+    fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Completion>) {
         let call = call.map_or(Value::Undefined, |call| Value::Number(f64::from(call)));
         match call_callable(&self.0, vec![call, Value::String(message)]) {
-            Ok(prepared) => prepared.dispatch(Kind::Loose, Chain::default(), Charge::default(), done),
-            Err(fault) => done.answer(Err(fault)),
+            Ok(prepared) => prepared.dispatch(Kind::Detached, Chain::default(), Charge::default(), done),
+            Err(fault) => done.complete(Err(fault)),
         }
     }
 }

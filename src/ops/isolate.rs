@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use super::{Args, Prepared, call_callable, malformed, snapshot};
 use crate::isolate::{HeapFigures, Held, Kind, Limits, Notify, Realm, Remote, Settings, Stop};
 use crate::value::{
-    Answer, BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, Nobody, Outcome,
-    Owner, Reference, Slot, Text, TypeOf, Value,
+    BigInt, Chain, Charge, Code, Completion, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, NoCompletion,
+    Outcome, Owner, Reference, Slot, Text, TypeOf, Value,
 };
 
 pub fn create(args: Args, settings: &Settings) -> Result<Prepared, Fault> {
@@ -25,7 +25,7 @@ pub fn create(args: Args, settings: &Settings) -> Result<Prepared, Fault> {
 /// The configuration of a new isolate that a guest creates, requested as on a host. A guest may not provide data that V8 reads without
 /// checking it, and in the new isolate no code sees more than the guest itself. The callback for a catastrophe runs under the guest's
 /// `limits`.
-pub fn plan_offspring(args: Vec<Value>, settings: &Settings, limits: Limits) -> Result<Plan, Fault> {
+pub fn plan_child(args: Vec<Value>, settings: &Settings, limits: Limits) -> Result<Plan, Fault> {
     let refused = |option: &str| {
         let message = format!("`{option}` is not available inside isolates");
         Fault::coded(ErrorClass::Error, &message, Code::Unsupported)
@@ -77,7 +77,7 @@ fn plan(mut args: Args, settings: &Settings, limits: Limits, may_show_stacks: bo
         let notify = move |problem: &str| {
             if let Ok(call) = call_callable(&callback, vec![Value::String(Text::from(problem))]) {
                 let call = call.within(limits.renewed());
-                call.dispatch(Kind::Task, Chain::default(), Charge::default(), Arc::new(Nobody));
+                call.dispatch(Kind::Task, Chain::default(), Charge::default(), Arc::new(NoCompletion));
             }
         };
         Arc::new(notify) as Notify
@@ -153,26 +153,26 @@ pub fn not_inspectable() -> Fault {
 
 /// Forwards the outcome of a context that is created asynchronously. If the isolate is disposed before the context exists, the outcome is
 /// still a context, which is as useless as any other of that isolate. isolated-vm does the same, and programs do not expect a rejection.
-pub fn outlast_disposal(remote: &Arc<Remote>, answer: Arc<dyn Answer>) -> Arc<dyn Answer> {
-    struct Outlasting(Weak<Remote>, Arc<dyn Answer>);
-    impl Answer for Outlasting {
-        fn answer(&self, outcome: Outcome) {
+pub fn outlast_disposal(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -> Arc<dyn Completion> {
+    struct Outlasting(Weak<Remote>, Arc<dyn Completion>);
+    impl Completion for Outlasting {
+        fn complete(&self, outcome: Outcome) {
             let remote = self.0.upgrade().filter(|remote| remote.stop_reason() == Stop::Disposed);
-            self.1.answer(match (outcome, remote) {
+            self.1.complete(match (outcome, remote) {
                 (Err(_), Some(remote)) => Ok(Value::Handle(Handle::Context(lifeless_context(&remote)))),
                 (outcome, _) => outcome,
             });
         }
 
-        fn is_answered(&self) -> bool {
-            self.1.is_answered()
+        fn is_complete(&self) -> bool {
+            self.1.is_complete()
         }
 
         fn recipient(&self) -> Option<Arc<dyn Owner>> {
             self.1.recipient()
         }
     }
-    if remote.is_disposed() { answer } else { Arc::new(Outlasting(Arc::downgrade(remote), answer)) }
+    if remote.is_disposed() { completion } else { Arc::new(Outlasting(Arc::downgrade(remote), completion)) }
 }
 
 /// A context of a disposed isolate. Its slots are empty.

@@ -11,7 +11,8 @@ use super::{Args, Prepared, work_in_realm};
 use crate::convert;
 use crate::isolate::{Guest, Held, Limits, Loader, Place, Remote, Resolutions, Stop};
 use crate::value::{
-    Answer, Callable, Code, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Settlement, Text, Value,
+    Callable, Code, Completion, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Settlement, Text,
+    Value,
 };
 
 /// A module that a linker has claimed, and what was found for each of its requests.
@@ -44,9 +45,9 @@ impl Linker {
         }
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(id), Some(remote)) = (watch, self.remote.upgrade())
-            && let Some((answer, _)) = remote.awaited(id)
+            && let Some((completion, _)) = remote.awaited(id)
         {
-            answer.answer(Ok(Value::Undefined));
+            completion.complete(Ok(Value::Undefined));
         }
     }
 }
@@ -93,23 +94,23 @@ pub fn begin(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
 pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
     /// Reports why the isolate is ending, not that a promise was abandoned.
     struct Ended(Arc<Settlement>, Weak<Remote>);
-    impl Answer for Ended {
-        fn answer(&self, outcome: Outcome) {
+    impl Completion for Ended {
+        fn complete(&self, outcome: Outcome) {
             let reason = |fault| self.1.upgrade().map_or(fault, |remote| ended(&remote, false));
-            self.0.answer(outcome.map_err(reason));
+            self.0.complete(outcome.map_err(reason));
         }
     }
     let linker = linker_of(target)?;
     let remote = linker.remote.upgrade().ok_or_else(|| Fault::disposed(false))?;
     let settlement = Arc::new(Settlement::default());
-    let answer: Arc<dyn Answer> = Arc::new(Ended(Arc::clone(&settlement), Weak::clone(&linker.remote)));
-    let id = remote.await_outcome(answer, 0, 0);
+    let completion: Arc<dyn Completion> = Arc::new(Ended(Arc::clone(&settlement), Weak::clone(&linker.remote)));
+    let id = remote.await_outcome(completion, 0, 0);
     *linker.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
     // The isolate may have ended before the answer was registered.
     if remote.is_disposed()
-        && let Some((answer, _)) = remote.awaited(id)
+        && let Some((completion, _)) = remote.awaited(id)
     {
-        answer.answer(Err(Fault::disposed(false)));
+        completion.complete(Err(Fault::disposed(false)));
     }
     Ok(Prepared::Done(Ok(Value::Promise(settlement))))
 }

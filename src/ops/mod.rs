@@ -26,15 +26,17 @@ pub use cache::contents_of as cache_contents;
 #[cfg(any(test, fuzzing))]
 pub use evals::may_call_eval;
 pub use function::{call_callable, call_function};
-pub use isolate::{DEFAULT_MEMORY, Plan, plan_offspring};
+pub use isolate::{DEFAULT_MEMORY, Plan, plan_child};
 pub use link::check_attributes;
 pub use module::{MAX_SPECIFIER, attributes_of, evaluate, numbered, stopped};
 pub use protocol::op;
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{MAX_NAME, Transfer, transfer_out};
 
-use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work, behalf};
-use crate::value::{Answer, Chain, Charge, Fault, Host, Outcome, Owner, Request, Slot, Value};
+use crate::isolate::{
+    Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work, async_context,
+};
+use crate::value::{Chain, Charge, Completion, Fault, Host, Outcome, Owner, Request, Slot, Value};
 
 /// A call that is ready to be started.
 pub enum Prepared {
@@ -50,32 +52,34 @@ pub enum Prepared {
 
 impl Prepared {
     /// Starts the call. `charge` is held until the call has been served.
-    pub fn dispatch(self, kind: Kind, chain: Chain, charge: Charge, answer: Arc<dyn Answer>) {
+    pub fn dispatch(self, kind: Kind, chain: Chain, charge: Charge, completion: Arc<dyn Completion>) {
         match self {
-            Prepared::Done(outcome) => answer.answer(outcome),
+            Prepared::Done(outcome) => completion.complete(outcome),
             Prepared::Enter { remote, limits, work } => {
-                remote.post(Job::new(kind, answer, work).limited(limits).in_chain(chain).charged(charge));
+                remote.post(Job::new(kind, completion, work).limited(limits).in_chain(chain).charged(charge));
             }
             Prepared::MakeContext { remote, work } => {
-                let answer = if kind == Kind::Call { answer } else { isolate::outlast_disposal(&remote, answer) };
+                let completion =
+                    if kind == Kind::Call { completion } else { isolate::outlast_disposal(&remote, completion) };
                 // It runs no guest code, but may have to wait for some that is running.
-                remote.post(Job::new(kind, answer, work).limited(Limits::standard()).in_chain(chain).charged(charge));
+                remote
+                    .post(Job::new(kind, completion, work).limited(Limits::standard()).in_chain(chain).charged(charge));
             }
             Prepared::Ask { host, op, slot, args, asker } => {
-                host.ask(Request { op, slot, args, asker, chain, answer, charge });
+                host.ask(Request { op, slot, args, asker, chain, completion, charge });
             }
         }
     }
 
-    /// Starts a task that others may follow immediately. Returns the isolate that must then be notified ([`Remote::tell`]), if it sleeps.
-    pub fn enqueue(self, chain: Chain, answer: Arc<dyn Answer>) -> Option<Arc<Remote>> {
+    /// Starts a task that others may follow immediately. Returns the isolate that must then be notified ([`Remote::flush_wake_ups`]), if it sleeps.
+    pub fn enqueue(self, chain: Chain, completion: Arc<dyn Completion>) -> Option<Arc<Remote>> {
         match self {
             Prepared::Enter { remote, limits, work } => {
-                let job = Job::new(Kind::Task, answer, work).limited(limits).in_chain(chain);
-                remote.post_untold(job).then_some(remote)
+                let job = Job::new(Kind::Task, completion, work).limited(limits).in_chain(chain);
+                remote.enqueue_without_wake(job).then_some(remote)
             }
             prepared => {
-                prepared.dispatch(Kind::Task, chain, Charge::default(), answer);
+                prepared.dispatch(Kind::Task, chain, Charge::default(), completion);
                 None
             }
         }
@@ -197,7 +201,7 @@ fn work_on_value(
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
         let place = Place { guest: Arc::clone(guest), realm };
-        behalf::within(scope, guest, |scope| work(scope, &place, value))
+        async_context::within(scope, guest, |scope| work(scope, &place, value))
     })
 }
 
@@ -215,6 +219,6 @@ pub fn work_in_realm(
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
         let place = Place { guest: Arc::clone(guest), realm };
-        behalf::within(scope, guest, |scope| work(scope, &place))
+        async_context::within(scope, guest, |scope| work(scope, &place))
     })
 }

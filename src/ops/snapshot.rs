@@ -41,7 +41,7 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     let keep = !sources.iter().map(|source| &source.code).chain(&warmup).any(may_call_eval);
     let settings = Settings { memory_limit, snapshot: None, ..settings.clone() };
     Ok(Prepared::Enter {
-        remote: Remote::create_author(settings),
+        remote: Remote::create_snapshot_creator(settings),
         limits,
         work: Box::new(move |scope, guest| {
             let kept = Realm::create(scope, guest);

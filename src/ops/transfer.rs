@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use crate::convert::{self, Exchange};
 use crate::isolate::{Deadline, Held, Place, Realm, Remote, clock};
 use crate::value::{
-    Answer, Budget, Callable, CallbackMode, Charge, ExternalCopy, Fault, Handle, Outcome, Owner, Reference, Settlement,
-    Text, Value,
+    Budget, Callable, CallbackMode, Charge, Completion, ExternalCopy, Fault, Handle, Outcome, Owner, Reference,
+    Settlement, Text, Value,
 };
 
 /// Transfer options as bits. The surface has the same numbers (`surface/protocol.js`); a test compares them.
@@ -143,7 +143,7 @@ fn promise_out<'s>(
     let isolate: Weak<dyn Owner> = Arc::<Remote>::downgrade(&remote);
     let settlement = Settlement::of_guest(isolate);
     let Ok(promise) = v8::Local::<v8::Promise>::try_from(value) else {
-        settlement.answer(transfer_out(scope, place, value, transfer));
+        settlement.complete(transfer_out(scope, place, value, transfer));
         return Ok(settlement);
     };
     if let Some(Deadline { limit, time }) = place.guest.deadline() {
@@ -151,13 +151,13 @@ fn promise_out<'s>(
         let waiting = Arc::downgrade(&settlement);
         settlement.set_timed(clock::at(time, move || {
             if let Some(settlement) = waiting.upgrade() {
-                settlement.answer(Err(Fault::deadline(limit)));
+                settlement.complete(Err(Fault::deadline(limit)));
             }
         }));
     }
     let outstanding = Arc::clone(&remote.outstanding);
-    let answer = Arc::new(Guarded { settlement: Arc::clone(&settlement), outstanding });
-    await_promise(scope, place, promise, answer, transfer)?;
+    let completion = Arc::new(Guarded { settlement: Arc::clone(&settlement), outstanding });
+    await_promise(scope, place, promise, completion, transfer)?;
     Ok(settlement)
 }
 
@@ -168,18 +168,18 @@ struct Guarded {
     outstanding: Arc<Budget>,
 }
 
-impl Answer for Guarded {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Guarded {
+    fn complete(&self, outcome: Outcome) {
         if !self.settlement.is_unclaimed() {
-            return self.settlement.answer(outcome);
+            return self.settlement.complete(outcome);
         }
         let bytes = outcome.as_ref().map_or_else(Fault::byte_size, Value::byte_size);
         match Charge::take(&self.outstanding, bytes) {
             Some(charge) => {
                 self.settlement.charge(charge);
-                self.settlement.answer(outcome);
+                self.settlement.complete(outcome);
             }
-            None => self.settlement.answer(Err(Fault::too_many_calls())),
+            None => self.settlement.complete(Err(Fault::too_many_calls())),
         }
     }
 
@@ -190,21 +190,21 @@ impl Answer for Guarded {
 
 /// Keeps the realm of an awaited promise alive: its code continues, even if no handle to the realm exists.
 struct Keeping {
-    answer: Arc<dyn Answer>,
+    completion: Arc<dyn Completion>,
     _realm: Arc<Realm>,
 }
 
-impl Answer for Keeping {
-    fn answer(&self, outcome: Outcome) {
-        self.answer.answer(outcome);
+impl Completion for Keeping {
+    fn complete(&self, outcome: Outcome) {
+        self.completion.complete(outcome);
     }
 
-    fn is_answered(&self) -> bool {
-        self.answer.is_answered()
+    fn is_complete(&self) -> bool {
+        self.completion.is_complete()
     }
 
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.answer.recipient()
+        self.completion.recipient()
     }
 }
 
@@ -213,12 +213,12 @@ pub fn await_promise<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
     promise: v8::Local<'s, v8::Promise>,
-    answer: Arc<dyn Answer>,
+    completion: Arc<dyn Completion>,
     transfer: Transfer,
 ) -> Result<(), Fault> {
-    let answer = Arc::new(Keeping { answer, _realm: Arc::clone(&place.realm) });
+    let completion = Arc::new(Keeping { completion, _realm: Arc::clone(&place.realm) });
     let request = place.guest.chain().request();
-    let awaited = place.guest.remote()?.await_outcome(answer, transfer.0, request);
+    let awaited = place.guest.remote()?.await_outcome(completion, transfer.0, request);
     let id = v8::Number::new(scope, awaited as f64).into();
     let fulfilled = v8::Function::builder(on_fulfilled).data(id).build(scope);
     let rejected = v8::Function::builder(on_rejected).data(id).build(scope);
@@ -251,12 +251,12 @@ fn settle<'s>(
 ) {
     let Ok(place) = Place::current(scope) else { return };
     let id = args.data().number_value(scope).unwrap_or(-1.0);
-    let Some((answer, bits)) = place.guest.remote().ok().and_then(|remote| remote.awaited(id as usize)) else {
+    let Some((completion, bits)) = place.guest.remote().ok().and_then(|remote| remote.awaited(id as usize)) else {
         return;
     };
     match outcome(scope, &place, args.get(0), Transfer(bits)) {
         // The whole isolate is being stopped; the code that stops it gives the answer.
         Err(Fault::Stopped) => {}
-        outcome => answer.answer(outcome),
+        outcome => completion.complete(outcome),
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::convert;
-use crate::isolate::{Held, Limits, Remote, behalf};
+use crate::isolate::{Held, Limits, Remote, async_context};
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{ContextHandle, Fault, Reference, Text, Value};
 
@@ -20,7 +20,7 @@ fn present<'s>(
     _args: v8::FunctionCallbackArguments<'s>,
     mut result: v8::ReturnValue<v8::Value>,
 ) {
-    if let Some(actor) = behalf::actor(scope) {
+    if let Some(actor) = async_context::actor(scope) {
         result.set(actor);
     }
 }
@@ -31,7 +31,7 @@ fn act<'s>(
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let Ok(function) = v8::Local::<v8::Function>::try_from(args.get(1)) else { return };
-    let value = behalf::within_actor(scope, args.get(0), |scope| {
+    let value = async_context::within_actor(scope, args.get(0), |scope| {
         let receiver = v8::undefined(scope).into();
         function.call(scope, receiver, &[])
     });
@@ -79,7 +79,7 @@ pub fn enact(context: &ContextHandle, enactment: Enactment) -> Prepared {
             return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
         };
         // Until the job is over.
-        behalf::act_for(scope, actor);
+        async_context::act_for(scope, actor);
         ops::run_unbound(scope, place, script, Transfer(Transfer::COPY | Transfer::PROMISE))
     });
     Prepared::Enter { remote, limits, work }

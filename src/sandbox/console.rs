@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::outfit::put;
 use super::session::Session;
+use super::template::put;
 use super::{LogStyle, Logging};
 use crate::convert::{self, cap};
 use crate::guest::outgoing;
@@ -91,7 +91,7 @@ fn stream(scope: &mut v8::PinScope<'_, '_>, listener: &Arc<Callable>, level: &st
     let bytes = text.byte_len();
     let message = vec![Value::String(Text::from(level)), Value::String(text)];
     // A host that is gone, or a guest that is being stopped, needs no lines.
-    let _ = ops::call_callable(listener, message).and_then(|call| outgoing::tell(scope, &at, call, bytes));
+    let _ = ops::call_callable(listener, message).and_then(|call| outgoing::notify(scope, &at, call, bytes));
 }
 
 /// Puts the log functions on the realm's `console`.

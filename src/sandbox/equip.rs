@@ -4,14 +4,16 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::modules::{Graph, name};
-use super::outfit::{names, put};
 use super::session::is_for_modules;
+use super::template::{names, put};
 use super::timers::{self, Timers};
 use super::{Body, Sources, actors, console, shadows};
 use crate::convert;
 use crate::isolate::{Limits, Place, Remote};
 use crate::ops::{self, Prepared, Transfer};
-use crate::value::{Answer, Callable, Chain, Charge, Code, ContextHandle, Fault, Nobody, Outcome, Text, Value};
+use crate::value::{
+    Callable, Chain, Charge, Code, Completion, ContextHandle, Fault, NoCompletion, Outcome, Text, Value,
+};
 use crate::web::{self, Names};
 
 pub struct Equipment {
@@ -57,7 +59,7 @@ fn install(
     }
     if let Some(function) = equipment.timers {
         let remote = remote.clone();
-        let reporter: Arc<dyn Answer> = Arc::new(Reporter { function, remote });
+        let reporter: Arc<dyn Completion> = Arc::new(Reporter { function, remote });
         let timers = Timers::new(&at.guest.remote()?, Box::new(move || Some(Arc::clone(&reporter))));
         timers::begin(scope, &timers);
         timers::install(scope, global)?;
@@ -123,8 +125,8 @@ struct Reporter {
     remote: Weak<Remote>,
 }
 
-impl Answer for Reporter {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Reporter {
+    fn complete(&self, outcome: Outcome) {
         let (Err(fault), Some(remote)) = (outcome, self.remote.upgrade()) else { return };
         let (code, name) = match &fault {
             Fault::Error(error) if error.code == Some(Code::Disposed) => return,
@@ -137,7 +139,7 @@ impl Answer for Reporter {
         let args = vec![code, Value::String(name), Value::String(Text::from(message))];
         if let Ok(prepared) = ops::call_callable(&self.function, args) {
             let prepared = prepared.asked_by(&remote);
-            prepared.dispatch(crate::isolate::Kind::Task, Chain::default(), charge, Arc::new(Nobody));
+            prepared.dispatch(crate::isolate::Kind::Task, Chain::default(), charge, Arc::new(NoCompletion));
         }
     }
 }

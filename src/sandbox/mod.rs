@@ -6,9 +6,9 @@ mod builtins;
 pub mod console;
 mod equip;
 mod modules;
-mod outfit;
 mod session;
 mod shadows;
+mod template;
 mod timers;
 mod tools;
 mod warm;
@@ -20,11 +20,11 @@ pub use actors::{Enactment, enact};
 pub use builtins::RECIPE as BUILTINS;
 pub use equip::{Equipment, adopt, equip};
 pub use modules::Sources;
-pub use outfit::{Outfit, RealmOutfit};
 pub use session::{Supply, most_clone, start};
+pub use template::{IsolateTemplate, RealmTemplate};
 pub use warm::Pool;
 
-use crate::value::{Answer, Callable, Text, Value};
+use crate::value::{Callable, Completion, Text, Value};
 pub use crate::web::Names;
 
 /// How console calls become log lines.
@@ -58,7 +58,7 @@ pub struct Spec {
     pub function: Option<FunctionForm>,
     /// What the code can import, if anything.
     pub modules: Option<Modules>,
-    pub outfit: Outfit,
+    pub template: IsolateTemplate,
     /// Whether the prototypes of the standard classes are frozen.
     pub freeze_builtins: bool,
     /// Wall-clock time for everything, including host functions.
@@ -76,7 +76,7 @@ pub struct Spec {
     pub request: i64,
     /// Gets a list `[ok, value or error message, error's code, name and frames, processor time and wall-clock time in nanoseconds, heap's
     /// peak in bytes, calls of the host, lines lost, line, line, …]`.
-    pub answer: Arc<dyn Answer>,
+    pub completion: Arc<dyn Completion>,
 }
 
 /// The body of a function.

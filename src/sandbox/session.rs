@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use super::console::Logs;
 use super::modules::{Graph, MAIN};
-use super::outfit::put;
+use super::template::put;
 use super::timers::Timers;
-use super::{Body, Pool, RealmOutfit, Spec, builtins, shadows, timers, tools};
+use super::{Body, Pool, RealmTemplate, Spec, builtins, shadows, timers, tools};
 use crate::convert;
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{Guest, IsolateScope, Job, Kind, Place, Remote, Settings, Stop, behalf};
+use crate::isolate::{Guest, IsolateScope, Job, Kind, Place, Remote, Settings, Stop, async_context};
 use crate::ops::{self, Transfer};
-use crate::value::{Answer, Chain, Code, ErrorFault, Fault, Outcome, Owner, Text, Value};
+use crate::value::{Chain, Code, Completion, ErrorFault, Fault, Outcome, Owner, Text, Value};
 
 pub struct Session {
     pub remote: Arc<Remote>,
@@ -23,7 +23,7 @@ pub struct Session {
     began: Instant,
     max_output: usize,
     request: i64,
-    answer: Arc<dyn Answer>,
+    completion: Arc<dyn Completion>,
     alarm: Mutex<Option<Alarm>>,
 }
 
@@ -32,8 +32,8 @@ pub struct Session {
 pub enum Supply {
     /// The isolate is made for the execution.
     New,
-    /// An isolate of this outfit that was made earlier, unless it has ended.
-    Spare(Arc<Remote>),
+    /// An isolate of this template that was made earlier, unless it has ended.
+    Warm(Arc<Remote>),
     /// A waiting isolate of the pool, and how many isolates must be ready for later executions.
     Pool(Arc<Pool>, usize),
 }
@@ -42,13 +42,13 @@ pub enum Supply {
 pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote> {
     let began = Instant::now();
     let remote = match &supply {
-        Supply::Pool(pool, wanted) => pool.take(&spec.outfit, *wanted, settings),
-        Supply::Spare(spare) if spare.enlist() => Arc::clone(spare),
-        Supply::Spare(_) | Supply::New => {
-            Remote::create_prepared(spec.outfit.settings(settings), spec.outfit.preparation())
+        Supply::Pool(pool, wanted) => pool.take(&spec.template, *wanted, settings),
+        Supply::Warm(warm) if warm.enlist() => Arc::clone(warm),
+        Supply::Warm(_) | Supply::New => {
+            Remote::create_prepared(spec.template.settings(settings), spec.template.preparation())
         }
     };
-    spec.answer.comes_from(&(Arc::clone(&remote) as Arc<dyn Owner>));
+    spec.completion.comes_from(&(Arc::clone(&remote) as Arc<dyn Owner>));
     let logging = std::mem::take(&mut spec.logging);
     let session = Arc::new_cyclic(|me: &Weak<Session>| Session {
         remote: Arc::clone(&remote),
@@ -57,7 +57,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
         began,
         max_output: spec.max_output,
         request: spec.request,
-        answer: Arc::clone(&spec.answer),
+        completion: Arc::clone(&spec.completion),
         alarm: Mutex::new(None),
     });
     let timeout = spec.timeout;
@@ -69,7 +69,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     }
     remote.when_ended(Arc::new(Step(Arc::clone(&session))));
     let restocking = match &supply {
-        Supply::Pool(pool, 1..) => Some(pool.restocking(&spec.outfit)),
+        Supply::Pool(pool, 1..) => Some(pool.restocking(&spec.template)),
         _ => None,
     };
     if let Some(restocking) = &restocking {
@@ -83,7 +83,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     if let Some(restocking) = restocking {
         // This job runs when the code waits for something, unless the execution is over by then.
         session.post(move |_scope, _guest| {
-            restocking.answer(Ok(Value::Undefined));
+            restocking.complete(Ok(Value::Undefined));
             Ok(Value::Undefined)
         });
     }
@@ -92,17 +92,17 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
 
 impl Spec {
     fn has_timers(&self) -> bool {
-        matches!(self.outfit.realm, RealmOutfit::Sandbox { timers: true, .. })
+        matches!(self.template.realm, RealmTemplate::Sandbox { timers: true, .. })
     }
 
     fn shadows_global(&self) -> bool {
-        matches!(self.outfit.realm, RealmOutfit::Sandbox { shadow_global: true, .. })
+        matches!(self.template.realm, RealmTemplate::Sandbox { shadow_global: true, .. })
     }
 
     /// The names that the code finds on the global object, except those of `globals`.
     fn names(&self) -> Vec<Text> {
         let tools = self.tools.iter().map(|tool| tool.namespace.clone());
-        self.outfit.names().map(Text::from).chain(tools).collect()
+        self.template.names().map(Text::from).chain(tools).collect()
     }
 }
 
@@ -151,11 +151,11 @@ impl Session {
         list.extend(figures.map(Value::Number));
         list.extend(lines.into_iter().map(Value::String));
         if ended_of_itself {
-            self.remote.legacy.complete();
+            self.remote.undelivered.complete();
         }
         // Stop first: no guest code may run after the caller has the result.
         self.remote.stop(Stop::Disposed);
-        self.answer.answer(Ok(Value::List(list)));
+        self.completion.complete(Ok(Value::List(list)));
     }
 
     /// Finishes with the code's value: clones it and checks its size.
@@ -216,15 +216,15 @@ const CLONE_PER_JSON: usize = 64;
 const WORTH_READING: usize = 16 << 20;
 
 /// A failure in a callback of the guest's ends the execution.
-fn listener(session: Weak<Session>) -> Box<dyn Fn() -> Option<Arc<dyn Answer>> + Send + Sync> {
-    Box::new(move || session.upgrade().map(|session| Arc::new(Step(session)) as Arc<dyn Answer>))
+fn listener(session: Weak<Session>) -> Box<dyn Fn() -> Option<Arc<dyn Completion>> + Send + Sync> {
+    Box::new(move || session.upgrade().map(|session| Arc::new(Step(session)) as Arc<dyn Completion>))
 }
 
 /// The answer of one of the session's jobs. Only a failure matters.
 struct Step(Arc<Session>);
 
-impl Answer for Step {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Step {
+    fn complete(&self, outcome: Outcome) {
         if let Err(fault) = outcome {
             self.0.finish(Err(fault));
         }
@@ -237,11 +237,11 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     if spec.has_timers() {
         timers::begin(scope, &session.timers);
     }
-    let realm = spec.outfit.realm(scope, guest, session.began)?;
+    let realm = spec.template.realm(scope, guest, session.began)?;
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
     // Everything in this isolate runs on behalf of this one call.
-    behalf::begin(scope, guest);
+    async_context::begin(scope, guest);
     // The realm must outlive this job, because its functions find their place through it.
     guest.keep_realm(Arc::clone(&realm));
     let at = Place { guest: Arc::clone(guest), realm };
@@ -299,7 +299,7 @@ fn check_names(
     spec: &Spec,
     names: Vec<Text>,
 ) -> Result<(), Fault> {
-    if spec.outfit.snapshot.is_some() { shadows::check(scope, global, names) } else { Ok(()) }
+    if spec.template.snapshot.is_some() { shadows::check(scope, global, names) } else { Ok(()) }
 }
 
 /// What happens to a value once it is there.

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::outfit::put;
+use super::template::put;
 use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, behalf};
-use crate::value::{Answer, Chain, Fault, Outcome, Value};
+use crate::isolate::{Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, async_context};
+use crate::value::{Chain, Completion, Fault, Outcome, Value};
 
 /// The maximum number of pending timers.
 const MAX_TIMERS: usize = 1_000;
@@ -61,7 +61,7 @@ impl Table {
 }
 
 /// Returns the recipient of the outcomes of callbacks, or `None` if there is none any more.
-type Listener = Box<dyn Fn() -> Option<Arc<dyn Answer>> + Send + Sync>;
+type Listener = Box<dyn Fn() -> Option<Arc<dyn Completion>> + Send + Sync>;
 
 /// The timers of one isolate.
 pub struct Timers {
@@ -108,7 +108,8 @@ impl Timers {
         let mut table = self.lock();
         let Some(timer) = table.pending.get_mut(&id) else { return };
         let (request, limits) = (timer.request, timer.limits);
-        let (Some(remote), Some(answer), false) = (self.remote.upgrade(), (self.listener)(), is_over(&limits)) else {
+        let (Some(remote), Some(completion), false) = (self.remote.upgrade(), (self.listener)(), is_over(&limits))
+        else {
             let timer = table.remove(id);
             drop(table);
             return drop(timer);
@@ -118,7 +119,7 @@ impl Timers {
         drop(table);
         let timers = Arc::clone(self);
         let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| fire(scope, guest, &timers, id);
-        let job = Job::new(JobKind::Task, answer, Box::new(work));
+        let job = Job::new(JobKind::Task, completion, Box::new(work));
         remote.post(job.in_chain(Chain::of_request(request)).limited(limits));
     }
 
@@ -126,9 +127,9 @@ impl Timers {
     fn report(&self, fault: Fault) {
         // The code that stops the isolate has answered.
         if !matches!(fault, Fault::Stopped)
-            && let Some(answer) = (self.listener)()
+            && let Some(completion) = (self.listener)()
         {
-            answer.answer(Err(fault));
+            completion.complete(Err(fault));
         }
     }
 }
@@ -253,8 +254,8 @@ fn set<'s>(
         callback: v8::Global::new(scope, callback),
         arguments: arguments.map(|arguments| v8::Global::new(scope, arguments)),
         repeat: (kind == Kind::Interval).then_some(delay),
-        request: behalf::current(scope),
-        setter: behalf::keep(scope),
+        request: async_context::current(scope),
+        setter: async_context::keep(scope),
         limits,
         alarm: (kind != Kind::Immediate).then(|| timers.fire_at(id, Instant::now() + delay)),
         posted: false,
@@ -286,10 +287,10 @@ fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, timers: &Arc<Timer
     };
     drop(table);
     drop(finished);
-    let realm = guest.spare_realm(scope);
+    let realm = guest.utility_realm(scope);
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
-    behalf::within_kept(scope, setter, |scope| {
+    async_context::within_kept(scope, setter, |scope| {
         v8::tc_scope!(let scope, scope);
         let mut list = Vec::new();
         if let Some(arguments) = arguments {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Tool;
-use super::outfit::put;
+use super::template::put;
 use crate::convert::{self, cap};
 use crate::guest::outgoing;
 use crate::isolate::Place;
@@ -65,10 +65,10 @@ fn call<'s, const TEXT: bool>(
             return Err(ops::malformed());
         };
         let host = Arc::clone(tool.slot.owner()).as_host().ok_or_else(Fault::environment_gone)?;
-        let answer = outgoing::resolution(scope, &at, resolver, false)?;
+        let completion = outgoing::resolution(scope, &at, resolver, false)?;
         let (slot, bytes) = (Arc::clone(&tool.slot), params.byte_size());
         let call = Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params], asker: None };
-        outgoing::start(scope, &at, call, bytes, answer)
+        outgoing::start(scope, &at, call, bytes, completion)
     });
     if let Err(fault) = started {
         let exception =

@@ -3,10 +3,10 @@
 //! Primitives and strings travel as they are. Everything else that can be cloned is a [`Payload`]: bytes in V8's own serialization format,
 //! and a table of what bytes cannot hold (buffers, shared memory, handles).
 
-mod answer;
 mod budget;
 mod bytes;
 mod chain;
+mod completion;
 mod fault;
 mod handle;
 mod module;
@@ -17,14 +17,14 @@ mod weight;
 
 use std::sync::Arc;
 
-pub use answer::{Answer, Nobody, Reply, Settlement, Wake};
 pub use budget::{Budget, Charge};
 pub use bytes::{Bytes, Lease, Lent, Loan};
 pub use chain::Chain;
+pub use completion::{Completion, NoCompletion, Reply, Settlement, Wake};
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
 pub use module::{ModuleHandle, ModuleRequest};
-pub use owner::{Host, Owner, Request, Slot, Stay};
+pub use owner::{Host, KeepAlive, Owner, Request, Slot};
 pub use spin::spin;
 pub use text::Text;
 

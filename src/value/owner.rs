@@ -5,7 +5,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::{Answer, Chain, Charge, Fault, Value};
+use super::{Chain, Charge, Completion, Fault, Value};
 
 /// An owner of slots: an isolate or a host environment.
 pub trait Owner: Any + Send + Sync {
@@ -29,10 +29,10 @@ pub trait Host: Owner {
     /// Sends the request to the host's thread. It is always answered, even if only to say that the host is gone.
     fn ask(&self, request: Request);
 
-    /// Whether the isolate `asker` may now send a call that nothing waits for. If not, `answer` is answered when it should try again. A
+    /// Whether the isolate `asker` may now send a call that nothing waits for. If not, `completion` is answered when it should try again. A
     /// guest that is `broke`, which cannot pay for the call before others of its calls are served, has to wait if the host is busy. Returns
     /// a fault if waiting is useless, because the host's thread waits at the root of `chain`.
-    fn admit(&self, asker: u64, chain: &Chain, broke: bool, answer: &Arc<dyn Answer>) -> Result<bool, Fault>;
+    fn admit(&self, asker: u64, chain: &Chain, broke: bool, completion: &Arc<dyn Completion>) -> Result<bool, Fault>;
 
     /// An operation among guests begins, for which the host's event loop stays alive.
     fn begin(&self);
@@ -42,16 +42,16 @@ pub trait Host: Owner {
 }
 
 /// Keeps the event loop of a host alive for as long as this exists.
-pub struct Stay(Weak<dyn Host>);
+pub struct KeepAlive(Weak<dyn Host>);
 
-impl Stay {
+impl KeepAlive {
     pub fn with(host: &Weak<dyn Host>) -> Option<Self> {
         host.upgrade()?.begin();
         Some(Self(Weak::clone(host)))
     }
 }
 
-impl Drop for Stay {
+impl Drop for KeepAlive {
     fn drop(&mut self) {
         if let Some(host) = self.0.upgrade() {
             host.end();
@@ -69,7 +69,7 @@ pub struct Request {
     /// The isolate that sends the request, if it is one of this process.
     pub asker: Option<Weak<dyn Owner>>,
     pub chain: Chain,
-    pub answer: Arc<dyn Answer>,
+    pub completion: Arc<dyn Completion>,
     /// The charge to the guest that asks, until the request is served.
     pub charge: Charge,
 }

@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 const ALONE: Duration = Duration::from_micros(20);
 
 /// The same if the awaited thread has run on this processor.
-const ALONE_IN_A_CROWD: Duration = Duration::from_micros(2);
+const ALONE_CONTENDED: Duration = Duration::from_micros(2);
 
 /// If a thread that yielded its processor gets it back this late, another thread has run on it.
 const LATE: Duration = Duration::from_micros(2);
 
 /// After this many waits, a thread checks whether that has changed.
-const CROWDED: u32 = 32;
+const CONTENDED_WAITS: u32 = 32;
 
 /// With a single processor, a thread that spins keeps the one that it waits for from running.
 static SEVERAL: LazyLock<bool> = LazyLock::new(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1));
 
 thread_local! {
     /// Waits of this thread that yield the processor early.
-    static CROWD: Cell<u32> = const { Cell::new(0) };
+    static CONTENDED: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Spins until `ready` returns true, at most for `limit`. False if it has not.
@@ -30,9 +30,9 @@ pub fn spin(limit: Duration, ready: impl Fn() -> bool) -> bool {
     if !*SEVERAL {
         return ready();
     }
-    let crowd = CROWD.get();
-    CROWD.set(crowd.saturating_sub(1));
-    let alone = if crowd > 0 { ALONE_IN_A_CROWD } else { ALONE };
+    let contended = CONTENDED.get();
+    CONTENDED.set(contended.saturating_sub(1));
+    let alone = if contended > 0 { ALONE_CONTENDED } else { ALONE };
     let start = Instant::now();
     loop {
         for _ in 0..4 {
@@ -48,7 +48,7 @@ pub fn spin(limit: Duration, ready: impl Fn() -> bool) -> bool {
         if waited >= alone {
             thread::yield_now();
             if start.elapsed().saturating_sub(waited) >= LATE && ready() {
-                CROWD.set(CROWDED);
+                CONTENDED.set(CONTENDED_WAITS);
                 return true;
             }
         }

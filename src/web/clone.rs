@@ -8,7 +8,7 @@ use crate::ops;
 use crate::value::Fault;
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
-type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
+type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 type Store = v8::SharedRef<v8::BackingStore>;
 
 /// The results of `transferable`.
@@ -18,19 +18,19 @@ const IS_DETACHED: u32 = 2;
 const IS_KEPT: u32 = 3;
 
 /// `transferable(object)`
-pub fn transferable<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Answer<'s> {
-    let answer = match v8::Local::<v8::ArrayBuffer>::try_from(args.get(0)) {
+pub fn transferable<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
+    let completion = match v8::Local::<v8::ArrayBuffer>::try_from(args.get(0)) {
         Err(_) => IS_NONE,
         Ok(buffer) if buffer.was_detached() => IS_DETACHED,
         Ok(buffer) if !buffer.is_detachable() => IS_KEPT,
         Ok(_) => CAN_BE,
     };
-    Ok(v8::Integer::new_from_unsigned(scope, answer).into())
+    Ok(v8::Integer::new_from_unsigned(scope, completion).into())
 }
 
 /// `clone(value, moved)`: the clone in an array, or a message that says why there is none. `moved` is a list of different buffers, which
 /// are detached.
-pub fn clone<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn clone<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     let moved = buffers(scope, args.get(1))?;
     match write(scope, at, args.get(0), &moved)? {
         Written::Refused(message) => Ok(message),
@@ -54,7 +54,7 @@ pub fn clone<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) 
     }
 }
 
-fn refusal<'s>(scope: &v8::PinScope<'s, '_>, message: &str) -> Answer<'s> {
+fn refusal<'s>(scope: &v8::PinScope<'s, '_>, message: &str) -> Returned<'s> {
     v8::String::new(scope, message).map(Into::into).ok_or(Fault::Stopped)
 }
 
@@ -133,7 +133,7 @@ fn mark_key<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Pr
 }
 
 /// `mark(object)`: it cannot be cloned.
-pub fn mark<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn mark<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
     let object = v8::Local::<v8::Object>::try_from(args.get(0)).map_err(|_| ops::malformed())?;
     let key = mark_key(scope).ok_or(Fault::Stopped)?;
     object.set_private(scope, key, object.into()).ok_or(Fault::Stopped)?;
@@ -189,7 +189,7 @@ impl v8::ValueSerializerImpl for Writing<'_> {
     }
 }
 
-fn read<'s>(scope: &mut v8::PinScope<'s, '_>, bytes: &[u8], moved: &[Store], shared: Vec<Store>) -> Answer<'s> {
+fn read<'s>(scope: &mut v8::PinScope<'s, '_>, bytes: &[u8], moved: &[Store], shared: Vec<Store>) -> Returned<'s> {
     let context = scope.get_current_context();
     v8::tc_scope!(let scope, scope);
     let deserializer = v8::ValueDeserializer::new(scope, Box::new(Reading { shared }), bytes);

@@ -10,7 +10,7 @@ use crate::ops;
 use crate::value::{Code, ErrorClass, Fault, Text};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
-type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
+type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
 /// The size that an open stream counts for. A guest may open as many as fill its memory; V8 collects those that are unreachable.
 const STREAM_BYTES: i64 = 1_024;
@@ -28,13 +28,13 @@ fn text_of<'s>(args: &Args<'s>, index: i32) -> Result<v8::Local<'s, v8::String>,
 }
 
 /// `utf8Length(text)`
-pub fn utf8_length<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn utf8_length<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
     let length = text_of(args, 0)?.utf8_length(scope);
     Ok(v8::Number::new(scope, length as f64).into())
 }
 
 /// `encodeInto(text, bytes)`: encodes as many whole characters as fit. Returns the units read and the bytes written.
-pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     let text = text_of(args, 0)?;
     let bytes = Bytes::of(scope, args.get(1)).ok_or_else(ops::malformed)?;
     let room = bytes.len().min(text.length().saturating_mul(3));
@@ -51,7 +51,7 @@ pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args
 }
 
 /// `encodingOf(label)`: the encoding's name in lower case; `undefined` if there is none.
-pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     /// Longer than any label, including the blanks that may surround it.
     const MAX_LABEL: usize = 1_000;
     let label = super::utf8(scope, args.get(0), MAX_LABEL)?.unwrap_or_default();
@@ -62,7 +62,7 @@ pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args
 }
 
 /// `endStream(id)`
-pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
     let id = number(scope, args, 0);
     if Shared::of(scope)?.streams().remove(&id).is_some() {
         scope.adjust_amount_of_external_allocated_memory(-STREAM_BYTES);
@@ -72,7 +72,7 @@ pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args
 
 /// `decode(encoding, flags, stream, bytes)`: the text; `undefined` for invalid bytes if those are an error. `stream` is the number of an
 /// open or a new stream, or 0. The stream ends unless the flags say that it continues.
-pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     let name = super::utf8(scope, args.get(0), CHUNK)?.unwrap_or_default();
     let encoding = Encoding::for_label(name.as_bytes()).ok_or_else(ops::malformed)?;
     let (flags, id) = (number(scope, args, 1), number(scope, args, 2));

@@ -7,7 +7,7 @@ use crate::ops;
 use crate::value::{Code, ErrorClass, Fault};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
-type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
+type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
 /// The maximum number of bytes per call.
 const MAX_BYTES: usize = 65_536;
@@ -18,7 +18,7 @@ fn random(bytes: &mut [u8]) -> Result<(), Fault> {
 }
 
 /// `fillRandom(view)`
-pub fn fill_random<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn fill_random<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
     let bytes = Bytes::of(scope, args.get(0)).ok_or_else(ops::malformed)?;
     let mut values = vec![0; bytes.len().min(MAX_BYTES)];
     random(&mut values)?;
@@ -27,7 +27,7 @@ pub fn fill_random<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Arg
 }
 
 /// `randomUUID()`: a UUID of version 4.
-pub fn random_uuid<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, _args: &Args<'s>) -> Answer<'s> {
+pub fn random_uuid<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, _args: &Args<'s>) -> Returned<'s> {
     let mut bytes = [0; 16];
     random(&mut bytes)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -45,7 +45,7 @@ pub fn random_uuid<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, _args: &Arg
 }
 
 /// `now()`: whole milliseconds, no finer than `Date.now()`.
-pub fn now<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, _args: &Args<'s>) -> Answer<'s> {
+pub fn now<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, _args: &Args<'s>) -> Returned<'s> {
     let elapsed = Shared::of(scope)?.began.elapsed().as_millis();
     Ok(v8::Number::new(scope, elapsed as f64).into())
 }

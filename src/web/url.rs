@@ -11,13 +11,13 @@ use crate::isolate::Place;
 use crate::value::Fault;
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
-type Answer<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
+type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
 /// The maximum length of a URL. Longer texts are not URLs.
 const MAX_LENGTH: usize = 2 << 20;
 
 /// `parseUrl(text, base)`: a record; `undefined` if the text is not a URL.
-pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     let has_base = !args.get(1).is_undefined();
     let base = if has_base { utf8(scope, args.get(1), MAX_LENGTH)? } else { None };
     let (Some(text), true) = (utf8(scope, args.get(0), MAX_LENGTH)?, base.is_some() == has_base) else {
@@ -34,7 +34,7 @@ pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) 
 }
 
 /// `setUrl(href, part, value)`: a record; `undefined` if nothing has changed.
-pub fn set<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn set<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     let part = number(scope, args, 1);
     let (Some(href), Some(value)) = (utf8(scope, args.get(0), usize::MAX)?, utf8(scope, args.get(2), MAX_LENGTH)?)
     else {
@@ -75,7 +75,7 @@ fn change(url: &mut Url, part: u32, value: &str) -> bool {
 }
 
 /// `originOf(href)`
-pub fn origin<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Answer<'s> {
+pub fn origin<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     let href = utf8(scope, args.get(0), usize::MAX)?.unwrap_or_default();
     let origin = contained(|| Url::parse(&href).ok().map(|url| quirks::origin(&url)));
     string(scope, at, &ascii(origin.unwrap_or_else(|| "null".to_owned())))
@@ -108,7 +108,7 @@ type Layout = (String, [usize; 12]);
 const BEFORE_PATH: usize = 9;
 const AFTER_PATH: usize = 10;
 
-fn record<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, layout: Option<Layout>) -> Answer<'s> {
+fn record<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, layout: Option<Layout>) -> Returned<'s> {
     let Some((href, offsets)) = layout else {
         return Ok(v8::undefined(scope).into());
     };

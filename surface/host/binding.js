@@ -18,7 +18,7 @@ const { bigint: now } = process.hrtime;
 const isDeno = process.versions.deno !== undefined;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc, hasScopes, missesSignals)`
+ * @param {any} native the addon: `open(settle, serve, serveLater, defer, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
 function createHostBinding(native) {
@@ -57,7 +57,7 @@ function createHostBinding(native) {
     arrivals.serveNow,
     arrivals.serve,
     arrivals.later,
-    () => queueMicrotask(bound.tell),
+    () => queueMicrotask(bound.flushWakeUps),
     (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     (/** @type {import('../handle.js').Row} */ entry) => surface.core.entries.leave(entry),
     // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.

@@ -20,19 +20,19 @@ impl Bell {
         }
         // SAFETY: the kernel has just made this descriptor, and nothing else owns it. Queues are not inherited by `fork`.
         let bell = Self(unsafe { OwnedFd::from_raw_fd(queue) });
-        bell.tell(&event(BELL, libc::EVFILT_USER, libc::EV_ADD | libc::EV_CLEAR, 0))?;
+        bell.change(&event(BELL, libc::EVFILT_USER, libc::EV_ADD | libc::EV_CLEAR, 0))?;
         Ok(bell)
     }
 
     pub fn ring(&self) {
         // This cannot fail: the event was added.
-        let _ = self.tell(&event(BELL, libc::EVFILT_USER, 0, libc::NOTE_TRIGGER));
+        let _ = self.change(&event(BELL, libc::EVFILT_USER, 0, libc::NOTE_TRIGGER));
     }
 
     /// Nothing to do: the event clears itself.
     pub fn silence(&self) {}
 
-    fn tell(&self, change: &libc::kevent) -> io::Result<()> {
+    fn change(&self, change: &libc::kevent) -> io::Result<()> {
         // SAFETY: the count of changes to read is one, and no event is written.
         let told = unsafe { libc::kevent(self.0.as_raw_fd(), change, 1, ptr::null_mut(), 0, ptr::null()) };
         if told < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -9,13 +9,13 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use super::abort;
-use crate::native::{self, Ration, Share, locks};
+use crate::native::{self, NativeQuota, Share, locks};
 
 /// Precedes each block.
 #[repr(C, align(16))]
 struct Header {
     /// Null for a block that counts for no isolate.
-    ration: *const Ration,
+    quota: *const NativeQuota,
     bytes: usize,
     size: usize,
 }
@@ -47,7 +47,7 @@ pub fn count() {
 unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_void {
     let Some(whole) = size.checked_add(HEADER) else { return refuse(None) };
     let share = Share::of_current(whole);
-    if size >= LARGE && share.as_ref().is_some_and(|share| !share.is_bearable()) {
+    if size >= LARGE && share.as_ref().is_some_and(|share| !share.is_within_limit()) {
         return refuse(share);
     }
     // SAFETY: has no preconditions.
@@ -55,20 +55,20 @@ unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_vo
     if header.is_null() {
         return refuse(share);
     }
-    let (ration, bytes) = share.map_or((ptr::null(), 0), Share::take);
-    if size >= LARGE && !ration.is_null() && !locks::held() {
-        lock().insert(header as usize, Block { ration: ration as usize, size: whole });
+    let (quota, bytes) = share.map_or((ptr::null(), 0), Share::take);
+    if size >= LARGE && !quota.is_null() && !locks::held() {
+        lock().insert(header as usize, Block { quota: quota as usize, size: whole });
     }
     // SAFETY: there is room for the header and the block after it.
     unsafe {
-        header.write(Header { ration, bytes, size });
+        header.write(Header { quota, bytes, size });
         header.add(1).cast()
     }
 }
 
 /// A large block that belongs to one guest alone.
 struct Block {
-    ration: usize,
+    quota: usize,
     size: usize,
 }
 
@@ -83,11 +83,11 @@ fn lock() -> std::sync::MutexGuard<'static, BTreeMap<usize, Block>> {
 /// their addresses.
 pub fn abandon() {
     #[cfg(target_os = "linux")]
-    if let Some(ration) = native::current() {
+    if let Some(quota) = native::current() {
         // SAFETY: only reads a value.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 << 10);
-        let ration = std::sync::Arc::as_ptr(&ration) as usize;
-        for (header, block) in lock().iter().filter(|(_, block)| block.ration == ration) {
+        let quota = std::sync::Arc::as_ptr(&quota) as usize;
+        for (header, block) in lock().iter().filter(|(_, block)| block.quota == quota) {
             let start = (header + HEADER).next_multiple_of(page);
             let end = (header + block.size) / page * page;
             if start < end {
@@ -117,12 +117,12 @@ unsafe extern "C" fn free(_context: *const c_void, block: *mut c_void) {
     // SAFETY: ICU frees what `allocate` gave it, once, and the header precedes it.
     unsafe {
         let header = block.cast::<Header>().sub(1);
-        let Header { ration, bytes, size } = header.read();
+        let Header { quota, bytes, size } = header.read();
         if size >= LARGE {
             lock().remove(&(header as usize));
         }
-        if !ration.is_null() {
-            Share::give_back(ration, bytes);
+        if !quota.is_null() {
+            Share::give_back(quota, bytes);
         }
         native::free(header.cast());
     }

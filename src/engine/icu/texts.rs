@@ -68,7 +68,7 @@ mod wrapped {
         // V8 first converts a text of one-byte characters to 16-bit units.
         let copies = if is_one_byte { 2 } else { 1 };
         match Share::of_current(units * size_of::<u16>() * copies + REST) {
-            Some(share) if !share.is_bearable() => {
+            Some(share) if !share.is_within_limit() => {
                 share.refuse();
                 // SAFETY: the isolate is the one that is entered on this thread.
                 unsafe { empty(isolate) }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use super::space;
-use crate::native::{self, Held, Ration, Share};
+use crate::native::{self, Held, NativeQuota, Share};
 use crate::value::{Budget, Charge};
 
 /// What an isolate may use.
@@ -81,8 +81,8 @@ struct Region {
     _space: [Option<Charge>; 2],
     /// Only for code: bytes from its start that were ever used.
     code: usize,
-    /// Only for code: the ration of the isolate that it belongs to.
-    ration: Option<Arc<Ration>>,
+    /// Only for code: the quota of the isolate that it belongs to.
+    quota: Option<Arc<NativeQuota>>,
     /// What counts for the isolate of a stack or of code.
     held: Vec<Held>,
 }
@@ -116,7 +116,7 @@ fn use_for_code(start: usize, length: usize) {
     if COUNT.load(Ordering::Acquire) == 0 {
         return;
     }
-    let (base, ration, more) = {
+    let (base, quota, more) = {
         let mut regions = lock();
         let Some((&base, region)) = regions.range_mut(..=start).next_back() else { return };
         let first = start - base;
@@ -126,27 +126,27 @@ fn use_for_code(start: usize, length: usize) {
         let end = first.saturating_add(length).min(region.size).next_multiple_of(CODE_PART);
         let more = end.saturating_sub(region.code);
         region.code += more;
-        (base, region.ration.clone(), more)
+        (base, region.quota.clone(), more)
     };
     if more == 0 {
         return;
     }
     let all = CODE.fetch_add(more, Ordering::Relaxed) + more;
-    let Some(ration) = ration else { return };
+    let Some(quota) = quota else { return };
     if all > MAX_CODE {
-        ration.exceed();
+        quota.exceed();
     }
-    let held = Share::of(&ration, more).hold();
+    let held = Share::of(&quota, more).hold();
     if let Some(region) = lock().get_mut(&base) {
         region.held.push(held);
     }
 }
 
 /// Notifies the isolate that it uses much, or too much, of what cannot be refused.
-fn tell(too_much: bool) {
+fn report(too_much: bool) {
     match native::current() {
-        Some(ration) if too_much => ration.exceed(),
-        Some(ration) => ration.crowd(),
+        Some(quota) if too_much => quota.exceed(),
+        Some(quota) => quota.reach_soft_limit(),
         None => {}
     }
 }
@@ -158,7 +158,7 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
     let for_guest = || native::current().filter(|_| what == Use::Code).map(|_| Owner::unlimited());
     let Some(Owner { memory, space }) = owner.or_else(for_guest) else { return reserve() };
     let share = if what == Use::Stack { Share::of_current(size / STACK_SHARE) } else { None };
-    if share.as_ref().is_some_and(|share| !share.is_bearable()) {
+    if share.as_ref().is_some_and(|share| !share.is_within_limit()) {
         return std::ptr::null_mut();
     }
     let charges = [space::take(&space, size), space::take_of_all(size, what == Use::Buffer)];
@@ -173,14 +173,14 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
         return std::ptr::null_mut();
     }
     if what != Use::Buffer && (space.used() > space.limit() / 2 || charges[1].is_none()) {
-        tell(space.used() > space.limit() / 4 * 3 || charges[1].is_none());
+        report(space.used() > space.limit() / 4 * 3 || charges[1].is_none());
     }
     let start = reserve();
     if !start.is_null() {
         COUNT.fetch_add(1, Ordering::Release);
-        let ration = if what == Use::Code { native::current() } else { None };
+        let quota = if what == Use::Code { native::current() } else { None };
         let held = share.map(Share::hold).into_iter().collect();
-        let region = Region { what, size, used: 0, memory, _space: charges, code: 0, ration, held };
+        let region = Region { what, size, used: 0, memory, _space: charges, code: 0, quota, held };
         lock().insert(start as usize, region);
     }
     start

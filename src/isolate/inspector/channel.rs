@@ -12,12 +12,12 @@ use v8::inspector::{ChannelImpl, StringBuffer, StringView};
 use super::{MAX_BYTES, MAX_MESSAGES};
 use crate::isolate::Guest;
 use crate::isolate::remote::Remote;
-use crate::value::{Answer, Outcome, Text};
+use crate::value::{Completion, Outcome, Text};
 
 /// Receives a session's messages, on the guest's thread. Must not wait.
 pub trait Sink: Send + Sync {
     /// Delivers the response to the request `call`, or a notification. `done` must be answered when the message was taken.
-    fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Answer>);
+    fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Completion>);
 }
 
 #[derive(Default)]
@@ -54,8 +54,8 @@ impl Pending {
     }
 }
 
-impl Answer for Pending {
-    fn answer(&self, _outcome: Outcome) {
+impl Completion for Pending {
+    fn complete(&self, _outcome: Outcome) {
         self.end();
     }
 }

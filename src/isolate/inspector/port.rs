@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::{MAX_BYTES, MAX_MESSAGES, Sink, drain};
 use crate::isolate::remote::Remote;
 use crate::isolate::{Guest, Job, Kind, Work, clock};
-use crate::value::{Code, ErrorClass, Fault, Nobody, Text, Value};
+use crate::value::{Code, ErrorClass, Fault, NoCompletion, Text, Value};
 
 /// Requests of sessions. The first field is the session's number.
 pub enum Request {
@@ -177,7 +177,7 @@ impl Remote {
             drain(guest);
             Ok(Value::Undefined)
         });
-        self.post(Job::new(Kind::Task, Arc::new(Nobody), work));
+        self.post(Job::new(Kind::Task, Arc::new(NoCompletion), work));
     }
 
     /// Makes the isolate's thread check its requests, if it is busy.

@@ -79,7 +79,7 @@ impl Profiling {
         self.session.dispatch_protocol_message(StringView::from(STOP));
         remote.profiles.take(false);
         if let Some(profile) = self.result.take() {
-            remote.profiles.add(remote.seat.thread_id(), profile);
+            remote.profiles.add(remote.guest_thread.thread_id(), profile);
         }
     }
 }

@@ -16,7 +16,7 @@ struct Profile {
 }
 
 #[derive(Default)]
-struct Shelf {
+struct Store {
     /// The titles under which profiles were requested, each with the serial of its first profile.
     titles: BTreeMap<String, u64>,
     profiles: VecDeque<Profile>,
@@ -26,15 +26,15 @@ struct Shelf {
 
 #[derive(Default)]
 pub struct Profiles {
-    shelf: Mutex<Shelf>,
+    store: Mutex<Store>,
     wanted: AtomicBool,
     /// V8 samples the stack of the isolate's thread.
     taken: AtomicBool,
 }
 
 impl Profiles {
-    fn lock(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn are_wanted(&self) -> bool {
@@ -52,22 +52,22 @@ impl Profiles {
 
     /// Stores profiles for `title` from now on.
     pub fn start(&self, title: String) {
-        let mut shelf = self.lock();
-        let next = shelf.next;
-        shelf.titles.entry(title).or_insert(next);
+        let mut store = self.lock();
+        let next = store.next;
+        store.titles.entry(title).or_insert(next);
         self.wanted.store(true, Ordering::Release);
     }
 
     /// Ends the request for `title`. Returns its profiles, each with the thread it is of.
     pub fn stop(&self, title: &str) -> Vec<(u64, Arc<Text>)> {
-        let mut shelf = self.lock();
-        let Some(first) = shelf.titles.remove(title) else { return Vec::new() };
-        let wanted = shelf.profiles.iter().filter(|profile| profile.serial >= first);
+        let mut store = self.lock();
+        let Some(first) = store.titles.remove(title) else { return Vec::new() };
+        let wanted = store.profiles.iter().filter(|profile| profile.serial >= first);
         let result = wanted.map(|profile| (profile.thread, Arc::clone(&profile.json))).collect();
-        let oldest = shelf.titles.values().min().copied();
-        while shelf.profiles.front().is_some_and(|profile| oldest.is_none_or(|oldest| profile.serial < oldest)) {
-            if let Some(profile) = shelf.profiles.pop_front() {
-                shelf.bytes -= profile.json.byte_len();
+        let oldest = store.titles.values().min().copied();
+        while store.profiles.front().is_some_and(|profile| oldest.is_none_or(|oldest| profile.serial < oldest)) {
+            if let Some(profile) = store.profiles.pop_front() {
+                store.bytes -= profile.json.byte_len();
             }
         }
         self.wanted.store(oldest.is_some(), Ordering::Release);
@@ -75,15 +75,15 @@ impl Profiles {
     }
 
     pub fn add(&self, thread: u64, json: Text) {
-        let mut shelf = self.lock();
+        let mut store = self.lock();
         let bytes = json.byte_len();
-        if shelf.titles.is_empty() || shelf.bytes.saturating_add(bytes) > MAX_BYTES {
+        if store.titles.is_empty() || store.bytes.saturating_add(bytes) > MAX_BYTES {
             return;
         }
-        let serial = shelf.next;
-        shelf.next += 1;
-        shelf.bytes += bytes;
-        shelf.profiles.push_back(Profile { serial, thread, json: Arc::new(json) });
+        let serial = store.next;
+        store.next += 1;
+        store.bytes += bytes;
+        store.profiles.push_back(Profile { serial, thread, json: Arc::new(json) });
     }
 }
 

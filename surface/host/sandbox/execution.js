@@ -170,7 +170,7 @@ function createExecute(core, environment) {
     const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
     if (spec.warm > 0) {
       // A thread takes as long to wake up as all of the following takes.
-      environment.rouse(flags, spec.memoryLimit, snapshot);
+      environment.prewarm(flags, spec.memoryLimit, snapshot);
     }
     const globals = binding.pack(spec.globals, TRANSFER.COPY);
     const tools = spec.tools.map((part) => binding.pack(part, TRANSFER.DEFAULT));

@@ -21,7 +21,7 @@ const { createStripper } = require('./typescript.js');
  */
 function createSandboxes(core, environment, ivm, launcher) {
   const execute = createExecute(core, environment);
-  const strip = createStripper((memoryLimit) => core.binding.unpack(environment.makeSpare(memoryLimit), createSandboxes));
+  const strip = createStripper((memoryLimit) => core.binding.unpack(environment.makeWarm(memoryLimit), createSandboxes));
   const readSnapshot = createReadSnapshot(core, environment);
   return {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),

@@ -1,12 +1,12 @@
-//! Isolates that are created before they are needed. A spare isolate is counted separately until it is taken into use.
+//! Isolates that are created before they are needed. A warm isolate is counted separately until it is taken into use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::census;
-use super::remote::{Remote, Settings, Whereabouts};
+use super::registry;
+use super::remote::{Placement, Remote, Settings};
 use super::{Guest, IsolateScope, Realm};
 use crate::value::spin;
 
@@ -19,25 +19,25 @@ const EXPECTANT: Duration = Duration::from_micros(150);
 /// Work done in an isolate as soon as it is created. Must not run code that might not end: nothing stops it.
 pub type Prepare = Box<dyn FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) + Send>;
 
-/// Whether an isolate is a spare one, and how it is prepared.
+/// Whether an isolate is a warm one, and how it is prepared.
 #[derive(Default)]
-pub(super) struct Spare {
+pub(super) struct Warm {
     /// The isolate is not taken yet. Changes under the inbox's lock.
     waits: AtomicBool,
     /// The isolate serves one execution, and its host learns when it ends.
     is_single: bool,
     preparation: Mutex<Option<Prepare>>,
     /// The isolate is about to be taken.
-    roused: AtomicBool,
+    prewarmed: AtomicBool,
 }
 
-impl Spare {
+impl Warm {
     fn new(waits: bool, prepare: Prepare) -> Self {
         Self {
             waits: AtomicBool::new(waits),
             is_single: true,
             preparation: Mutex::new(Some(prepare)),
-            roused: AtomicBool::new(false),
+            prewarmed: AtomicBool::new(false),
         }
     }
 
@@ -53,52 +53,52 @@ impl Spare {
 impl Remote {
     /// As [`Remote::create`], and runs `prepare` as soon as the isolate is created.
     pub fn create_prepared(settings: Settings, prepare: Prepare) -> Arc<Self> {
-        Self::begin(settings, Spare::new(false, prepare))
+        Self::begin(settings, Warm::new(false, prepare))
     }
 
-    /// As [`Remote::create_prepared`], for a spare isolate.
-    pub fn create_spare(settings: Settings, prepare: Prepare) -> Arc<Self> {
-        Self::begin(settings, Spare::new(true, prepare))
+    /// As [`Remote::create_prepared`], for a warm isolate.
+    pub fn create_warm(settings: Settings, prepare: Prepare) -> Arc<Self> {
+        Self::begin(settings, Warm::new(true, prepare))
     }
 
-    fn begin(settings: Settings, spare: Spare) -> Arc<Self> {
-        let remote = Self::new(settings, false, spare);
+    fn begin(settings: Settings, warm: Warm) -> Arc<Self> {
+        let remote = Self::new(settings, false, warm);
         remote.borrow_thread(remote.lock());
         remote
     }
 
     /// Yields this thread's processor to the thread that waits for the outcome, before this thread disposes of the isolate.
     pub(super) fn give_way(&self) {
-        if self.spare.is_single && !self.spare.is_one() {
+        if self.warm.is_single && !self.warm.is_one() {
             thread::sleep(COURTESY);
         }
     }
 
     /// The isolate is about to be taken: borrows a thread for it in advance.
-    pub fn rouse(&self) {
+    pub fn prewarm(&self) {
         let inbox = self.lock();
-        if matches!(inbox.place, Whereabouts::Idle(_)) {
-            self.spare.roused.store(true, Ordering::Release);
+        if matches!(inbox.place, Placement::Idle(_)) {
+            self.warm.prewarmed.store(true, Ordering::Release);
             self.borrow_thread(inbox);
         }
     }
 
     /// Spins for the work that it was roused for. True if something has changed since `version`.
     pub(super) fn expect_work(&self, version: u32) -> bool {
-        self.spare.roused.swap(false, Ordering::AcqRel)
+        self.warm.prewarmed.swap(false, Ordering::AcqRel)
             && spin(EXPECTANT, || self.version.load(Ordering::Acquire) != version)
     }
 
-    /// Takes a spare isolate into use, once. False if it has ended since, or was taken before.
+    /// Takes a warm isolate into use, once. False if it has ended since, or was taken before.
     pub fn enlist(&self) -> bool {
         let inbox = self.lock();
-        if self.is_disposed() || !self.spare.waits.swap(false, Ordering::AcqRel) {
+        if self.is_disposed() || !self.warm.waits.swap(false, Ordering::AcqRel) {
             return false;
         }
         self.meter.reset();
         self.account.enlist();
-        if matches!(inbox.place, Whereabouts::Idle(_)) {
-            census::rest();
+        if matches!(inbox.place, Placement::Idle(_)) {
+            registry::rest();
         }
         true
     }

@@ -7,21 +7,26 @@ use super::carrier;
 use super::js::{JsValue, Refused};
 use crate::isolate::{Remote, Settings};
 use crate::ops;
-use crate::sandbox::{Names, Outfit, RealmOutfit};
+use crate::sandbox::{IsolateTemplate, Names, RealmTemplate};
 use crate::value::{Fault, Handle, IsolateHandle, Value};
 
 /// What the isolates of executions with these flags contain.
-pub fn outfit(flags: u32, memory_limit: usize, snapshot: Value, settings: &Settings) -> Result<Outfit, Fault> {
-    let realm = RealmOutfit::Sandbox {
+pub fn template(
+    flags: u32,
+    memory_limit: usize,
+    snapshot: Value,
+    settings: &Settings,
+) -> Result<IsolateTemplate, Fault> {
+    let realm = RealmTemplate::Sandbox {
         shadow_global: flags & SHADOW_GLOBAL != 0,
         timers: flags & TIMERS != 0,
         web: Names::from_bits(flags >> WEB_SHIFT),
     };
-    Ok(Outfit { memory_limit, snapshot: ops::snapshot::open(snapshot, settings, memory_limit)?, realm })
+    Ok(IsolateTemplate { memory_limit, snapshot: ops::snapshot::open(snapshot, settings, memory_limit)?, realm })
 }
 
-/// `rouse(flags, memoryLimit, snapshot)`: an execution like this follows at once.
-pub unsafe extern "C" fn rouse(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+/// `prewarm(flags, memoryLimit, snapshot)`: an execution like this follows at once.
+pub unsafe extern "C" fn prewarm(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [flags, memory_limit, snapshot, ..] = args else {
             return Err(Refused);
@@ -30,8 +35,8 @@ pub unsafe extern "C" fn rouse(env: sys::napi_env, info: sys::napi_callback_info
         let flags = js.read_number(*flags)? as u32;
         let snapshot = carrier::read(js, local, *snapshot)?;
         // An invalid snapshot is reported when it is used.
-        if let Ok(outfit) = snapshot.and_then(|snapshot| outfit(flags, memory_limit, snapshot, &local.settings)) {
-            local.shared.spares.rouse(&outfit);
+        if let Ok(template) = snapshot.and_then(|snapshot| template(flags, memory_limit, snapshot, &local.settings)) {
+            local.shared.warm_pool.prewarm(&template);
         }
         js.undefined()
     })
@@ -61,12 +66,12 @@ pub unsafe extern "C" fn take_isolate(env: sys::napi_env, info: sys::napi_callba
         let snapshot = carrier::read(js, local, *snapshot)?;
         let snapshot = snapshot.and_then(|snapshot| ops::snapshot::open(snapshot, &local.settings, memory_limit));
         let taken = snapshot.map(|snapshot| {
-            let outfit = Outfit { memory_limit, snapshot, realm: RealmOutfit::Bare };
-            let pool = &local.shared.spares;
-            let remote = pool.take(&outfit, wanted, &local.settings);
+            let template = IsolateTemplate { memory_limit, snapshot, realm: RealmTemplate::Bare };
+            let pool = &local.shared.warm_pool;
+            let remote = pool.take(&template, wanted, &local.settings);
             if wanted > 0 {
-                remote.when_gone(pool.restocking(&outfit));
-                pool.restock_later(&outfit);
+                remote.when_gone(pool.restocking(&template));
+                pool.restock_later(&template);
             }
             Value::Handle(Handle::Isolate(IsolateHandle(remote)))
         });
@@ -74,15 +79,15 @@ pub unsafe extern "C" fn take_isolate(env: sys::napi_env, info: sys::napi_callba
     })
 }
 
-/// `makeSpare(memoryLimit)`: an isolate that counts as a spare one, whatever runs in it.
-pub unsafe extern "C" fn make_spare(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+/// `makeWarm(memoryLimit)`: an isolate that counts as a warm one, whatever runs in it.
+pub unsafe extern "C" fn make_warm(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [memory_limit, ..] = args else {
             return Err(Refused);
         };
         let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
-        let outfit = Outfit { memory_limit, snapshot: None, realm: RealmOutfit::Bare };
-        let remote = Remote::create_spare(outfit.settings(&local.settings), outfit.preparation());
+        let template = IsolateTemplate { memory_limit, snapshot: None, realm: RealmTemplate::Bare };
+        let remote = Remote::create_warm(template.settings(&local.settings), template.preparation());
         local.shared.add_isolate(&remote);
         carrier::write(js, local, Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote)))))
     })

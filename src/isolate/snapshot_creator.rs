@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::clock::{self, Alarm};
 use super::codegen::on_code_generation;
 use super::ending::Stop;
-use super::remote::{Remote, Whereabouts};
+use super::remote::{Placement, Remote};
 use super::{Deadline, Guest, Job, entry, memory, policy, run};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
 use crate::native;
-use crate::value::{Answer, Budget, Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
+use crate::value::{Budget, Code, Completion, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
 
 thread_local! {
     /// The answer that waits for the snapshot that V8 writes on this thread.
-    static WAITING: RefCell<Option<Arc<dyn Answer>>> = const { RefCell::new(None) };
+    static WAITING: RefCell<Option<Arc<dyn Completion>>> = const { RefCell::new(None) };
 }
 
 /// V8 has found a value that it cannot write.
 pub fn refuse() {
-    if let Some(answer) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
-        answer.answer(Err(unwritable()));
+    if let Some(completion) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
+        completion.complete(Err(unwritable()));
     }
 }
 
@@ -35,8 +35,8 @@ fn unwritable() -> Fault {
 #[derive(Default)]
 struct Kept(Mutex<Option<Outcome>>);
 
-impl Answer for Kept {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Kept {
+    fn complete(&self, outcome: Outcome) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
     }
 }
@@ -44,14 +44,14 @@ impl Answer for Kept {
 /// Runs the one job of `remote` and answers it with the snapshot, as an `ExternalCopy`.
 pub fn write(remote: &Arc<Remote>) {
     if let Some(job) = remote.take_job() {
-        let answer = Arc::clone(&job.answer);
-        remote.when_ended(Arc::clone(&answer));
-        let sitting = remote.seat.take();
-        answer.answer(perform(remote, job));
+        let completion = Arc::clone(&job.completion);
+        remote.when_ended(Arc::clone(&completion));
+        let sitting = remote.guest_thread.take();
+        completion.complete(perform(remote, job));
         drop(sitting);
     }
     remote.stop(Stop::Disposed);
-    remote.lock().place = Whereabouts::Gone;
+    remote.lock().place = Placement::Gone;
     remote.fail_queued(&Fault::disposed(false));
     remote.account.recover();
     remote.account.end(remote.stop_reason().end());
@@ -59,25 +59,25 @@ pub fn write(remote: &Arc<Remote>) {
 }
 
 /// Collecting garbage and writing cannot be stopped, but the caller does not have to wait for it. The thread ends by itself.
-fn answer_late(Deadline { limit, time }: Deadline, answer: &Arc<dyn Answer>) -> Alarm {
-    let answer = Arc::clone(answer);
-    clock::at(time + policy::termination_grace(), move || answer.answer(Err(Fault::deadline(limit))))
+fn answer_late(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completion>) -> Alarm {
+    let completion = Arc::clone(completion);
+    clock::at(time + policy::termination_grace(), move || completion.complete(Err(Fault::deadline(limit))))
 }
 
 fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let engine = (remote.settings.engine)().ok_or_else(engine::no_memory)?;
-    let (origin, params) = engine.author_params(remote.settings.memory_limit, &remote.budget);
-    let mut isolate = engine::make_author(origin, params);
+    let (origin, params) = engine.snapshot_creator_params(remote.settings.memory_limit, &remote.budget);
+    let mut isolate = engine::make_snapshot_creator(origin, params);
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
-    remote.seat.learn_place(&isolate);
+    remote.guest_thread.learn_place(&isolate);
     engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
     // Fails only if it was set before: each isolate is created once.
     let _ = remote.v8.set(isolate.thread_safe_handle());
 
-    let waiting = Arc::clone(&job.answer);
-    let caller = Arc::clone(&job.answer);
+    let waiting = Arc::clone(&job.completion);
+    let caller = Arc::clone(&job.completion);
     let (left, _late) = leave_behind(&mut isolate, remote, job);
     engine::forget_isolate(run::address_of(&isolate));
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
@@ -89,7 +89,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
         // V8 requires that a snapshot is written in any case.
         let blob = isolate.create_blob(code);
         let (blob, left) = (blob.ok_or_else(failed)?, left?);
-        if caller.is_answered() {
+        if caller.is_complete() {
             return Err(Fault::Stopped);
         }
         let sealed = engine.seal_snapshot(&blob, left.size);
@@ -124,10 +124,10 @@ fn leave_behind(
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
     let kept = Arc::new(Kept::default());
-    let (caller, deadline) = (Arc::clone(&job.answer), job.limits.deadline);
+    let (caller, deadline) = (Arc::clone(&job.completion), job.limits.deadline);
     {
         v8::scope!(let scope, isolate);
-        entry::run(scope, &guest, remote, Job { answer: Arc::clone(&kept) as Arc<dyn Answer>, ..job });
+        entry::run(scope, &guest, remote, Job { completion: Arc::clone(&kept) as Arc<dyn Completion>, ..job });
     }
     // Until here, the job's entry enforces the deadline.
     let late = deadline.map(|deadline| answer_late(deadline, &caller));

@@ -7,15 +7,15 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::census::Account;
 use super::clock;
-use super::family::Membership;
+use super::descendants::Membership;
+use super::registry::Account;
 use super::remote::Remote;
 use super::run::{self, Body};
 use crate::{engine, native};
 
 /// An isolate to dispose of.
-pub enum Burial {
+pub enum DeferredDisposal {
     /// It is unreachable. It has had `native` bytes outside its heap.
     Forgotten { body: Box<Body>, account: Arc<Account>, membership: Membership, native: usize },
     /// It was stopped while it was idle.
@@ -24,7 +24,7 @@ pub enum Burial {
 
 #[derive(Default)]
 struct Queue {
-    burials: VecDeque<Burial>,
+    disposals: VecDeque<DeferredDisposal>,
     /// Threads that work on the queue.
     threads: usize,
 }
@@ -60,15 +60,15 @@ pub fn tidy_after(native: usize) {
 }
 
 /// Disposes of an isolate soon, on a pool thread.
-pub fn bury(burial: Burial) {
+pub fn defer(disposal: DeferredDisposal) {
     let mut queue = lock();
-    queue.burials.push_back(burial);
+    queue.disposals.push_back(disposal);
     if queue.threads >= *MAX_THREADS {
         return;
     }
     queue.threads += 1;
     drop(queue);
-    // Without a thread, the isolate waits until a later burial gets one.
+    // Without a thread, the isolate waits until a later disposal gets one.
     if !engine::run_on_pool(work) {
         lock().threads -= 1;
     }
@@ -86,21 +86,21 @@ fn work() {
     }
     let _leaving = Leaving;
     loop {
-        let burial = {
+        let disposal = {
             let mut queue = lock();
-            let Some(burial) = queue.burials.pop_front() else {
+            let Some(disposal) = queue.disposals.pop_front() else {
                 queue.threads -= 1;
                 return;
             };
-            burial
+            disposal
         };
-        match burial {
-            Burial::Forgotten { body, account, membership, native } => {
+        match disposal {
+            DeferredDisposal::Forgotten { body, account, membership, native } => {
                 run::dispose(*body);
                 drop((account, membership));
                 tidy_after(native);
             }
-            Burial::Stopped(body, remote) => run::end(&remote, *body),
+            DeferredDisposal::Stopped(body, remote) => run::end(&remote, *body),
         }
     }
 }

@@ -11,19 +11,19 @@ use crate::isolate::{Guest, IsolateScope, Prepare, Realm, Remote, Settings};
 use crate::value::{Code, ErrorClass, Fault, Text};
 use crate::web;
 
-/// Isolates of equal outfits are interchangeable.
+/// Isolates of equal templates are interchangeable.
 #[derive(Clone, PartialEq)]
-pub struct Outfit {
+pub struct IsolateTemplate {
     /// Bytes of heap, and the same number again of buffers.
     pub memory_limit: usize,
     /// The snapshot that the heap starts from.
     pub snapshot: Option<Snapshot>,
-    pub realm: RealmOutfit,
+    pub realm: RealmTemplate,
 }
 
 /// What the realm has beside ECMAScript's built-ins.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum RealmOutfit {
+pub enum RealmTemplate {
     /// Nothing: the caller adds what it needs.
     Bare,
     Sandbox {
@@ -35,37 +35,37 @@ pub enum RealmOutfit {
     },
 }
 
-impl Outfit {
+impl IsolateTemplate {
     /// The names of the properties that the realm's global object gets, except `global`, which user code may use as its own name for the
     /// global object.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let (timers, web) = match self.realm {
-            RealmOutfit::Bare => (false, Names::default()),
-            RealmOutfit::Sandbox { timers, web, .. } => (timers, web),
+            RealmTemplate::Bare => (false, Names::default()),
+            RealmTemplate::Sandbox { timers, web, .. } => (timers, web),
         };
         names(timers, web)
     }
 
-    /// The settings of an isolate with this outfit.
+    /// The settings of an isolate with this template.
     pub fn settings(&self, settings: &Settings) -> Settings {
         Settings { memory_limit: self.memory_limit, snapshot: self.snapshot.clone(), ..settings.clone() }
     }
 
-    /// A spare isolate with this outfit. `prepared` is called when it is ready.
-    pub fn spare(&self, settings: &Settings, prepared: impl FnOnce() + Send + 'static) -> Arc<Remote> {
+    /// A warm isolate with this template. `prepared` is called when it is ready.
+    pub fn make_warm(&self, settings: &Settings, prepared: impl FnOnce() + Send + 'static) -> Arc<Remote> {
         let preparation = self.preparation();
         let prepare: Prepare = Box::new(move |scope, guest| {
             preparation(scope, guest);
             prepared();
         });
-        Remote::create_spare(self.settings(settings), prepare)
+        Remote::create_warm(self.settings(settings), prepare)
     }
 
-    /// Makes the realm as soon as the isolate exists. If that fails, [`Outfit::realm`] tries again and reports the error.
+    /// Makes the realm as soon as the isolate exists. If that fails, [`IsolateTemplate::realm`] tries again and reports the error.
     pub fn preparation(&self) -> Prepare {
-        let outfit = self.clone();
+        let template = self.clone();
         Box::new(move |scope, guest| {
-            if let Ok(realm) = outfit.make(scope, guest) {
+            if let Ok(realm) = template.make(scope, guest) {
                 guest.prepare(realm);
             }
         })
@@ -77,7 +77,7 @@ impl Outfit {
             Some(realm) => realm,
             None => self.make(scope, guest)?,
         };
-        if let RealmOutfit::Sandbox { web, .. } = self.realm {
+        if let RealmTemplate::Sandbox { web, .. } = self.realm {
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             if self.snapshot.is_some() {
@@ -92,7 +92,7 @@ impl Outfit {
     /// that user code has already changed, so it does not run here.
     fn make(&self, scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Result<Arc<Realm>, Fault> {
         let realm = Realm::create(scope, guest);
-        if let RealmOutfit::Sandbox { shadow_global, timers, web } = self.realm {
+        if let RealmTemplate::Sandbox { shadow_global, timers, web } = self.realm {
             v8::scope!(let scope, scope);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);

@@ -3,7 +3,7 @@
 //! A thread that V8 cannot stop would use a processor until the process ends. It may be frozen only while it runs V8's built-in functions
 //! or code compiled from JavaScript, because these hold no lock. A thread frozen inside `malloc`, or while it holds one of V8's mutexes,
 //! would block the host. So a signal interrupts the thread. Its handler looks at the interrupted instruction, and then either never returns
-//! or lets the thread continue. [`Seat::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to
+//! or lets the thread continue. [`GuestThread::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to
 //! run, at a low priority.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +14,8 @@ use super::Heap;
 
 /// The thread that works for an isolate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Occupant {
-    Nobody,
+pub enum ThreadState {
+    Absent,
     /// A thread that works, by its kernel thread id.
     Working(i32),
     /// A thread that has stopped itself permanently.
@@ -24,56 +24,56 @@ pub enum Occupant {
     Suspended,
 }
 
-pub struct Seat {
-    occupant: Mutex<Occupant>,
+pub struct GuestThread {
+    state: Mutex<ThreadState>,
     code: OnceLock<Code>,
     heap: OnceLock<Heap>,
     /// Bytes of the heap that were returned to the system.
     returned: AtomicUsize,
-    /// Whether a thread works for the isolate. That thread changes it under the lock of `occupant`. Unlike `occupant`, this lock is held
+    /// Whether a thread works for the isolate. That thread changes it under the lock of `state`. Unlike `state`, this lock is held
     /// only briefly: no thread is ever suspended while it holds this lock.
     here: Mutex<bool>,
 }
 
-impl Default for Seat {
+impl Default for GuestThread {
     fn default() -> Self {
-        let occupant = Mutex::new(Occupant::Nobody);
+        let state = Mutex::new(ThreadState::Absent);
         let returned = AtomicUsize::new(0);
-        Self { occupant, code: OnceLock::new(), heap: OnceLock::new(), returned, here: Mutex::new(false) }
+        Self { state, code: OnceLock::new(), heap: OnceLock::new(), returned, here: Mutex::new(false) }
     }
 }
 
-/// A thread works for the isolate until this is dropped. Dropping it waits for any thread that is acting on the seat.
+/// A thread works for the isolate until this is dropped. Dropping it waits for any thread that is acting on the guest thread.
 #[must_use]
-pub struct Sitting<'seat>(&'seat Seat);
+pub struct Occupied<'thread>(&'thread GuestThread);
 
-impl Drop for Sitting<'_> {
+impl Drop for Occupied<'_> {
     fn drop(&mut self) {
-        let mut occupant = self.0.lock();
+        let mut state = self.0.lock();
         *self.0.is_here() = false;
-        *occupant = Occupant::Nobody;
+        *state = ThreadState::Absent;
     }
 }
 
-impl Seat {
-    fn lock(&self) -> MutexGuard<'_, Occupant> {
-        self.occupant.lock().unwrap_or_else(PoisonError::into_inner)
+impl GuestThread {
+    fn lock(&self) -> MutexGuard<'_, ThreadState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_here(&self) -> MutexGuard<'_, bool> {
         self.here.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn occupant(&self) -> Occupant {
+    pub fn state(&self) -> ThreadState {
         *self.lock()
     }
 
     /// This thread now works for the isolate.
-    pub fn take(&self) -> Sitting<'_> {
-        let mut occupant = self.lock();
-        *occupant = Occupant::Working(system::current_thread());
+    pub fn take(&self) -> Occupied<'_> {
+        let mut state = self.lock();
+        *state = ThreadState::Working(system::current_thread());
         *self.is_here() = true;
-        Sitting(self)
+        Occupied(self)
     }
 
     /// Returns the heap's memory to the system.
@@ -89,13 +89,13 @@ impl Seat {
 
     /// This thread does not return.
     pub fn park(&self) {
-        *self.lock() = Occupant::Parked;
+        *self.lock() = ThreadState::Parked;
     }
 
     /// The kernel's id of the thread that works for the isolate; 0 if there is none.
     pub fn thread_id(&self) -> u64 {
         match *self.lock() {
-            Occupant::Working(thread) => u64::try_from(thread).unwrap_or(0),
+            ThreadState::Working(thread) => u64::try_from(thread).unwrap_or(0),
             _ => 0,
         }
     }
@@ -103,7 +103,7 @@ impl Seat {
     /// Processor time that the thread has used since it started, if known.
     pub fn processor_time(&self) -> Option<Duration> {
         match *self.lock() {
-            Occupant::Working(thread) => system::processor_time(thread),
+            ThreadState::Working(thread) => system::processor_time(thread),
             _ => None,
         }
     }
@@ -133,7 +133,7 @@ impl Seat {
 
     /// Makes the thread run only when no other thread needs the processor.
     pub fn lower_priority(&self) {
-        if let Occupant::Working(thread) = *self.lock() {
+        if let ThreadState::Working(thread) = *self.lock() {
             system::lower_priority(thread);
         }
     }
@@ -144,25 +144,25 @@ impl Seat {
     ///
     /// `anywhere`: also freezes the thread where it runs native code of this library, including V8. Loops that stay in such code hold no
     /// lock, but nothing proves that for this thread. Use it only if letting the thread continue would be worse.
-    pub fn suspend(&self, anywhere: bool) -> Occupant {
+    pub fn suspend(&self, anywhere: bool) -> ThreadState {
         let until = Instant::now() + MAX_WAIT;
         for _ in 0..ATTEMPTS {
             if Instant::now() > until {
                 break;
             }
             // Held until the thread has answered, so that the thread still works for this isolate.
-            let mut occupant = self.lock();
-            let (Occupant::Working(thread), Some(code)) = (*occupant, self.code.get()) else { break };
+            let mut state = self.lock();
+            let (ThreadState::Working(thread), Some(code)) = (*state, self.code.get()) else { break };
             match system::freeze(thread, code, if anywhere { system::own_code() } else { NOWHERE }) {
-                Attempt::Frozen => *occupant = Occupant::Suspended,
+                Attempt::Frozen => *state = ThreadState::Suspended,
                 Attempt::Elsewhere => {
-                    drop(occupant);
+                    drop(state);
                     std::thread::sleep(PAUSE);
                 }
                 Attempt::Unanswered => break,
             }
         }
-        self.occupant()
+        self.state()
     }
 }
 
@@ -408,8 +408,8 @@ mod system {
             address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
         };
         let inside = CODE.iter().any(within);
-        let answer = with_state(question, if inside { FROZEN } else { ELSEWHERE });
-        if QUESTION.compare_exchange(question, answer, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
+        let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
+        if QUESTION.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
             loop {
                 // SAFETY: has no preconditions. Only the C library's own signals are delivered.
                 unsafe { libc::pause() };

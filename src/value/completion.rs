@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::{Charge, Fault, Outcome, Owner};
 
 /// The receiving end of one outcome.
-pub trait Answer: Send + Sync {
+pub trait Completion: Send + Sync {
     /// Delivers the outcome. Only the first call has an effect.
-    fn answer(&self, outcome: Outcome);
+    fn complete(&self, outcome: Outcome);
 
     /// Whether it was answered already. Work for it is then unnecessary.
-    fn is_answered(&self) -> bool {
+    fn is_complete(&self) -> bool {
         false
     }
 
@@ -40,35 +40,35 @@ pub trait Wake: Send + Sync {
 pub struct Reply<W: Wake> {
     waiter: Weak<W>,
     outcome: Mutex<Option<Outcome>>,
-    answered: AtomicBool,
+    completed: AtomicBool,
 }
 
 impl<W: Wake> Reply<W> {
     pub fn new(waiter: Weak<W>) -> Arc<Self> {
-        Arc::new(Self { waiter, outcome: Mutex::new(None), answered: AtomicBool::new(false) })
+        Arc::new(Self { waiter, outcome: Mutex::new(None), completed: AtomicBool::new(false) })
     }
 
     /// Takes the outcome, if there is one. It can be taken once.
     pub fn take(&self) -> Option<Outcome> {
-        if !self.answered.load(Ordering::Acquire) {
+        if !self.completed.load(Ordering::Acquire) {
             return None;
         }
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl<W: Wake> Answer for Reply<W> {
-    fn is_answered(&self) -> bool {
-        self.answered.load(Ordering::Acquire)
+impl<W: Wake> Completion for Reply<W> {
+    fn is_complete(&self) -> bool {
+        self.completed.load(Ordering::Acquire)
     }
 
-    fn answer(&self, outcome: Outcome) {
+    fn complete(&self, outcome: Outcome) {
         let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.answered.load(Ordering::Acquire) {
+        if self.completed.load(Ordering::Acquire) {
             return;
         }
         *place = Some(outcome);
-        self.answered.store(true, Ordering::Release);
+        self.completed.store(true, Ordering::Release);
         drop(place);
         if let Some(waiter) = self.waiter.upgrade() {
             waiter.wake();
@@ -77,10 +77,10 @@ impl<W: Wake> Answer for Reply<W> {
 }
 
 /// An answer that nothing waits for.
-pub struct Nobody;
+pub struct NoCompletion;
 
-impl Answer for Nobody {
-    fn answer(&self, _outcome: Outcome) {}
+impl Completion for NoCompletion {
+    fn complete(&self, _outcome: Outcome) {}
 
     fn is_discarded(&self) -> bool {
         true
@@ -178,8 +178,8 @@ impl Settlement {
     }
 }
 
-impl Answer for Settlement {
-    fn answer(&self, outcome: Outcome) {
+impl Completion for Settlement {
+    fn complete(&self, outcome: Outcome) {
         let alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(alarm);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,7 +207,7 @@ impl Answer for Settlement {
 impl Drop for Settlement {
     /// A promise whose other side is gone is abandoned, so that its subscriber gets an outcome.
     fn drop(&mut self) {
-        self.answer(Err(Fault::promise_abandoned()));
+        self.complete(Err(Fault::promise_abandoned()));
     }
 }
 

@@ -4,20 +4,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Bytes of messages larger than [`SMALL`] that are still read: a guest's last messages, which take little time to read. All of its unread
 /// messages together may take as much as its memory limit.
-const SPARED: usize = 256 << 10;
+const MAX_ADMITTED: usize = 256 << 10;
 
 /// Messages of up to this many bytes are always read.
 const SMALL: usize = 4_096;
 
 #[derive(Debug, Default)]
-pub struct Legacy {
+pub struct Undelivered {
     ended: AtomicBool,
     /// It ended by itself: all of its messages will still be read.
     complete: AtomicBool,
-    spared: AtomicUsize,
+    admitted: AtomicUsize,
 }
 
-impl Legacy {
+impl Undelivered {
     /// For a call that was stopped.
     pub fn of_stopped() -> Self {
         Self { ended: AtomicBool::new(true), ..Self::default() }
@@ -38,37 +38,37 @@ impl Legacy {
     }
 
     /// Whether a message of so many bytes is still read. Must be called once for each message.
-    pub fn spares(&self, bytes: impl FnOnce() -> usize) -> bool {
+    pub fn admits(&self, bytes: impl FnOnce() -> usize) -> bool {
         if !self.is_over() {
             return true;
         }
         let bytes = bytes();
-        let room = |spared: usize| spared.checked_add(bytes).filter(|spared| *spared <= SPARED);
-        bytes <= SMALL || self.spared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
+        let room = |admitted: usize| admitted.checked_add(bytes).filter(|admitted| *admitted <= MAX_ADMITTED);
+        bytes <= SMALL || self.admitted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Legacy, SMALL, SPARED};
+    use super::{MAX_ADMITTED, SMALL, Undelivered};
 
     #[test]
-    fn spares_little() {
-        let legacy = Legacy::default();
-        assert!(legacy.spares(|| usize::MAX));
-        legacy.end();
-        assert!(!legacy.spares(|| usize::MAX));
-        assert!(legacy.spares(|| SPARED - SMALL));
-        assert!(!legacy.spares(|| SMALL + 1));
-        assert!(legacy.spares(|| SMALL));
+    fn admits_little() {
+        let undelivered = Undelivered::default();
+        assert!(undelivered.admits(|| usize::MAX));
+        undelivered.end();
+        assert!(!undelivered.admits(|| usize::MAX));
+        assert!(undelivered.admits(|| MAX_ADMITTED - SMALL));
+        assert!(!undelivered.admits(|| SMALL + 1));
+        assert!(undelivered.admits(|| SMALL));
     }
 
     #[test]
-    fn spares_everything_of_what_ends_of_itself() {
-        let legacy = Legacy::default();
-        legacy.complete();
-        legacy.end();
-        assert!(!legacy.is_over());
-        assert!(legacy.spares(|| usize::MAX));
+    fn admits_everything_of_isolates_that_end_themselves() {
+        let undelivered = Undelivered::default();
+        undelivered.complete();
+        undelivered.end();
+        assert!(!undelivered.is_over());
+        assert!(undelivered.admits(|| usize::MAX));
     }
 }

@@ -8,29 +8,29 @@ use super::remote::{Remote, Settings};
 use crate::value::{Budget, Charge, Code, ErrorClass, Fault};
 
 /// Isolates created by guests that may exist at once, for each isolate created by a host.
-pub const MAX_OFFSPRING: usize = 16;
+pub const MAX_DESCENDANTS: usize = 16;
 
 /// The sum of their memory limits, as a multiple of the limit of the isolate that the host has created.
 const MEMORY_SHARE: usize = 4;
 
-/// The budget of the offspring of one isolate of a host, at all depths.
-pub struct Family {
+/// The budget of the children of one isolate of a host, at all depths.
+pub struct Descendants {
     places: Arc<Budget>,
     memory: Arc<Budget>,
     members: Mutex<Vec<Weak<Remote>>>,
 }
 
-/// A place in a family, until the V8 side of the isolate is gone. An abandoned isolate keeps its place, because it keeps its thread.
+/// A place among the descendants of an isolate, until the V8 side of the isolate is gone. An abandoned isolate keeps its place, because it keeps its thread.
 #[derive(Default)]
 pub struct Membership {
     _place: Charge,
     _memory: Charge,
 }
 
-impl Family {
+impl Descendants {
     fn of(root: &Settings) -> Arc<Self> {
         Arc::new(Self {
-            places: Budget::new(MAX_OFFSPRING),
+            places: Budget::new(MAX_DESCENDANTS),
             memory: Budget::new(root.memory_limit.saturating_mul(MEMORY_SHARE)),
             members: Mutex::default(),
         })
@@ -48,22 +48,22 @@ fn remember(list: &Mutex<Vec<Weak<Remote>>>, made: &Arc<Remote>) {
 }
 
 impl Remote {
-    /// Creates an isolate for the guest of this one. `None` if its family has no room.
-    pub fn create_offspring(&self, settings: Settings) -> Result<Option<Arc<Remote>>, Fault> {
+    /// Creates an isolate for the guest of this one. `None` if there is no room for another descendant.
+    pub fn create_child(&self, settings: Settings) -> Result<Option<Arc<Remote>>, Fault> {
         if settings.memory_limit > self.settings.memory_limit {
             let message = "`memoryLimit` must not be more than that of the isolate it is made in";
             return Err(Fault::coded(ErrorClass::RangeError, message, Code::Limit));
         }
-        let family = self.family.get_or_init(|| Family::of(&self.settings));
-        let Some(membership) = family.admit(settings.memory_limit) else { return Ok(None) };
-        let types = self.ration.as_ref().map(|ration| Arc::clone(ration.types()));
+        let descendants = self.descendants.get_or_init(|| Descendants::of(&self.settings));
+        let Some(membership) = descendants.admit(settings.memory_limit) else { return Ok(None) };
+        let types = self.quota.as_ref().map(|quota| Arc::clone(quota.types()));
         let references = Some(Arc::clone(&self.references));
         let made = Remote::create(Settings { types, references, ..settings });
         // Fails only if it was set before, but no other code has the isolate yet.
-        let _ = made.family.set(Arc::clone(family));
-        remember(&family.members, &made);
+        let _ = made.descendants.set(Arc::clone(descendants));
+        remember(&descendants.members, &made);
         *made.membership.lock().unwrap_or_else(PoisonError::into_inner) = membership;
-        remember(&self.offspring, &made);
+        remember(&self.children, &made);
         // From here on, stopping this isolate also stops the new one.
         if self.is_disposed() {
             made.stop(Stop::Disposed);
@@ -72,30 +72,30 @@ impl Remote {
         Ok(Some(made))
     }
 
-    /// An isolate of the family that was stopped, perhaps with its creator, and will be gone soon.
+    /// A descendant that was stopped, perhaps with its creator, and will be gone soon.
     pub fn ending_relative(&self) -> Option<Arc<Remote>> {
         let members: Vec<_> = {
-            let members = self.family.get()?.members.lock().unwrap_or_else(PoisonError::into_inner);
+            let members = self.descendants.get()?.members.lock().unwrap_or_else(PoisonError::into_inner);
             members.iter().filter_map(Weak::upgrade).collect()
         };
         members.into_iter().find(|member| member.is_disposed() && !member.is_gone())
     }
 
     /// Ends the isolates that the guest has created.
-    pub(super) fn stop_offspring(&self) {
+    pub(super) fn stop_children(&self) {
         let reason = if self.stop_reason() == Stop::Environment { Stop::Environment } else { Stop::Disposed };
         // Upgraded before the list is released: another thread may then drop what refers to them.
-        let offspring: Vec<_> = {
-            let mut offspring = self.offspring.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *offspring).iter().filter_map(Weak::upgrade).collect()
+        let children: Vec<_> = {
+            let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *children).iter().filter_map(Weak::upgrade).collect()
         };
-        for made in offspring {
+        for made in children {
             made.stop(reason);
         }
     }
 
     /// Called when the V8 side is gone.
-    pub(super) fn leave_family(&self) -> Membership {
+    pub(super) fn take_membership(&self) -> Membership {
         std::mem::take(&mut *self.membership.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

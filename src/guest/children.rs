@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::isolate::{MAX_OFFSPRING, Place};
+use crate::isolate::{MAX_DESCENDANTS, Place};
 use crate::ops;
-use crate::value::{Answer, Code, ErrorClass, Fault, Handle, IsolateHandle, Outcome, Owner, Value};
+use crate::value::{Code, Completion, ErrorClass, Fault, Handle, IsolateHandle, Outcome, Owner, Value};
 
 /// A new isolate. If the existing isolates leave no room, this waits until those that are being disposed are gone.
 pub fn create(scope: &mut v8::PinScope<'_, '_>, at: &Place, args: Vec<Value>) -> Outcome {
     let maker = at.guest.remote()?;
-    let ops::Plan { settings, on_catastrophe, .. } = ops::plan_offspring(args, &maker.settings, at.guest.limits())?;
+    let ops::Plan { settings, on_catastrophe, .. } = ops::plan_child(args, &maker.settings, at.guest.limits())?;
     let host = maker.settings.host.as_ref().and_then(std::sync::Weak::upgrade).ok_or_else(Fault::environment_gone)?;
     loop {
         // Read first, so that isolates that are gone by then have released their place.
         let ending = maker.ending_relative();
-        if let Some(made) = maker.create_offspring(settings.clone())? {
+        if let Some(made) = maker.create_child(settings.clone())? {
             if let Some(notify) = &on_catastrophe {
                 made.when_given_up(Arc::clone(notify));
             }
@@ -24,13 +24,13 @@ pub fn create(scope: &mut v8::PinScope<'_, '_>, at: &Place, args: Vec<Value>) ->
         }
         let Some(ending) = ending else {
             let message = format!(
-                "The isolates that guests have made are {MAX_OFFSPRING}, or take four times the memory of the isolate in \
+                "The isolates that guests have made are {MAX_DESCENDANTS}, or take four times the memory of the isolate in \
                  which that began; dispose of some"
             );
             return Err(Fault::coded(ErrorClass::RangeError, &message, Code::Limit));
         };
         let reply = at.guest.reply();
-        ending.when_gone(Arc::clone(&reply) as Arc<dyn Answer>);
+        ending.when_gone(Arc::clone(&reply) as Arc<dyn Completion>);
         drop(ending);
         at.guest.wait(scope, &reply, false)?;
     }

@@ -23,7 +23,7 @@ const ENDS: usize = 5;
 
 static MADE: AtomicU64 = AtomicU64::new(0);
 static ENDED: [AtomicU64; ENDS] = [const { AtomicU64::new(0) }; ENDS];
-static SPARE: AtomicU64 = AtomicU64::new(0);
+static WARM: AtomicU64 = AtomicU64::new(0);
 static IDLE: AtomicU64 = AtomicU64::new(0);
 static LOST_THREADS: AtomicU64 = AtomicU64::new(0);
 static LOST_RUNNING: AtomicU64 = AtomicU64::new(0);
@@ -37,13 +37,13 @@ fn lost() -> MutexGuard<'static, Vec<Weak<Remote>>> {
 
 /// The counts at one moment. `ended` is in the order of [`End`].
 #[derive(Clone, Copy, Debug)]
-pub struct Census {
+pub struct Registry {
     pub made: u64,
     pub ended: [u64; ENDS],
     /// Isolates without a thread.
     pub idle: u64,
-    /// Spare isolates, which wait to be taken into use. No other count includes them.
-    pub spare: u64,
+    /// Warm isolates, which wait to be taken into use. No other count includes them.
+    pub warm: u64,
     /// Threads whose guests do not return.
     pub lost_threads: u64,
     /// Those of them that still take processor time.
@@ -64,14 +64,14 @@ pub(super) fn has_lost_too_much() -> bool {
 }
 
 /// Never waits for a guest.
-pub fn census() -> Census {
+pub fn registry() -> Registry {
     let lost_bytes = lost_bytes();
     // `ended` first: an isolate that has ended was created before.
     let ended = std::array::from_fn(|end| ENDED[end].load(Ordering::SeqCst));
-    Census {
+    Registry {
         ended,
         idle: IDLE.load(Ordering::SeqCst),
-        spare: SPARE.load(Ordering::SeqCst),
+        warm: WARM.load(Ordering::SeqCst),
         lost_threads: LOST_THREADS.load(Ordering::SeqCst),
         lost_running: LOST_RUNNING.load(Ordering::SeqCst),
         lost_bytes,
@@ -79,11 +79,11 @@ pub fn census() -> Census {
     }
 }
 
-/// Isolates that take memory, including spare ones and those whose threads are lost.
+/// Isolates that take memory, including warm ones and those whose threads are lost.
 pub(super) fn alive() -> u64 {
     let load = |count: &AtomicU64| count.load(Ordering::SeqCst);
     let ended: u64 = ENDED.iter().map(load).sum();
-    (load(&MADE) + load(&SPARE) + load(&LOST_THREADS)).saturating_sub(ended)
+    (load(&MADE) + load(&WARM) + load(&LOST_THREADS)).saturating_sub(ended)
 }
 
 /// An isolate returns its thread.
@@ -114,7 +114,7 @@ pub const FRESH: usize = 1_100 << 10;
 pub(super) struct Account(Mutex<Book>);
 
 struct Book {
-    spare: bool,
+    warm: bool,
     ended: bool,
     /// Set while the isolate's thread is lost.
     lost: Option<Loss>,
@@ -141,20 +141,20 @@ fn signed(bytes: usize) -> i64 {
 }
 
 impl Account {
-    pub(super) fn open(spare: bool) -> Self {
-        let count = if spare { &SPARE } else { &MADE };
+    pub(super) fn open(warm: bool) -> Self {
+        let count = if warm { &WARM } else { &MADE };
         count.fetch_add(1, Ordering::SeqCst);
-        Self(Mutex::new(Book { spare, ended: false, lost: None, booked: FRESH, ledger: None }))
+        Self(Mutex::new(Book { warm, ended: false, lost: None, booked: FRESH, ledger: None }))
     }
 
-    /// A spare isolate is taken into use.
+    /// A warm isolate is taken into use.
     pub(super) fn enlist(&self) {
         let mut book = self.lock();
-        if book.spare && !book.ended {
-            book.spare = false;
+        if book.warm && !book.ended {
+            book.warm = false;
             // In this order: a count taken in between is one too high, never one too low.
             MADE.fetch_add(1, Ordering::SeqCst);
-            SPARE.fetch_sub(1, Ordering::SeqCst);
+            WARM.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
@@ -195,8 +195,8 @@ impl Account {
             return;
         }
         book.ended = true;
-        if book.spare {
-            SPARE.fetch_sub(1, Ordering::SeqCst);
+        if book.warm {
+            WARM.fetch_sub(1, Ordering::SeqCst);
         } else {
             ENDED[end as usize].fetch_add(1, Ordering::SeqCst);
         }

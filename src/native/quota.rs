@@ -10,26 +10,26 @@ use super::{locks, refusal};
 
 /// Is notified of how much an isolate has taken.
 pub trait Watch: Send + Sync {
-    /// Much of the memory may be garbage. [`Ration::collected`] must follow.
-    fn crowded(&self);
+    /// Much of the memory may be garbage. [`Quota::collected`] must follow.
+    fn soft_limit_reached(&self);
     /// The isolate is over its limit.
     fn exceeded(&self);
 }
 
 /// The memory that one isolate may take, and how much it has taken.
-pub struct Ration {
+pub struct NativeQuota {
     limit: usize,
     used: AtomicUsize,
     /// The highest usage so far.
     peak: AtomicUsize,
-    /// Above this usage, the ration is crowded.
-    crowd: AtomicUsize,
+    /// Above this usage, the quota is at its soft limit.
+    soft_limit: AtomicUsize,
     exceeded: AtomicBool,
     watch: Arc<dyn Watch>,
     types: Arc<TypeBudget>,
-    /// The ration of V8's own threads that work for the isolate.
-    background: Option<Arc<Ration>>,
-    /// Tasks of V8's own threads, if this is the ration of those threads.
+    /// The quota of V8's own threads that work for the isolate.
+    background: Option<Arc<NativeQuota>>,
+    /// Tasks of V8's own threads, if this is the quota of those threads.
     tasks: Tasks,
     /// The isolate has compiled WebAssembly.
     has_modules: AtomicBool,
@@ -57,7 +57,7 @@ impl TypeBudget {
 /// How much more V8 may take until it reacts. After that it gets no more large blocks, a refusal that most of its code does not survive.
 const PATIENCE: usize = 128 << 20;
 
-impl Ration {
+impl NativeQuota {
     pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
         // Nothing is refused there. The limit is higher, so that the isolate ends later.
         let background = Self::alone(limit.saturating_add(PATIENCE), Arc::clone(&types), Arc::clone(&watch));
@@ -65,14 +65,14 @@ impl Ration {
     }
 
     fn alone(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Self {
-        let crowd = AtomicUsize::new(limit / 2);
+        let soft_limit = AtomicUsize::new(limit / 2);
         let [used, peak] = [const { AtomicUsize::new(0) }; 2];
         let [exceeded, has_modules] = [const { AtomicBool::new(false) }; 2];
         let tasks = Tasks::default();
-        Self { limit, used, peak, crowd, exceeded, watch, types, background: None, tasks, has_modules }
+        Self { limit, used, peak, soft_limit, exceeded, watch, types, background: None, tasks, has_modules }
     }
 
-    /// The ration that V8's own threads draw on for the isolate.
+    /// The quota that V8's own threads draw on for the isolate.
     #[cfg_attr(
         any(test, fuzzing, not(target_os = "linux")),
         allow(dead_code, reason = "only the addon on Linux has V8's threads count")
@@ -141,14 +141,14 @@ impl Ration {
     /// Garbage has been collected.
     pub fn collected(&self) {
         let used = self.used_in_foreground();
-        self.crowd.store(used + self.limit.saturating_sub(used) / 2, Ordering::Relaxed);
+        self.soft_limit.store(used + self.limit.saturating_sub(used) / 2, Ordering::Relaxed);
         if let Some(background) = &self.background {
             background.collected();
         }
     }
 
     /// Whether there is room for `bytes`, including [`PATIENCE`].
-    fn bears(&self, bytes: usize) -> bool {
+    fn can_allocate(&self, bytes: usize) -> bool {
         self.used_in_foreground().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
     }
 
@@ -157,15 +157,15 @@ impl Ration {
         self.peak.fetch_max(used, Ordering::Relaxed);
         if used > self.limit {
             self.exceed();
-        } else if used > self.crowd.load(Ordering::Relaxed) {
-            self.crowd();
+        } else if used > self.soft_limit.load(Ordering::Relaxed) {
+            self.reach_soft_limit();
         }
     }
 
     /// Another resource may be full of garbage.
-    pub fn crowd(&self) {
-        if self.crowd.swap(usize::MAX, Ordering::Relaxed) != usize::MAX {
-            self.watch.crowded();
+    pub fn reach_soft_limit(&self) {
+        if self.soft_limit.swap(usize::MAX, Ordering::Relaxed) != usize::MAX {
+            self.watch.soft_limit_reached();
         }
     }
 
@@ -183,17 +183,17 @@ impl Ration {
 
 thread_local! {
     /// Kept alive by the [`Portion`] that has set it.
-    static CURRENT: Cell<*const Ration> = const { Cell::new(ptr::null()) };
+    static CURRENT: Cell<*const NativeQuota> = const { Cell::new(ptr::null()) };
 }
 
 /// The thread works for an isolate until this is dropped. Afterwards it works for the previous one again.
 #[must_use]
 pub struct Portion {
-    before: *const Ration,
+    before: *const NativeQuota,
     held: u32,
     /// The previous isolate was refused memory.
     refused: bool,
-    _current: Option<Arc<Ration>>,
+    _current: Option<Arc<NativeQuota>>,
 }
 
 impl Drop for Portion {
@@ -204,9 +204,9 @@ impl Drop for Portion {
     }
 }
 
-/// Until the result is dropped, this thread works for the isolate with `ration`, or for none.
-pub fn draw_on(ration: Option<&Arc<Ration>>) -> Portion {
-    draw(ration, 0)
+/// Until the result is dropped, this thread works for the isolate with `quota`, or for none.
+pub fn draw_on(quota: Option<&Arc<NativeQuota>>) -> Portion {
+    draw(quota, 0)
 }
 
 /// Like [`draw_on`], for one of V8's own threads, which could not end: nothing is refused to it. What it takes counts, and ends the isolate
@@ -215,20 +215,20 @@ pub fn draw_on(ration: Option<&Arc<Ration>>) -> Portion {
     any(test, fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the addon on Linux has V8's threads count")
 )]
-pub fn draw_on_in_background(ration: &Arc<Ration>) -> Portion {
-    draw(Some(ration), 1)
+pub fn draw_on_in_background(quota: &Arc<NativeQuota>) -> Portion {
+    draw(Some(quota), 1)
 }
 
-fn draw(ration: Option<&Arc<Ration>>, held: u32) -> Portion {
+fn draw(quota: Option<&Arc<NativeQuota>>, held: u32) -> Portion {
     let refused = refusal::set(false);
     let held = locks::set(held);
-    let current = ration.cloned();
+    let current = quota.cloned();
     let before = CURRENT.replace(current.as_ref().map_or(ptr::null(), Arc::as_ptr));
     Portion { before, held, refused, _current: current }
 }
 
-/// The ration that this thread draws on.
-pub fn current() -> Option<Arc<Ration>> {
+/// The quota that this thread draws on.
+pub fn current() -> Option<Arc<NativeQuota>> {
     let current = CURRENT.try_with(Cell::get).ok().filter(|current| !current.is_null())?;
     // SAFETY: the `Portion` that has set it keeps it alive and is dropped on this thread.
     unsafe {
@@ -237,50 +237,50 @@ pub fn current() -> Option<Arc<Ration>> {
     }
 }
 
-/// A part of an isolate's ration.
+/// A part of an isolate's quota.
 pub struct Share {
-    ration: Arc<Ration>,
+    quota: Arc<NativeQuota>,
     bytes: usize,
 }
 
 impl Share {
-    /// The share that the isolate with `ration` must take for a block of `bytes`.
-    pub fn of(ration: &Arc<Ration>, bytes: usize) -> Self {
-        Self { ration: Arc::clone(ration), bytes }
+    /// The share that the isolate with `quota` must take for a block of `bytes`.
+    pub fn of(quota: &Arc<NativeQuota>, bytes: usize) -> Self {
+        Self { quota: Arc::clone(quota), bytes }
     }
 
     /// The share that the thread's isolate must take for a block of `bytes`; `None` if the thread works for no isolate.
     pub fn of_current(bytes: usize) -> Option<Self> {
-        current().map(|ration| Self { ration, bytes })
+        current().map(|quota| Self { quota, bytes })
     }
 
-    pub fn is_bearable(&self) -> bool {
-        locks::held() || self.ration.bears(self.bytes)
+    pub fn is_within_limit(&self) -> bool {
+        locks::held() || self.quota.can_allocate(self.bytes)
     }
 
     /// Refuses the memory and ends the isolate: the guest never sees how V8 handles the refusal.
     pub fn refuse(self) {
         refusal::note();
-        self.ration.exceed();
+        self.quota.exceed();
     }
 
     /// Takes the share until the result is dropped.
     pub fn hold(self) -> Held {
-        self.ration.take(self.bytes);
+        self.quota.take(self.bytes);
         Held(self)
     }
 
     /// Takes the share for an existing block. [`Share::give_back`] must be called when the block is freed.
-    pub fn take(self) -> (*const Ration, usize) {
-        self.ration.take(self.bytes);
-        (Arc::into_raw(self.ration), self.bytes)
+    pub fn take(self) -> (*const NativeQuota, usize) {
+        self.quota.take(self.bytes);
+        (Arc::into_raw(self.quota), self.bytes)
     }
 
     /// # Safety
     /// The arguments are a result of `take`, and are passed only once.
-    pub unsafe fn give_back(ration: *const Ration, bytes: usize) {
+    pub unsafe fn give_back(quota: *const NativeQuota, bytes: usize) {
         // SAFETY: `take` has left one reference for this call.
-        unsafe { Arc::from_raw(ration) }.give_back(bytes);
+        unsafe { Arc::from_raw(quota) }.give_back(bytes);
     }
 }
 
@@ -289,7 +289,7 @@ pub struct Held(Share);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.ration.give_back(self.0.bytes);
+        self.0.quota.give_back(self.0.bytes);
     }
 }
 
@@ -298,13 +298,13 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{PATIENCE, Ration, Share, TypeBudget, Watch, draw_on, draw_on_in_background};
+    use super::{NativeQuota, PATIENCE, Share, TypeBudget, Watch, draw_on, draw_on_in_background};
 
     #[derive(Default)]
     struct Heard([AtomicUsize; 2]);
 
     impl Watch for Arc<Heard> {
-        fn crowded(&self) {
+        fn soft_limit_reached(&self) {
             self.0[0].fetch_add(1, Ordering::Relaxed);
         }
 
@@ -318,62 +318,62 @@ mod tests {
     }
 
     #[test]
-    fn tells_when_it_is_crowded_and_once_when_it_is_exceeded() {
+    fn reports_its_soft_limit_and_once_its_limit() {
         let heard = Arc::new(Heard::default());
         let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let ration = Ration::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
+        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
         assert!(hold(1).is_none());
-        let portion = draw_on(Some(&ration));
+        let portion = draw_on(Some(&quota));
         let first = hold(60);
         assert_eq!(counts(), [1, 0]);
         let second = hold(10);
         assert_eq!(counts(), [1, 0]);
         drop(second);
-        ration.collected();
+        quota.collected();
         let third = hold(21);
         assert_eq!(counts(), [2, 0]);
         let fourth = hold(20);
         let fifth = hold(20);
-        assert_eq!((counts(), ration.used()), ([2, 1], 121));
-        assert_eq!(ration.peak(), 121);
-        assert!(Share::of_current(PATIENCE - 21).is_some_and(|share| share.is_bearable()));
-        assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_bearable()));
+        assert_eq!((counts(), quota.used()), ([2, 1], 121));
+        assert_eq!(quota.peak(), 121);
+        assert!(Share::of_current(PATIENCE - 21).is_some_and(|share| share.is_within_limit()));
+        assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_within_limit()));
         {
             let _nobody = draw_on(None);
             assert!(hold(1).is_none());
         }
         {
-            let _background = draw_on_in_background(&ration.in_background());
+            let _background = draw_on_in_background(&quota.in_background());
             let held = hold(PATIENCE);
-            assert_eq!((ration.used(), counts()), (121 + PATIENCE, [3, 1]));
+            assert_eq!((quota.used(), counts()), (121 + PATIENCE, [3, 1]));
             drop(held);
-            assert!(Share::of_current(PATIENCE).is_some_and(|share| share.is_bearable()));
+            assert!(Share::of_current(PATIENCE).is_some_and(|share| share.is_within_limit()));
         }
-        assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_bearable()));
+        assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_within_limit()));
         drop(portion);
         assert!(hold(1).is_none());
         drop((first, third, fourth, fifth));
-        assert_eq!(ration.used(), 0);
+        assert_eq!(quota.used(), 0);
     }
 
     #[test]
     fn nothing_is_refused_to_a_thread_that_holds_a_lock() {
-        let ration = || Ration::new(100, TypeBudget::new(0), Arc::new(Arc::new(Heard::default())));
-        let is_bearable = || Share::of_current(PATIENCE + 101).is_some_and(|share| share.is_bearable());
-        let (one, other) = (ration(), ration());
+        let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Heard::default())));
+        let is_within_limit = || Share::of_current(PATIENCE + 101).is_some_and(|share| share.is_within_limit());
+        let (one, other) = (quota(), quota());
         let portion = draw_on(Some(&one));
-        assert!(!is_bearable());
+        assert!(!is_within_limit());
         super::locks::set(1);
-        assert!(is_bearable());
+        assert!(is_within_limit());
         {
             // Locks that are held for one isolate do not count for another.
             let _other = draw_on(Some(&other));
-            assert!(!is_bearable());
+            assert!(!is_within_limit());
         }
-        assert!(is_bearable());
+        assert!(is_within_limit());
         drop(portion);
         let _portion = draw_on(Some(&one));
-        assert!(!is_bearable());
+        assert!(!is_within_limit());
     }
 
     #[test]
@@ -385,12 +385,12 @@ mod tests {
     #[test]
     fn a_refusal_ends_the_isolate_and_takes_nothing() {
         let heard = Arc::new(Heard::default());
-        let ration = Ration::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
-        let _portion = draw_on(Some(&ration));
-        let share = Share::of_current(PATIENCE + 101).filter(|share| !share.is_bearable());
+        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
+        let _portion = draw_on(Some(&quota));
+        let share = Share::of_current(PATIENCE + 101).filter(|share| !share.is_within_limit());
         assert!(!super::refusal::is_noted());
         share.into_iter().for_each(Share::refuse);
         assert!(super::refusal::is_noted());
-        assert_eq!((heard.0[1].load(Ordering::Relaxed), ration.used()), (1, 0));
+        assert_eq!((heard.0[1].load(Ordering::Relaxed), quota.used()), (1, 0));
     }
 }

@@ -13,15 +13,15 @@ const SMALL: usize = 2 << 10;
 
 /// The buffer of an environment that has room left.
 #[derive(Default)]
-pub struct Shelf(Cell<Option<Board>>);
+pub struct Arena(Cell<Option<Chunk>>);
 
 #[derive(Clone, Copy)]
-struct Board {
+struct Chunk {
     buffer: sys::napi_ref,
     used: usize,
 }
 
-impl Shelf {
+impl Arena {
     /// A `Uint8Array` with these contents. It may be part of a larger buffer: only the surface may see it.
     pub fn view(&self, js: Js<'_>, bytes: &[u8]) -> JsResult<JsValue> {
         if bytes.len() > SMALL {
@@ -36,21 +36,21 @@ impl Shelf {
 
     /// Reserves room for `length` bytes. Returns a buffer, its memory, and the offset of the room in it.
     fn room_for(&self, js: Js<'_>, length: usize) -> JsResult<(JsValue, *mut u8, usize)> {
-        let board = self.0.get();
-        if let Some(Board { buffer: reference, used }) = board
+        let chunk = self.0.get();
+        if let Some(Chunk { buffer: reference, used }) = chunk
             && used + length <= SIZE
         {
             let buffer = js.dereference(reference)?;
             let (data, size) = js.buffer_memory(buffer)?;
             // A host whose built-ins were replaced may have moved the memory away.
             if size == SIZE {
-                self.0.set(Some(Board { buffer: reference, used: used + length }));
+                self.0.set(Some(Chunk { buffer: reference, used: used + length }));
                 return Ok((buffer, data, used));
             }
         }
         let (buffer, data) = js.empty_buffer(SIZE)?;
-        self.0.set(Some(Board { buffer: js.reference(buffer)?, used: length }));
-        if let Some(full) = board {
+        self.0.set(Some(Chunk { buffer: js.reference(buffer)?, used: length }));
+        if let Some(full) = chunk {
             js.delete_reference(full.buffer);
         }
         Ok((buffer, data, 0))
