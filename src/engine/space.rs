@@ -49,9 +49,9 @@ pub fn take_of_all(size: usize, is_buffer: bool) -> Option<Charge> {
 const FOR_ENGINE: usize = 52 << 30;
 const FOR_ISOLATE: usize = 1 << 30;
 
-/// V8 makes the pages for all machine code writable when it starts, and some more. Few of them are ever used, but all of them count where the
-/// data of the process is limited (`ulimit -d`).
-const CODE_OF_ENGINE: usize = if cfg!(target_arch = "x86_64") { 544 << 20 } else { 160 << 20 };
+/// V8 makes the pages for all machine code writable when it starts. Few of them are ever used, but all of them count where the data of the
+/// process is limited (`ulimit -d`). Processes of `SubprocessSandbox` have a limit of 512 MB and four times `memoryLimit`.
+const CODE_OF_ENGINE: usize = if cfg!(target_arch = "x86_64") { 512 << 20 } else { 160 << 20 };
 
 /// Mappings that must remain for the host. An isolate takes eight.
 const PARTS: usize = 1 << 10;
