@@ -138,7 +138,7 @@ describe('a change affects', () => {
 
   test('what loads a file, through others, and what starts it', () => {
     for (const name of ['soak/hostile/large', 'excerpt/hostile/sample']) assert.ok(affects('__test__/hostile/outcome.mjs').includes(name), name);
-    assert.ok(affects('__test__/exit/program.mjs').includes('each-kind/exit/matrix'));
+    assert.ok(affects('__test__/exit/program.mjs').includes('every-host/exit/matrix'));
     assert.ok(affects('examples/mcp-server.mjs').includes('host/adapters/mcp'));
     assert.ok(!affects('__test__/exit/program.mjs').includes('each-kind/wire/values'));
   });
