@@ -20,7 +20,7 @@ import { affected } from './suite/changes.mjs';
 import { estimate, record } from './suite/durations.mjs';
 import { hostsOf, isTimed, shortName, testFiles } from './suite/places.mjs';
 import { Progress, clock } from './suite/progress.mjs';
-import { parseReport } from './suite/report.mjs';
+import { PATH_SEPARATOR, parseReport } from './suite/report.mjs';
 import { Schedule, shardOf } from './suite/schedule.mjs';
 
 const DEFAULT_LIMIT_SECONDS = 400;
@@ -128,9 +128,12 @@ function leftOut(values) {
  * @property {(print: (text: string) => void) => Promise<void>} run
  */
 
-/** Tests that no host ran, although their files ran. */
+/** Tests, and groups of tests, that no host ran, although their files ran. */
 function skippedEverywhere(seen) {
-  return [...seen].flatMap(([file, { ran, skipped }]) => [...skipped].filter((path) => !ran.has(path)).map((path) => `     skipped on each host that ran the file: ${shortName(file)}: ${path}`));
+  return [...seen].flatMap(([file, { ran, skipped }]) => {
+    const wasRun = (path) => ran.has(path) || [...ran].some((other) => other.startsWith(path + PATH_SEPARATOR));
+    return [...skipped].filter((path) => !wasRun(path)).map((path) => `     skipped on each host that ran the file: ${shortName(file)}: ${path}`);
+  });
 }
 
 /**

@@ -1,6 +1,7 @@
 // JUnit reports in the forms that the three runtimes write.
 
-const PATH_SEPARATOR = ' > ';
+/** Between the names of groups and tests. */
+export const PATH_SEPARATOR = ' > ';
 /** Bun and Deno list files as suites. */
 const FILE = /\.(mjs|ts)$/;
 
