@@ -27,7 +27,7 @@ fn main() {
     if target.contains("linux") {
         // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the stub
         // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those that
-        // hand texts to ICU in `engine/icu/texts.rs`, those of the allocator and of locks in `native`.
+        // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs`, those of the allocator and of locks in `native`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = [
             "_ZN2v88internal4Heap29NotifyDeserializationCompleteEv",
@@ -86,9 +86,17 @@ fn main() {
             "_ZN2v88internal12JSListFormat10FormatListEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE",
             "_ZN2v88internal12JSListFormat17FormatListToPartsEPNS0_7IsolateENS0_12DirectHandleIS1_EENS4_INS0_10FixedArrayEEE",
         ];
+        let caches = [
+            "uhash_open_78",
+            "uhash_put_78",
+            "uhash_iputi_78",
+            "ucln_common_registerCleanup_78",
+            "ucln_i18n_registerCleanup_78",
+            "_ZN6icu_7813CalendarCache3putEPPS0_iiR10UErrorCode",
+        ];
         let of_v8 =
             endings.into_iter().chain(heap).chain(stub_cache).chain(wasm).chain(maglev).chain(platform).chain(texts);
-        for function in of_v8.chain(allocator).chain(locks) {
+        for function in of_v8.chain(caches).chain(allocator).chain(locks) {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
         }
     }

@@ -1,6 +1,8 @@
 //! Memory of V8's ICU. Every block counts for the isolate that the thread works for: V8 knows only about a fraction of it, and a formatter
 //! consists of hundreds of small blocks.
 
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod caches;
 mod texts;
 
 use std::collections::BTreeMap;
