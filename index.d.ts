@@ -393,6 +393,7 @@ declare namespace ivm {
      * that error. The call does not wait for top-level `await` that outlasts its own microtasks; with `promise` it gives a promise that
      * does. Other transfer options have no effect.
      * @throws {Error} `Module is uninstantiated`, `Module is being evaluated` (`ERR_INVALID_ARG`)
+     * @throws {Error} `Module was stopped while it was evaluated` (`ERR_ISOLATE_ABORTED`) if a limit has stopped an earlier evaluation
      */
     evaluate(options?: ScriptRunOptions): Promise<Transferable>;
     /** Like `evaluate`, but blocks the calling thread. With `promise` it returns a promise for the end of top-level `await`. */
