@@ -2,9 +2,9 @@
 //! dynamic imports.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroI32;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use super::guest::Held;
@@ -26,8 +26,45 @@ pub struct CompiledModule {
     pub cache_rejected: Option<bool>,
     /// The compilation cache, if one was requested.
     pub cache: Option<Arc<Vec<u8>>>,
+    /// What it imports, as long as something else keeps that, once it is instantiated.
+    pub imports: RefCell<Vec<Weak<CompiledModule>>>,
     /// Its evaluation, if that did not end at once.
     pub evaluation: RefCell<Option<Rc<Evaluation>>>,
+    /// The evaluation during which it began to run: its own, or that of a module that imports it.
+    pub begun_by: RefCell<Option<Rc<Evaluation>>>,
+}
+
+impl CompiledModule {
+    /// This module and all that it imports, directly or indirectly.
+    fn reachable(self: &Rc<Self>) -> Vec<Rc<Self>> {
+        let mut found = vec![Rc::clone(self)];
+        let mut seen = HashSet::from([self.number]);
+        let mut position = 0;
+        while let Some(module) = found.get(position).cloned() {
+            let imports = module.imports.borrow();
+            found.extend(imports.iter().filter_map(Weak::upgrade).filter(|import| seen.insert(import.number)));
+            position += 1;
+        }
+        found
+    }
+
+    /// Whether a limit has stopped this module, so that it never ends. V8 settles the promise of an evaluation that has ended.
+    fn is_stopped(&self, scope: &mut v8::PinScope<'_, '_>) -> bool {
+        use v8::ModuleStatus::{Errored, Evaluated};
+        if !self.begun_by.borrow().as_ref().is_some_and(|evaluation| evaluation.stopped.get()) {
+            return false;
+        }
+        let module = v8::Local::new(scope, &self.module);
+        // It has begun already, so no code runs.
+        let promise = matches!(module.get_status(), Evaluated | Errored).then(|| module.evaluate(scope)).flatten();
+        let promise = promise.and_then(|promise| v8::Local::<v8::Promise>::try_from(promise).ok());
+        promise.is_some_and(|promise| promise.state() == v8::PromiseState::Pending)
+    }
+
+    /// Whether its evaluation waits for a module that a limit has stopped.
+    pub fn waits_for_stopped(self: &Rc<Self>, scope: &mut v8::PinScope<'_, '_>) -> bool {
+        self.reachable().iter().any(|module| module.is_stopped(scope))
+    }
 }
 
 /// The evaluation of a module that awaits something. V8's own promise never settles if a limit stops the evaluation, so callers get another
@@ -38,6 +75,7 @@ pub struct Evaluation {
     request: i64,
     /// Its number among the isolate's evaluations.
     number: u64,
+    module: Weak<CompiledModule>,
     stopped: Cell<bool>,
 }
 
@@ -54,8 +92,11 @@ impl Evaluation {
         v8::Local::new(scope, &self.resolver).get_promise(scope).state() == v8::PromiseState::Pending
     }
 
-    /// Rejects the promise.
+    /// Rejects the promise, unless the evaluation has ended.
     fn stop(&self, scope: &mut v8::PinScope<'_, '_>) {
+        if !self.is_pending(scope) {
+            return;
+        }
         self.stopped.set(true);
         let resolver = v8::Local::new(scope, &self.resolver);
         let Some(context) = resolver.get_creation_context(scope) else { return };
@@ -176,10 +217,11 @@ impl Modules {
         self.metas.borrow().get(&hash).cloned().unwrap_or_default()
     }
 
-    /// The evaluation whose promise of V8's is `promise`. It belongs to the current async call.
+    /// The evaluation of `module`, whose promise of V8's is `promise`. It belongs to the current async call.
     pub fn follow(
         &self,
         scope: &mut v8::PinScope<'_, '_>,
+        module: &Rc<CompiledModule>,
         promise: v8::Local<'_, v8::Promise>,
     ) -> Result<Rc<Evaluation>, Fault> {
         let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
@@ -191,8 +233,13 @@ impl Modules {
             resolver: v8::Global::new(scope, resolver),
             request: async_context::current(scope),
             number: self.last_evaluation.get(),
+            module: Rc::downgrade(module),
             stopped: Cell::new(false),
         });
+        *module.evaluation.borrow_mut() = Some(Rc::clone(&evaluation));
+        for begun in module.reachable() {
+            begun.begun_by.borrow_mut().get_or_insert_with(|| Rc::clone(&evaluation));
+        }
         let mut evaluations = self.evaluations.borrow_mut();
         if evaluations.len().is_power_of_two() {
             evaluations.retain(|each| each.is_pending(scope));
@@ -209,16 +256,23 @@ impl Modules {
     /// A limit has stopped code that ran for the async call `request`, so what it evaluates may never end. Code of no such call (0) stops
     /// the evaluations after number `last`, which are those of the job that ran it. Returns false if there were none. `realm`: any realm.
     pub(super) fn stop(&self, scope: &mut IsolateScope<'_, '_>, realm: &Realm, request: i64, last: u64) -> bool {
-        let is_stopped = |each: &mut Rc<Evaluation>| each.request == request && (request != 0 || each.number > last);
-        let stopped: Vec<_> = self.evaluations.borrow_mut().extract_if(.., is_stopped).collect();
-        if stopped.is_empty() {
+        let is_of_call = |each: &Rc<Evaluation>| each.request == request && (request != 0 || each.number > last);
+        if !self.evaluations.borrow().iter().any(is_of_call) {
             return false;
         }
+        let (stopped, others): (Vec<_>, Vec<_>) = self.evaluations.take().into_iter().partition(is_of_call);
         v8::scope!(let scope, scope);
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
         for evaluation in &stopped {
             evaluation.stop(scope);
+        }
+        for evaluation in others {
+            if evaluation.module.upgrade().is_some_and(|module| module.waits_for_stopped(scope)) {
+                evaluation.stop(scope);
+            } else {
+                self.evaluations.borrow_mut().push(evaluation);
+            }
         }
         true
     }

@@ -56,7 +56,9 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
                 meta,
                 cache_rejected,
                 cache,
+                imports: Vec::new().into(),
                 evaluation: None.into(),
+                begun_by: None.into(),
             };
             let slot = guest.hold(Held::Module(Rc::new(compiled)))?;
             if has_meta {
@@ -256,20 +258,20 @@ fn finish<'s>(
 pub fn evaluate_compiled<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     guest: &Guest,
-    compiled: &CompiledModule,
+    compiled: &Rc<CompiledModule>,
 ) -> Result<v8::Local<'s, v8::Promise>, Fault> {
     let module = v8::Local::new(scope, &compiled.module);
     let promise = evaluate(scope, module)?;
-    if let Some(evaluation) = &*compiled.evaluation.borrow() {
-        return evaluation.promise(scope);
-    }
     if promise.state() != v8::PromiseState::Pending {
         return Ok(promise);
     }
-    let evaluation = guest.modules.follow(scope, promise)?;
-    let promise = evaluation.promise(scope);
-    *compiled.evaluation.borrow_mut() = Some(evaluation);
-    promise
+    if let Some(evaluation) = &*compiled.evaluation.borrow() {
+        return evaluation.promise(scope);
+    }
+    if compiled.waits_for_stopped(scope) {
+        return Err(Fault::module_stopped());
+    }
+    guest.modules.follow(scope, compiled, promise)?.promise(scope)
 }
 
 /// Evaluates an instantiated module in the current context. A second call returns the same promise.

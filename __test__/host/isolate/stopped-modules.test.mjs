@@ -79,6 +79,44 @@ test('calls that wait for the evaluation of another call fail with it', () => ho
   await Promise.all([assert.rejects(first, TIMEOUT), assert.rejects(second, { message: STOPPED.message }), assert.rejects(third, { message: STOPPED.message })]);
   await isStopped(module);`));
 
+describe('modules that import each other', () => {
+  const GRAPH = `
+    modules.loops = isolate.compileModuleSync('await g(); for (;;);');
+    modules.ends = isolate.compileModuleSync('await g(); export default 4');
+    const root = make('import "ends"; import "loops"');`;
+
+  test('what a stopped module imports is stopped, too, unless it has ended', () => holds(`${GRAPH}
+    await assert.rejects(root.evaluate({ promise: true, timeout: 100 }), TIMEOUT);
+    await modules.ends.evaluate({ promise: true });
+    await isStopped(modules.loops);
+    await isStopped(root);`));
+
+  test('so is what imports a stopped module, later or already', () => holds(`${GRAPH}
+    const [before, later] = [make('import "loops"'), make('import "root"; import "ends"'.replace('root', 'loops'))];
+    const first = root.evaluate({ promise: true, timeout: 100 });
+    const second = before.evaluate({ promise: true });
+    await Promise.all([assert.rejects(first, TIMEOUT), assert.rejects(second, { message: STOPPED.message })]);
+    await isStopped(later);
+    const other = make('import value from "ends"; await g(); export { value }');
+    await other.evaluate({ promise: true });
+    assert.equal(await other.namespace.get('value'), 4);`));
+
+  test('what the stopped call had evaluated stays evaluated', () => holds(`${GRAPH}
+    const importer = make('await import("ends"); await g(); for (;;);');
+    await assert.rejects(importer.evaluate({ promise: true, timeout: 100 }), TIMEOUT);
+    await modules.ends.evaluate({ promise: true });
+    assert.equal(await modules.ends.namespace.get('default'), 4);
+    await isStopped(importer);`));
+
+  test('in a cycle', () => holds(`
+    modules.a = isolate.compileModuleSync('import "b"; await g(); for (;;);');
+    modules.b = isolate.compileModuleSync('import "a"; await g();');
+    modules.a.instantiateSync(context, (specifier) => modules[specifier]);
+    await assert.rejects(modules.a.evaluate({ promise: true, timeout: 100 }), TIMEOUT);
+    await isStopped(modules.a);
+    await isStopped(modules.b);`));
+});
+
 describe('other modules', () => {
   test('that wait meanwhile are not stopped', () => holds(`
     let answer;
