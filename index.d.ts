@@ -129,6 +129,7 @@ declare namespace ivm {
     /**
      * Compiles an ES module.
      * @throws {SyntaxError} with a message that ends in ` [file:line:column]`
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` if it imports more than 100,000 other modules directly
      */
     compileModule(code: string, options?: CompileModuleOptions & SignalOptions): Promise<Module>;
     /** Like `compileModule`, but blocks the calling thread. */
