@@ -129,6 +129,7 @@ declare namespace ivm {
     /**
      * Compiles an ES module.
      * @throws {SyntaxError} with a message that ends in ` [file:line:column]`
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` if it imports more than 100,000 other modules directly
      */
     compileModule(code: string, options?: CompileModuleOptions & SignalOptions): Promise<Module>;
     /** Like `compileModule`, but blocks the calling thread. */
@@ -393,6 +394,7 @@ declare namespace ivm {
      * that error. The call does not wait for top-level `await` that outlasts its own microtasks; with `promise` it gives a promise that
      * does. Other transfer options have no effect.
      * @throws {Error} `Module is uninstantiated`, `Module is being evaluated` (`ERR_INVALID_ARG`)
+     * @throws {Error} `Module was stopped while it was evaluated` (`ERR_ISOLATE_ABORTED`) if a limit has stopped an earlier evaluation
      */
     evaluate(options?: ScriptRunOptions): Promise<Transferable>;
     /** Like `evaluate`, but blocks the calling thread. With `promise` it returns a promise for the end of top-level `await`. */

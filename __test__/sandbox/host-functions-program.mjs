@@ -52,6 +52,12 @@ const BEHAVIOURS = {
   uncloneable: async () => () => {},
   nested: async (message) => ({ list: [{ inner: later(message) }], run() {} }),
   array: (message) => [later(message), later(message)],
+  throwsPromise: (message) => { throw later(message); },
+  rejectsWithPromise: (message) => Promise.reject(later(message)),
+  throwsList: (message) => { throw [{ inner: later(message) }]; },
+  throwsCause: (message) => { throw new Error('outer', { cause: new TypeError('inner', { cause: later(message) }) }); },
+  throwsProperty: (message) => { throw Object.assign(new RangeError('outer'), { [Symbol('key')]: later(message), list: [later(message)] }); },
+  rejectsAggregate: async (message) => { throw new AggregateError([new Error('first'), later(message), Object.assign(new Error('third'), { job: later(message) })]); },
 };
 
 const results = {};
@@ -71,6 +77,8 @@ async function patience(promise, time) {
 
 /** The value behind a Reference remains reachable by its holders. Promises inside it are not searched for. */
 const BEHIND = ['nested', 'array'];
+/** The host program itself gets what was thrown, and the promises in it. */
+const THROWN = ['throwsPromise', 'rejectsWithPromise', 'throwsList', 'throwsCause', 'throwsProperty', 'rejectsAggregate'];
 
 /** What must run, some of it at the same time. */
 const tasks = [];
@@ -135,9 +143,9 @@ const GROUPS = {
   },
   home() {
     const local = (call) => (fail) => call(new ivm.Reference(fail));
-    way('homeApply', local((reference) => reference.apply(undefined, [])), BEHIND);
-    way('homeApplyPromise', local((reference) => reference.apply(undefined, [], { result: { promise: true, copy: true } })));
-    way('homeApplySync', local(async (reference) => reference.applySync(undefined, [])), BEHIND);
+    way('homeApply', local((reference) => reference.apply(undefined, [])), [...BEHIND, ...THROWN]);
+    way('homeApplyPromise', local((reference) => reference.apply(undefined, [], { result: { promise: true, copy: true } })), THROWN);
+    way('homeApplySync', local(async (reference) => reference.applySync(undefined, [])), [...BEHIND, ...THROWN]);
     way('homeApplyIgnored', local(async (reference) => reference.applyIgnored(undefined, [])));
     const back = (options) => (fail) => withGuest(async (context) => {
       context.global.setSync('given', new ivm.Callback(fail, options));
@@ -150,8 +158,8 @@ const GROUPS = {
       const module = await isolate.compileModule("import 'a'; import 'b';");
       return instantiate(module, context, fail, wait);
     });
-    way('resolver', resolver((module, context, fail, wait) => module.instantiate(context, fail, { signal: AbortSignal.timeout(wait) })));
-    way('resolverSync', resolver((module, context, fail) => module.instantiateSync(context, fail)));
+    way('resolver', resolver((module, context, fail, wait) => module.instantiate(context, fail, { signal: AbortSignal.timeout(wait) })), THROWN);
+    way('resolverSync', resolver((module, context, fail) => module.instantiateSync(context, fail)), THROWN);
     way('resolverImport', (fail, wait) => withGuest(async (context, isolate) => {
       const module = await isolate.compileModule(`export default ${tried("import('a')")};`);
       await module.instantiate(context, fail);

@@ -1,5 +1,6 @@
 //! Handles requests of running modules: `import()` and `import.meta`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::outgoing;
@@ -87,7 +88,7 @@ fn request(
             Err(Fault::Stopped) => {
                 let told = move |scope: &mut v8::PinScope<'_, '_>, at: &Place, _outcome| {
                     let importer = v8::Local::new(scope, &resolver);
-                    reject(scope, at, importer, &ops::stopped());
+                    reject(scope, at, importer, &Fault::module_stopped());
                 };
                 if let Ok(later) = outgoing::later(scope, at, false, told) {
                     later.complete(Ok(Value::Undefined));
@@ -158,11 +159,14 @@ fn arrive(
     if !at.guest.owns(&module.slot) {
         return Err(ops::malformed());
     }
-    let module = at.guest.held(&module.slot, |held| match held {
-        Held::Module(compiled) => Some(v8::Local::new(scope, &compiled.module)),
+    let compiled = at.guest.held(&module.slot, |held| match held {
+        Held::Module(compiled) => Some(Rc::clone(compiled)),
         _ => None,
     });
-    evaluate_for(scope, resolver, module.ok_or_else(ops::malformed)?)
+    let compiled = compiled.ok_or_else(ops::malformed)?;
+    let evaluated = ops::evaluate_compiled(scope, &at.guest, &compiled)?;
+    let module = v8::Local::new(scope, &compiled.module);
+    settle_after(scope, resolver, module, evaluated)
 }
 
 /// Evaluates an instantiated module. `resolver` settles with its namespace afterwards.
@@ -172,6 +176,16 @@ pub fn evaluate_for<'s>(
     module: v8::Local<'s, v8::Module>,
 ) -> Result<(), Fault> {
     let evaluated = ops::evaluate(scope, module)?;
+    settle_after(scope, resolver, module, evaluated)
+}
+
+/// Settles `resolver` with the module's namespace when `evaluated`, the promise of its evaluation, is fulfilled.
+fn settle_after<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    resolver: v8::Local<'_, v8::PromiseResolver>,
+    module: v8::Local<'s, v8::Module>,
+    evaluated: v8::Local<'s, v8::Promise>,
+) -> Result<(), Fault> {
     let namespace = module.get_module_namespace();
     // Does not resolve with a promise, because that would look up a `then` that guest code may have replaced.
     if evaluated.state() == v8::PromiseState::Fulfilled {

@@ -472,7 +472,9 @@ impl Completion for Later {
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);
-            arrive(scope, &Place { guest: Arc::clone(guest), realm }, outcome);
+            async_context::within(scope, guest, |scope| {
+                arrive(scope, &Place { guest: Arc::clone(guest), realm }, outcome);
+            });
             Ok(Value::Undefined)
         };
         // Until the guest has processed the answer, including microtasks.

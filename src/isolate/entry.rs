@@ -285,11 +285,11 @@ impl Remote {
     }
 
     /// Removes entry `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
-    /// host.
-    fn leave(&self, serial: u64, request: i64, outcome: Outcome) -> Outcome {
+    /// host. If a limit has expired, also returns the call for which the stopped code ran.
+    fn leave(&self, serial: u64, request: i64, outcome: Outcome) -> (Outcome, Option<i64>) {
         let mut stack = self.entries.lock();
         let Some(position) = stack.entries.iter().rposition(|entry| entry.serial == serial) else {
-            return outcome;
+            return (outcome, None);
         };
         let entry = stack.entries.remove(position);
         if entry.timeout.is_some() {
@@ -298,7 +298,7 @@ impl Remote {
         }
         let reason = self.stop_reason();
         if let Some(fault) = reason.fault() {
-            return Err(fault);
+            return (Err(fault), None);
         }
         let outer = stack.entries.iter().find_map(|entry| entry.expired);
         self.entries.expired.store(outer.is_some(), Ordering::Release);
@@ -318,12 +318,13 @@ impl Remote {
                 if matches!(expired, Expired::Timeout) && request != 0 {
                     self.fail_awaited(request, &fault);
                 }
-                Err(fault)
+                (Err(fault), Some(request))
             }
             (None, Err(Fault::Stopped)) => {
-                Err(outer.map_or_else(Fault::disposed_during_execution, |outer| outer.fault(Text::from(""))))
+                let stopped = outer.map_or_else(Fault::disposed_during_execution, |outer| outer.fault(Text::from("")));
+                (Err(stopped), None)
             }
-            (None, outcome) => outcome,
+            (None, outcome) => (outcome, None),
         }
     }
 }
@@ -347,9 +348,10 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     // After `enter`: from here on, stopping the isolate also answers the entry and waits for it.
     if remote.is_disposed() {
-        return completion.complete(remote.leave(serial, request, Err(Fault::Stopped)));
+        return completion.complete(remote.leave(serial, request, Err(Fault::Stopped)).0);
     }
     let outermost = guest.push_chain(chain, limits);
+    let last_evaluation = guest.modules.last_evaluation();
     let ran = remote.meter.set_running(true);
     let time = outermost.then(Instant::now);
     let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
@@ -390,7 +392,11 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     let stopped = outermost && remote.is_stopping();
     let aborted = stopped && remote.entries.was_aborted(serial);
-    completion.complete(remote.leave(serial, request, outcome));
+    let (outcome, stopped_request) = remote.leave(serial, request, outcome);
+    if let Some(request) = stopped_request {
+        guest.stop_modules(scope, request, last_evaluation);
+    }
+    completion.complete(outcome);
     if stopped && !remote.is_disposed() {
         let renewed = limits.renewed();
         // The caller of an aborted job does not need the rest of it; other calls may.
@@ -430,7 +436,15 @@ fn finish_microtasks(
     guest.forget_rejections();
     guest.pop_chain();
     // Nothing waits for the outcome.
-    let _ = remote.leave(serial, 0, Err(Fault::Stopped));
+    let (_, stopped_request) = remote.leave(serial, 0, Err(Fault::Stopped));
+    let last_evaluation = guest.modules.last_evaluation();
+    if let Some(request) = stopped_request
+        && guest.stop_modules(scope, request, last_evaluation)
+    {
+        // After the next job, V8 runs the microtasks of those that wait for these modules.
+        let work = Box::new(|_: &mut super::IsolateScope<'_, '_>, _: &Arc<Guest>| Ok(Value::Undefined));
+        remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
+    }
 }
 
 /// V8 calls this on the guest's thread, between two instructions of the guest.

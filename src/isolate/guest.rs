@@ -303,6 +303,11 @@ impl Guest {
         drop(rejections);
     }
 
+    /// A limit has stopped code that ran for the async call `request`; see [`Modules::stop`].
+    pub(super) fn stop_modules(&self, scope: &mut IsolateScope<'_, '_>, request: i64, last_evaluation: u64) -> bool {
+        self.any_realm().is_some_and(|realm| self.modules.stop(scope, &realm, request, last_evaluation))
+    }
+
     pub(super) fn any_realm(&self) -> Option<Arc<Realm>> {
         self.realms.borrow().values().find_map(Weak::upgrade)
     }

@@ -10,7 +10,7 @@ use super::{locks, refusal};
 
 /// Is notified of how much an isolate has taken.
 pub trait Watch: Send + Sync {
-    /// Much of the memory may be garbage. [`Quota::collected`] must follow.
+    /// Much of the memory may be garbage. [`NativeQuota::collected`] must follow.
     fn soft_limit_reached(&self);
     /// The isolate is over its limit.
     fn exceeded(&self);

@@ -2,6 +2,7 @@
 //! found, and keeps other callers away from these modules. Then V8 links them in one step, without any further requests.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -215,12 +216,20 @@ fn resolutions(scope: &v8::PinScope<'_, '_>, guest: &Guest, claims: &[Claim]) ->
     Ok(resolutions)
 }
 
-/// Records the realm of instantiated modules, and the function that loads what they import.
+/// Records the realm and the imports of instantiated modules, and the function that loads what they import.
 fn settle(place: &Place, claims: &[Claim], load: Option<&Arc<Callable>>) {
+    let imported = |module: &Arc<ModuleHandle>| {
+        place.guest.held(&module.slot, |held| match held {
+            Held::Module(compiled) => Some(Rc::downgrade(compiled)),
+            _ => None,
+        })
+    };
     for (index, claim) in claims.iter().enumerate() {
+        let imports = claim.found.iter().flatten().filter_map(imported).collect();
         place.guest.held(&claim.module.slot, |held| {
             let Held::Module(compiled) = held else { return None };
             *compiled.realm.borrow_mut() = Some(Arc::clone(&place.realm));
+            *compiled.imports.borrow_mut() = imports;
             if let Some(load) = load.filter(|_| claim.module.imports) {
                 // Each claim required a call, so there are fewer than 2³².
                 let loader = Loader { load: Arc::clone(load), index: index as u32 };

@@ -28,7 +28,7 @@ pub use evals::may_call_eval;
 pub use function::{call_callable, call_function};
 pub use isolate::{DEFAULT_MEMORY, Plan, plan_child};
 pub use link::check_attributes;
-pub use module::{MAX_SPECIFIER, attributes_of, evaluate, numbered, stopped};
+pub use module::{MAX_SPECIFIER, attributes_of, evaluate, evaluate_compiled, numbered};
 pub use protocol::op;
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{MAX_NAME, Transfer, transfer_out};

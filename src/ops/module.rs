@@ -7,7 +7,7 @@ use super::args::malformed;
 use super::compilation::Compilation;
 use super::{Args, Prepared, Transfer, transfer_out};
 use crate::convert;
-use crate::isolate::{CompiledModule, Guest, Held, Limits, Place, Remote};
+use crate::isolate::{CompiledModule, Guest, Held, Limits, Place, Remote, async_context};
 use crate::value::{
     Callable, Code, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Reference, Text, TypeOf, Value,
 };
@@ -56,6 +56,9 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
                 meta,
                 cache_rejected,
                 cache,
+                imports: Vec::new().into(),
+                evaluation: None.into(),
+                begun_by: None.into(),
             };
             let slot = guest.hold(Held::Module(Rc::new(compiled)))?;
             if has_meta {
@@ -112,6 +115,9 @@ fn requests_of(
     module: v8::Local<'_, v8::Module>,
 ) -> Result<Vec<ModuleRequest>, Fault> {
     let list = module.get_module_requests();
+    if list.length() > MAX_REQUESTS {
+        return Err(Fault::beyond(&format!("Module has more than {MAX_REQUESTS} imports")));
+    }
     let mut requests = Vec::with_capacity(list.length());
     for index in 0..list.length() {
         let request = list.get(scope, index).and_then(|data| v8::Local::<v8::ModuleRequest>::try_from(data).ok());
@@ -127,6 +133,9 @@ fn requests_of(
     }
     Ok(requests)
 }
+
+/// Maximum number of modules that one module may import directly. Its host reads the list of them in one piece.
+const MAX_REQUESTS: usize = 100_000;
 
 /// Maximum size in bytes of a specifier or an attribute.
 pub const MAX_SPECIFIER: usize = 64 << 20;
@@ -197,19 +206,17 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
         limits,
         work: Box::new(move |scope, guest| {
             let held = guest.held(&module.slot, |held| match held {
-                Held::Module(compiled) => {
-                    Some((v8::Local::new(scope, &compiled.module), compiled.realm.borrow().clone()))
-                }
+                Held::Module(compiled) => Some(Rc::clone(compiled)),
                 _ => None,
             });
-            let (v8_module, realm) = held.ok_or_else(malformed)?;
-            let realm = realm.ok_or_else(|| misuse("Module is uninstantiated"))?;
+            let compiled = held.ok_or_else(malformed)?;
+            let realm = compiled.realm.borrow().clone().ok_or_else(|| misuse("Module is uninstantiated"))?;
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             let place = Place { guest: Arc::clone(guest), realm };
-            let promise = evaluate(scope, v8_module)?;
+            let promise = async_context::within(scope, guest, |scope| evaluate_compiled(scope, guest, &compiled))?;
             if module.namespace().is_none() {
-                let namespace = v8_module.get_module_namespace();
+                let namespace = v8::Local::new(scope, &compiled.module).get_module_namespace();
                 let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, namespace));
                 module.set_namespace(Arc::new(Reference {
                     slot: guest.hold(held)?,
@@ -247,9 +254,24 @@ fn finish<'s>(
     Err(convert::fault_from_exception(scope, reason))
 }
 
-/// A limit has ended a module's evaluation permanently.
-pub fn stopped() -> Fault {
-    Fault::coded(ErrorClass::Error, "Module was stopped while it was evaluated", Code::Aborted)
+/// Evaluates an instantiated module in the current context. The promise is rejected if a limit stops the evaluation.
+pub fn evaluate_compiled<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    guest: &Guest,
+    compiled: &Rc<CompiledModule>,
+) -> Result<v8::Local<'s, v8::Promise>, Fault> {
+    let module = v8::Local::new(scope, &compiled.module);
+    let promise = evaluate(scope, module)?;
+    if promise.state() != v8::PromiseState::Pending {
+        return Ok(promise);
+    }
+    if let Some(evaluation) = &*compiled.evaluation.borrow() {
+        return evaluation.promise(scope);
+    }
+    if compiled.waits_for_stopped(scope) {
+        return Err(Fault::module_stopped());
+    }
+    guest.modules.follow(scope, compiled, promise)?.promise(scope)
 }
 
 /// Evaluates an instantiated module in the current context. A second call returns the same promise.
@@ -271,7 +293,7 @@ pub fn evaluate<'s>(
     let promise = v8::Local::<v8::Promise>::try_from(value).map_err(|_| malformed())?;
     if module.get_status() == Errored && promise.state() == v8::PromiseState::Pending {
         // A limit or the end of the isolate has stopped it. V8 never settles the promise of such a module.
-        return Err(stopped());
+        return Err(Fault::module_stopped());
     }
     Ok(promise)
 }

@@ -1,4 +1,4 @@
-//! The receivers of outcomes. Every request has exactly one [`Answer`]. The first outcome counts and later ones are dropped, so that a
+//! The receivers of outcomes. Every request has exactly one [`Completion`]. The first outcome counts and later ones are dropped, so that a
 //! watchdog can answer for a guest that no longer can.
 
 use std::sync::atomic::{AtomicBool, Ordering};

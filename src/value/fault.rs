@@ -245,6 +245,11 @@ impl Fault {
         Self::coded(ErrorClass::Error, "The environment that owns this value is gone", Code::Environment)
     }
 
+    /// A limit has ended a module's evaluation permanently.
+    pub fn module_stopped() -> Self {
+        Self::coded(ErrorClass::Error, "Module was stopped while it was evaluated", Code::Aborted)
+    }
+
     pub fn promise_abandoned() -> Self {
         Self::coded(ErrorClass::Error, "Promise was abandoned", Code::Disposed)
     }

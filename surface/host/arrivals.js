@@ -8,6 +8,7 @@ const { setImmediate } = require('node:timers');
 const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { TAG } = require('../protocol.js');
+const { ORIGIN } = require('./host-calls.js');
 const { FIXED_TIME, MAX_WEIGHT, Reader } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
@@ -170,7 +171,7 @@ class Message {
  * @param {(request: number, carrier: any) => void} host.settle
  * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
- * @param {(thrown: unknown, bits: number) => any} host.packThrown
+ * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
  * @param {number} [host.mostWeight] bytes that all messages together may take
  */
 function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, mostWeight = MAX_WEIGHT }) {
@@ -360,7 +361,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
           carrier = serveFor(caller, args);
         } catch (error) {
           // More arguments than fit on the stack.
-          carrier = packThrown(error, 0);
+          carrier = packThrown(error, 0, ORIGIN.CALLBACK);
         }
         if (carrier !== undefined) native.reply(args[0], carrier);
       };

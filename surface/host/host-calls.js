@@ -15,7 +15,7 @@ const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getProt
 const { hasOwn } = Object;
 const { isArray } = Array;
 const { isView } = ArrayBuffer;
-const { isMap, isPromise, isProxy, isSet } = types;
+const { isMap, isNativeError, isPromise, isProxy, isSet } = types;
 const { entries: mapEntries } = Map.prototype;
 const { values: setValues } = Set.prototype;
 const { next: nextEntry } = /** @type {any} */ (getPrototypeOf(new Map().entries()));
@@ -80,6 +80,7 @@ const warned = new Set();
  * @param {unknown} error
  */
 function report(origin, error) {
+  discardThrown(origin, error);
   if (failures.hasSubscribers) {
     try {
       failures.publish({ error, origin });
@@ -190,6 +191,40 @@ function discardPromise(origin, promise) {
   if (!discarded.has(promise)) {
     discarded.add(promise);
     watch(promise, (inner) => discard(origin, inner), (error) => report(origin, error));
+  }
+}
+
+/**
+ * Discards the promises of a value that was thrown: itself, the parts of plain data, and of an error its own properties (`cause` for example),
+ * the elements of arrays among these (`errors` for example), and the same of the errors that it finds there.
+ * @param {string} origin
+ * @param {unknown} thrown
+ */
+function discardThrown(origin, thrown) {
+  if (!isNativeError(thrown)) {
+    discard(origin, thrown);
+    return;
+  }
+  /** Errors and arrays to look at. @type {any[]} */
+  const holders = [thrown];
+  const found = new Set(holders);
+  let left = MAX_PARTS_AT_ONCE;
+  for (let at = 0; at < holders.length; at += 1) {
+    const holder = holders[at];
+    const keys = isArray(holder) ? undefined : ownKeys(holder);
+    const { length } = keys ?? holder;
+    for (let index = 0; index < length && left > 0; index += 1) {
+      left -= 1;
+      const key = keys === undefined ? index : keys[index];
+      // Reading a stack renders it.
+      const part = key === 'stack' ? undefined : getOwnPropertyDescriptor(holder, key)?.value;
+      if (isPromise(part)) {
+        discardPromise(origin, part);
+      } else if (!isProxy(part) && (isNativeError(part) || (isArray(part) && keys !== undefined)) && !found.has(part)) {
+        found.add(part);
+        holders[holders.length] = part;
+      }
+    }
   }
 }
 
@@ -449,4 +484,4 @@ function passOn(pass, value, bits, origin) {
   return passed;
 }
 
-module.exports = { adopt, discard, discardWithin, isThenable, notify, ORIGIN, passOn, report };
+module.exports = { adopt, discard, discardThrown, discardWithin, isThenable, notify, ORIGIN, passOn, report };

@@ -3,15 +3,20 @@
 // limit.
 
 const { define, isArray, parse, uncurryThis } = require('../primordials.js');
+const { indexOfName, leavesGap, makeSparse } = require('./wire/indices.js');
 const { WEIGHT } = require('./wire/leaf-reader.js');
 const { malformed, tooDeep, tooHeavy } = require('./wire/refusal.js');
 const { FIXED_TIME, TIME_PER_BYTE } = require('./wire/reader.js');
+const {
+  BYTES_PER_CHARACTER, EMPTY, INDEXED, learn, MAX_SHAPED, MIN_TABLE, names, newShape, numbers, placeOf, shapeWith,
+} = require('./wire/shapes.js');
 const { DEFAULT_MAX_DEPTH } = require('./wire/tags.js');
 const { Work } = require('./work.js');
 
 const { prototype: ArrayPrototype } = Array;
 const { prototype: ObjectPrototype } = Object;
 const charCodeAt = uncurryThis(String.prototype.charCodeAt);
+const exec = uncurryThis(RegExp.prototype.exec);
 const indexOf = uncurryThis(String.prototype.indexOf);
 const lastIndexOf = uncurryThis(String.prototype.lastIndexOf);
 const slice = uncurryThis(String.prototype.slice);
@@ -26,6 +31,7 @@ const CHARACTERS_PER_STEP = 64;
 /** Characters of the longest escape, such as `\u0000`. */
 const MAX_ESCAPE = 6;
 
+const WIDE = /[^\0-\xFF]/;
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -81,6 +87,12 @@ function withoutLastEscape(text) {
   return isEscape ? slice(text, 0, last) : text;
 }
 
+/**
+ * Whether a string has characters above U+00FF: it takes two bytes for each character then.
+ * @param {string} text
+ */
+const isWide = (text) => exec(WIDE, text) !== null;
+
 /** @param {string} text of a few characters */
 function isPlain(text) {
   for (let index = 0; index < text.length; index += 1) {
@@ -115,6 +127,7 @@ class JsonReader {
   /** What has been read of the current string, and where the string starts. */
   #string = '';
   #stringStart = 0;
+  #isWide = false;
   #isKey = false;
   /** @type {any[]} the lists and objects that enclose the next value, outermost first */
   #path = [];
@@ -122,6 +135,11 @@ class JsonReader {
   #holder;
   #isList = false;
   #key = '';
+  /** The shape of the innermost object so far and the number of its keys, and the same of those that enclose it. */
+  #shape = EMPTY;
+  #keys = 0;
+  /** @type {number[]} */
+  #shapes = [];
   /** @type {any} */
   value;
 
@@ -243,6 +261,10 @@ class JsonReader {
     if (this.#path.length >= DEFAULT_MAX_DEPTH) {
       throw tooDeep(DEFAULT_MAX_DEPTH);
     }
+    this.#shapes[this.#shapes.length] = this.#shape;
+    this.#shapes[this.#shapes.length] = this.#keys;
+    this.#shape = EMPTY;
+    this.#keys = 0;
     this.#path[this.#path.length] = value;
     this.#holder = value;
     this.#isList = isList;
@@ -254,6 +276,9 @@ class JsonReader {
     this.#position += 1;
     const { length } = this.#path;
     this.#path.length = length - 1;
+    this.#keys = this.#shapes[length * 2 - 1];
+    this.#shape = this.#shapes[length * 2 - 2];
+    this.#shapes.length = length * 2 - 2;
     this.#holder = this.#path[length - 2];
     this.#isList = isArray(this.#holder);
     this.#state = this.#holder === undefined ? STATE.END : STATE.AFTER_VALUE;
@@ -274,10 +299,44 @@ class JsonReader {
       this.#weigh(WEIGHT.ELEMENT);
       put(holder, holder.length, value, ArrayPrototype);
     } else {
-      this.#weigh(WEIGHT.PROPERTY);
+      this.#weighKey(holder, this.#key);
       put(holder, this.#key, value, ObjectPrototype);
     }
     this.#state = STATE.AFTER_VALUE;
+  }
+
+  /**
+   * Counts a property as the reader of the wire format does.
+   * @param {object} holder
+   * @param {string} key
+   */
+  #weighKey(holder, key) {
+    const index = indexOfName(key);
+    if (index >= 0) {
+      this.#weigh((this.#shape & INDEXED) === 0 ? WEIGHT.INDICES : WEIGHT.INDEX);
+      this.#shape |= INDEXED;
+      if (leavesGap(holder, index)) {
+        this.#weigh(WEIGHT.SPARSE);
+        makeSparse(holder);
+      }
+      return;
+    }
+    this.#keys += 1;
+    this.#weigh(this.#keys <= MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY);
+    const first = placeOf(key);
+    const place = names[first] === key ? first : first + 1;
+    let name = numbers[place];
+    if (names[place] !== key) {
+      this.#weigh(WEIGHT.NAME + key.length * BYTES_PER_CHARACTER);
+      name = learn(first, key);
+    }
+    if (this.#keys <= MAX_SHAPED) {
+      const known = shapeWith(this.#shape, name);
+      if (known === 0) {
+        this.#weigh(WEIGHT.SHAPE);
+      }
+      this.#shape = known === 0 ? newShape(this.#shape, name, key) : known;
+    }
   }
 
   /** A number, `true`, `false` or `null`. */
@@ -317,13 +376,10 @@ class JsonReader {
       throw malformed('invalid JSON');
     }
     const part = quote === -1 ? withoutLastEscape(piece) : slice(piece, 0, quote);
-    if (part.length <= MAX_COPIED && isPlain(part)) {
-      this.#string += part;
-    } else if (start === this.#stringStart && quote !== -1) {
-      this.#string = parsed(slice(this.#text, start - 1, start + quote + 1));
-    } else {
-      this.#string += parsed(`"${part}"`);
-    }
+    const isWhole = start === this.#stringStart && quote !== -1;
+    const text = part.length <= MAX_COPIED && isPlain(part) ? part : parsed(isWhole ? slice(this.#text, start - 1, start + quote + 1) : `"${part}"`);
+    this.#string = isWhole ? text : this.#string + text;
+    this.#isWide ||= isWide(text);
     this.#weigh(part.length);
     this.#position = start + part.length;
     if (quote !== -1) {
@@ -334,6 +390,10 @@ class JsonReader {
 
   #endString() {
     const string = this.#string;
+    if (this.#isWide) {
+      this.#weigh(string.length);
+      this.#isWide = false;
+    }
     this.#string = '';
     if (this.#isKey) {
       this.#key = string;

@@ -7,7 +7,7 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
-const { adopt, ORIGIN, passOn } = require('./host-calls.js');
+const { adopt, discardThrown, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
@@ -248,7 +248,7 @@ function createPack(owned, reply) {
     try {
       return packResult(value, bits, ORIGIN.REFERENCE);
     } catch (error) {
-      return packThrown(error, bits);
+      return packThrown(error, bits, ORIGIN.REFERENCE);
     }
   }
 
@@ -266,7 +266,7 @@ function createPack(owned, reply) {
       const value = await adopt(promise);
       carrier = packResult(value, bits, origin);
     } catch (error) {
-      carrier = packThrown(thrown === undefined ? error : thrown(error), bits);
+      carrier = packThrown(error, bits, origin, thrown);
     }
     try {
       reply(request, carrier);
@@ -287,13 +287,19 @@ function createPack(owned, reply) {
   }
 
   /**
-   * @param {unknown} thrown
+   * Packs what a function of this host has thrown, or its promise was rejected with. Promises inside it are discarded: errors are copied
+   * without them.
+   * @param {unknown} error
    * @param {number} bits
+   * @param {string} origin of the function
+   * @param {(error: unknown) => unknown} [map] maps the error to what is sent
    */
-  function packThrown(thrown, bits) {
+  function packThrown(error, bits, origin, map) {
+    const thrown = map === undefined ? error : map(error);
     if (isPrimitive(thrown)) {
       return [TAG.THROWN, thrown];
     }
+    discardThrown(origin, error);
     return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), (bits & OP.SHOWS_STACKS) !== 0);
   }
 

@@ -15,7 +15,7 @@ const { read, remove, write } = require('./reflect.js');
  * @param {(request: number, carrier: any) => void} host.reply
  * @param {(value: unknown, bits: number) => any} host.pack
  * @param {(value: unknown, bits: number, origin: string) => any} host.packResult
- * @param {(thrown: unknown, bits: number) => any} host.packThrown
+ * @param {(error: unknown, bits: number, origin: string, map?: (error: unknown) => unknown) => any} host.packThrown
  * @param {(promise: PromiseLike<unknown>, bits: number, request: number, origin: string, thrown?: (error: unknown) => unknown) => Promise<void>} host.answerWith
  * @param {(carrier: any) => any} host.unpack
  */
@@ -42,7 +42,8 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       }
       return carrier;
     } catch (error) {
-      return packThrown(op === OP.CALL_AWAITED ? errorFor(error) : error, shows);
+      const isOfFunction = op === OP.CALL || op === OP.CALL_AWAITED;
+      return packThrown(error, shows, isOfFunction ? ORIGIN.CALLBACK : ORIGIN.REFERENCE, op === OP.CALL_AWAITED ? errorFor : undefined);
     } finally {
       owned.leave(entered);
     }

@@ -4,7 +4,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.js';
 
-const IMPORTS = 120_000;
+const IMPORTS = 100_000;
 const MANY = Array.from({ length: IMPORTS }, (_, index) => `import"${index.toString(36)}";`).join('');
 
 /** Counts turns of the event loop until `stop`. */

@@ -5,7 +5,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 
-const { adopt, discard, discardWithin, isThenable, notify, ORIGIN, report } = createRequire(import.meta.url)('../../../surface/host/host-calls.js');
+const { adopt, discard, discardThrown, discardWithin, isThenable, notify, ORIGIN, report } = createRequire(import.meta.url)('../../../surface/host/host-calls.js');
 
 const turn = () => new Promise((resolve) => { setImmediate(resolve); });
 const thenable = (then) => Object.defineProperty({}, `th${'en'}`, { value: then });
@@ -47,6 +47,47 @@ const ODD = {
   'whose `constructor` throws': () => Object.defineProperty(Promise.reject(new Error('no')), 'constructor', { get() { throw new Error('constructor'); }, configurable: true }),
   'that is frozen': () => Object.freeze(Promise.reject(new Error('no'))),
 };
+
+describe('discardThrown', () => {
+  const fail = (message) => Promise.reject(new Error(message));
+
+  test('promises in an error, in the errors that it refers to, and in arrays of these', async () => {
+    const error = new AggregateError([fail('element'), new RangeError('inner', { cause: fail('cause of an element') })], 'outer', { cause: new TypeError('cause') });
+    Object.assign(error, { own: fail('own'), [Symbol('key')]: fail('symbol'), list: [fail('list')] });
+    Object.defineProperty(error.cause, 'hidden', { value: fail('hidden') });
+    error.cause.cause = error;
+    error.list.push(error, error.list);
+    const messages = (await reported(() => discardThrown('x', error))).map(([, text]) => text);
+    assert.deepEqual(messages.toSorted(), ['cause of an element', 'element', 'hidden', 'list', 'own', 'symbol']);
+  });
+
+  test('no getter runs, no stack is rendered, and objects of the host are left alone', async () => {
+    const error = new Error('outer');
+    const fails = { get() { throw new Error('a getter'); } };
+    let isRendered = false;
+    Object.defineProperty(error, 'stack', { get() { isRendered = true; return ''; } });
+    Object.defineProperty(error, 'value', fails);
+    const inner = fail('of the host');
+    Object.assign(error, { request: { inner }, proxy: new Proxy([], { get: fails.get, getOwnPropertyDescriptor: fails.get, ownKeys: fails.get }) });
+    assert.deepEqual(await reported(async () => {
+      discardThrown('x', error);
+      await inner.catch(() => {});
+    }), []);
+    assert.equal(isRendered, false);
+  });
+
+  test('what is reported and has promises, too', async () => {
+    const messages = await reported(() => discard('x', Promise.reject(Object.assign(new Error('outer'), { cause: fail('inner') }))));
+    assert.deepEqual(messages.toSorted(), [['x', 'inner'], ['x', 'outer']]);
+  });
+
+  test('a large list takes bounded time', async () => {
+    const error = new AggregateError(Array.from({ length: 500_000 }, () => 1));
+    const start = performance.now();
+    for (let count = 0; count < 20; count += 1) discardThrown('x', error);
+    assert.ok(performance.now() - start < 2_000);
+  });
+});
 
 describe('discard', () => {
   // First, because a few searches at a time are in progress, including those of other tests.

@@ -1,6 +1,6 @@
 // JSON of guests, parsed in slices.
 
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { Gaps } from '../../hostile/measure.mjs';
@@ -54,6 +54,53 @@ test('depth and memory are limited', async () => {
   const many = `[${'[],'.repeat(100_000)}0]`;
   assert.equal((await read(many)).length, 100_001);
   await assert.rejects(read(many, { maxWeight: 2 ** 20 }), { code: 'ERR_ISOLATE_LIMIT', message: /1048576 bytes/ });
+});
+
+describe('the memory of a value', () => {
+  const LIMIT = { code: 'ERR_ISOLATE_LIMIT' };
+  const MEGABYTE = 2 ** 20;
+
+  test('wide strings take two bytes for each character, wherever the wide character is', async () => {
+    const text = 'x'.repeat(MEGABYTE);
+    const maxWeight = 1.5 * MEGABYTE;
+    for (const one of [text, `${text}\u00ff`, `\u00e9${text}`]) assert.equal((await read(JSON.stringify([one]), { maxWeight }))[0], one);
+    assert.equal((await read(`["${text}\\u00ff"]`, { maxWeight }))[0], `${text}\u00ff`);
+    for (const two of [`\u0100${text}`, `${text}\u2028`, `${text}\\u0100`, `\\ud83d\\ude00${text}`]) {
+      await assert.rejects(read(`["${two}"]`, { maxWeight }), LIMIT);
+      await assert.rejects(read(`{"${two}":1}`, { maxWeight }), LIMIT);
+    }
+    // The next string is narrow again.
+    const two = await read(JSON.stringify(['\u2028', text]), { maxWeight });
+    assert.equal(two[1], text);
+  });
+
+  const COUNT = 10_000;
+  const objects = (keysOf) => JSON.stringify(Array.from({ length: COUNT }, (_, index) => Object.fromEntries(keysOf(index).map((key) => [key, 0]))));
+  const permuted = (index) => Array.from({ length: 8 }, (_, at) => `p${at}`).toSorted((a, b) => ((index * 7919) % (a.charCodeAt(1) + 1)) - ((index * 7919) % (b.charCodeAt(1) + 1)));
+
+  test('new names and new sequences of names count, known ones do not', async () => {
+    const known = objects(() => ['name', 'other']);
+    assert.equal((await read(known, { maxWeight: COUNT * 250 })).length, COUNT);
+    await assert.rejects(read(objects((index) => [`name${index}`]), { maxWeight: COUNT * 350 }), LIMIT);
+    assert.equal((await read(objects((index) => [`name${index}`]), { maxWeight: COUNT * 600 })).length, COUNT);
+    const one = { maxWeight: COUNT * (72 + 12 + 8 * 75) };
+    assert.equal((await read(objects(() => permuted(0)), one)).length, COUNT);
+    await assert.rejects(read(objects((index) => [...permuted(index), `q${index % 50}`, `r${index % 60}`]), one), LIMIT);
+  });
+
+  test('objects that are nested have sequences of their own', async () => {
+    const value = JSON.stringify(Array.from({ length: COUNT }, () => ({ a: { b: [{ c: 1 }], d: 2 }, e: { b: [], d: 3 }, f: 4 })));
+    assert.deepEqual(await read(value, { maxWeight: COUNT * 1_500 }), JSON.parse(value));
+  });
+
+  test('an object with a few large indices takes no room for the others', async () => {
+    const text = `[${'{"1000":0,"3000":1},'.repeat(20_000)}{"4294967294":1,"0":2,"4294967294":3}]`;
+    const before = process.memoryUsage().heapUsed;
+    const value = await read(text);
+    assert.ok(process.memoryUsage().heapUsed - before < 100_000_000);
+    assert.deepEqual(value, JSON.parse(text));
+    await assert.rejects(read(text, { maxWeight: 20_000 * 300 }), LIMIT);
+  });
 });
 
 test('a deadline, and the end of the call, end it', async () => {

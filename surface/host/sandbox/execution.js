@@ -2,7 +2,7 @@
 // One execution in a native sandbox: a call that starts it, a promise of its outcome, and a way to end it early.
 
 const { performance } = require('node:perf_hooks');
-const { CODE, coded } = require('../../error.js');
+const { CODE, coded, thrownText } = require('../../error.js');
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
 const { partsOf } = require('./modules.js');
@@ -131,7 +131,7 @@ function abortedBy({ reason }) {
  */
 function textOf(value) {
   try {
-    return value instanceof Error ? String(value.message) : String(value);
+    return thrownText(value instanceof Error ? value.message : value);
   } catch {
     return 'a value without a string form';
   }
@@ -146,7 +146,7 @@ function refusedBy(error) {
     if (error instanceof Error) {
       const { message, name } = error;
       const code = own(error, 'code');
-      return { value: String(message), name: String(name), ...(typeof code === 'string' ? { code } : {}) };
+      return { value: thrownText(message), name: thrownText(name), ...(typeof code === 'string' ? { code } : {}) };
     }
   } catch {
     // A getter of the host's options may have thrown anything.

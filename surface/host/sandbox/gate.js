@@ -7,7 +7,7 @@ const { normalizeUrls } = require('./url-gate.js');
 const { METHODS: CACHE_METHODS, readArguments, valueSize } = require('./storage.js');
 const { SandboxViolationError } = require('./plugin-errors.js');
 const { invalid } = require('../../error.js');
-const { adopt, discard, discardWithin, isThenable, ORIGIN } = require('../host-calls.js');
+const { adopt, discard, discardThrown, discardWithin, isThenable, ORIGIN } = require('../host-calls.js');
 const { member } = require('./options.js');
 const { ANSWER } = require('./guest-context.js');
 const { entryLimits, Shown } = require('./plugin-log.js');
@@ -251,7 +251,7 @@ class Gate {
       return value;
     });
     // The plugin may be stopped before it requests the promise.
-    promise.catch(() => {});
+    promise.catch((error) => discardThrown(ORIGIN.CONTEXT, error));
     this.#lastPromise += 1;
     this.#promises.set(this.#lastPromise, promise);
     return [ANSWER.PROMISE, this.#lastPromise];

@@ -4,10 +4,14 @@
 
 const { define, ownKeys } = require('../../primordials.js');
 const { ObjectPrototype } = require('./brand.js');
+const { indexOfName, isIndex, leavesGap, makeSparse } = require('./indices.js');
 const { LeafReader, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
 const { malformed } = require('./refusal.js');
-const { addedNames, EMPTY, INDEXED, learn, likelyPlace, NAMES, names, newShape, numbers, placeOf, shapes, shapeWith } = require('./shapes.js');
+const {
+  addedNames, BYTES_PER_CHARACTER, EMPTY, INDEXED, learn, likelyPlace, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, numbers, placeOf, shapes,
+  shapeWith,
+} = require('./shapes.js');
 const { latin1Slice, SHORT } = require('./source.js');
 const { TAG } = require('./tags.js');
 
@@ -19,18 +23,8 @@ const inherited = new Set(inheritedKeys);
 const MIN_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
 /** With fewer objects than this, looking up every key is cheaper than comparing the keys of Object.prototype with the original ones. */
 const FEW = 8;
-/** An object gets no room for the gap before an index that is greater than this. */
-const MAX_HOLES = 16;
-const LARGE_INDEX = 4_294_967_294;
-const MAX_INDEX = String(LARGE_INDEX).length;
-const NINE = '9'.charCodeAt(0);
 /** One-byte names up to this length are compared with known names before a string is created, which saves creating and hashing it. */
 const SHORT_NAME = 32;
-const BYTES_PER_CHARACTER = 2;
-/** An object with this many properties may be a table. */
-const MIN_TABLE = 16;
-/** An object with this many is a table in every host, and has no shape. */
-const MAX_SHAPED = 128;
 
 /**
  * Whether the name at a place equals these bytes.
@@ -45,9 +39,6 @@ function isAt(place, bytes, start, length) {
   for (let index = 0; index < length; index++) if (name.charCodeAt(index) !== bytes[start + index]) return false;
   return true;
 }
-
-/** @param {number} key */
-const isIndex = (key) => key >= 0 && key <= LARGE_INDEX && Math.floor(key) === key;
 
 class PropertyReader extends LeafReader {
   /**
@@ -144,10 +135,8 @@ class PropertyReader extends LeafReader {
    * @returns {any} the name, as a number if it is an index: engines treat both alike
    */
   newName(place, name) {
-    if (name.length <= MAX_INDEX && name.charCodeAt(0) <= NINE) {
-      const number = Number(name);
-      if (isIndex(number) && String(number) === name) return this.numericKey(number);
-    }
+    const index = indexOfName(name);
+    if (index >= 0) return this.numericKey(index);
     this.weight += WEIGHT.NAME + name.length * BYTES_PER_CHARACTER;
     this.nameNumber = learn(place, name);
     return name;
@@ -208,23 +197,13 @@ class PropertyReader extends LeafReader {
    * @param {unknown} value
    */
   property(object, key, value) {
-    if (typeof key === 'number' && key > MAX_HOLES && !isOwn(object, key - 1)) this.makeSparse(object);
+    if (typeof key === 'number' && leavesGap(object, key)) {
+      this.weight += WEIGHT.SPARSE;
+      makeSparse(object);
+    }
     // Assigning is faster, and has the same effect unless the prototype has the key, too.
     if (this.inherits(key)) define(object, key, value, true, true);
     else object[key] = value;
-  }
-
-  /**
-   * Engines allocate room for all indices below a new one if the gap is not too large: up to thousands of bytes for each such object. An object
-   * that has had a very large index has a table instead.
-   * @param {any} object
-   */
-  makeSparse(object) {
-    this.weight += WEIGHT.SPARSE;
-    if (!isOwn(object, LARGE_INDEX)) {
-      define(object, LARGE_INDEX, undefined, true, true);
-      delete object[LARGE_INDEX];
-    }
   }
 
   /** @param {any} key */

@@ -13,6 +13,13 @@ const names = Array.from({ length: NAMES }, () => '');
 const numbers = new Int32Array(NAMES);
 let lastNumber = 0;
 
+/** Bytes of a character of a name. */
+const BYTES_PER_CHARACTER = 2;
+/** An object with this many properties may be a table. */
+const MIN_TABLE = 16;
+/** An object with this many is a table in every host, and has no shape. */
+const MAX_SHAPED = 128;
+
 const SHAPES_LOG2 = 13;
 /** A shape is a parent shape plus one name. A shape has two possible places, too. */
 const parents = new Int32Array(2 ** SHAPES_LOG2).fill(-1);
@@ -112,4 +119,7 @@ function newShape(shape, name, text) {
   return shapes[place];
 }
 
-module.exports = { addedNames, EMPTY, INDEXED, learn, likelyPlace, NAMES, names, newShape, numbers, placeOf, shapes, shapeWith };
+module.exports = {
+  addedNames, BYTES_PER_CHARACTER, EMPTY, INDEXED, learn, likelyPlace, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, numbers, placeOf, shapes,
+  shapeWith,
+};

@@ -1,0 +1,47 @@
+'use strict';
+// Property keys that are array indices, and their effect on the memory that engines take for an object.
+
+const { define } = require('../../primordials.js');
+
+const { hasOwn: isOwn } = Object;
+
+/** The greatest index, and the length of its name. */
+const MAX_INDEX = 4_294_967_294;
+const MAX_NAME = String(MAX_INDEX).length;
+const NINE = '9'.charCodeAt(0);
+/** An object gets no room for the gap before an index that is greater than this. */
+const MAX_HOLES = 16;
+
+/** @param {number} key */
+const isIndex = (key) => key >= 0 && key <= MAX_INDEX && Math.floor(key) === key;
+
+/**
+ * @param {string} name
+ * @returns {number} the index with that name; -1 if it is none
+ */
+function indexOfName(name) {
+  if (name.length > MAX_NAME || name.charCodeAt(0) > NINE) return -1;
+  const number = Number(name);
+  return isIndex(number) && String(number) === name ? number : -1;
+}
+
+/**
+ * Whether a new index would make an object sparse. Engines allocate room for all indices below it if the gap is not too large: up to thousands
+ * of bytes for each such object.
+ * @param {object} object
+ * @param {number} index
+ */
+const leavesGap = (object, index) => index > MAX_HOLES && !isOwn(object, index - 1);
+
+/**
+ * Makes an object keep its indices in a table. Engines do so once it has had a very large index.
+ * @param {any} object
+ */
+function makeSparse(object) {
+  if (!isOwn(object, MAX_INDEX)) {
+    define(object, MAX_INDEX, undefined, true, true);
+    delete object[MAX_INDEX];
+  }
+}
+
+module.exports = { indexOfName, isIndex, leavesGap, makeSparse };
