@@ -7,8 +7,9 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
-const { adopt, ORIGIN, passOn } = require('./host-calls.js');
+const { adopt, discard, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
+const { hasTime, postpone, timed } = require('./replies.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
 const { isDetached } = require('./wire/views.js');
@@ -47,9 +48,12 @@ const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(bu
 
 /**
  * @param {import('./owned.js').Table} owned
- * @param {(request: number, carrier: any) => void} reply sends the outcome of a promise of this side
+ * @param {object} native
+ * @param {(request: number, carrier: any) => void} native.reply sends the outcome of a promise of this side
+ * @param {(request: number) => number} native.recipient the number of the isolate or process that waits for the reply
+ * @param {(request: number) => boolean} native.isAwaited whether a recipient still waits for the reply
  */
-function createPack(owned, reply) {
+function createPack(owned, { reply, recipient, isAwaited }) {
   // Promises of this side have negative numbers here, as those of the native side have there.
   let lastPromise = 0;
 
@@ -253,7 +257,7 @@ function createPack(owned, reply) {
   }
 
   /**
-   * Sends what a promise settles to. It never rejects.
+   * Sends what a promise settles to, when this turn of the event loop or a later one has time. It never rejects.
    * @param {PromiseLike<unknown>} promise
    * @param {number} bits
    * @param {number} request
@@ -261,13 +265,47 @@ function createPack(owned, reply) {
    * @param {(error: unknown) => unknown} [thrown] maps an error to what is sent
    */
   async function answerWith(promise, bits, request, origin, thrown) {
-    let carrier;
+    /** @type {() => any} */
+    let carrierOf;
+    /** @param {unknown} error */
+    const failure = (error) => packThrown(thrown === undefined ? error : thrown(error), bits);
+    /** @type {unknown} */
+    let value;
     try {
-      const value = await adopt(promise);
-      carrier = packResult(value, bits, origin);
+      value = await adopt(promise);
+      carrierOf = () => packResult(value, bits, origin);
     } catch (error) {
-      carrier = packThrown(thrown === undefined ? error : thrown(error), bits);
+      carrierOf = () => failure(error);
     }
+    const send = () => {
+      let carrier;
+      try {
+        carrier = carrierOf();
+      } catch (error) {
+        carrier = failure(error);
+      }
+      sendReply(request, carrier);
+    };
+    if (hasTime()) {
+      timed(send);
+      return;
+    }
+    postpone(recipient(request), () => {
+      if (isAwaited(request)) {
+        send();
+      } else {
+        // The call was stopped, or its guest has ended.
+        discard(origin, value);
+        sendReply(request, undefined);
+      }
+    });
+  }
+
+  /**
+   * @param {number} request
+   * @param {any} carrier
+   */
+  function sendReply(request, carrier) {
     try {
       reply(request, carrier);
     } catch {

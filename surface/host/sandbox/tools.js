@@ -6,6 +6,8 @@ const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
 const { adopt, isThenable, ORIGIN } = require('../host-calls.js');
+const { isPrimitive } = require('../pack.js');
+const { inTurn } = require('../replies.js');
 const { member, wrong } = require('./options.js');
 const { plain } = require('./plain.js');
 
@@ -51,8 +53,9 @@ function toolCallback(toolExecutor, name, count, parsing) {
       }
     }
     /** @type {unknown} */
-    const result = toolExecutor(name, parsed);
-    return plain(isThenable(result) ? await adopt(result) : result, ORIGIN.TOOL);
+    const returned = toolExecutor(name, parsed);
+    const result = isThenable(returned) ? await adopt(returned) : returned;
+    return isPrimitive(result) ? result : inTurn(target, () => plain(result, ORIGIN.TOOL));
   };
   return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
 }
