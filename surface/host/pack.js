@@ -7,12 +7,18 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
-const { adopt, discard, ORIGIN, passOn } = require('./host-calls.js');
+const { adopt, discard, guard, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
 const { hasTime, postpone, timed } = require('./replies.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
 const { isDetached } = require('./wire/views.js');
+
+/** Whether an object is copied, unless it is a handle. @param {number} bits of TRANSFER */
+function isCopied(bits) {
+  const type = bits & TRANSFER.TYPE_MASK;
+  return type === TRANSFER.COPY || type === TRANSFER.EXTERNAL_COPY || (type !== TRANSFER.REFERENCE && (bits & TRANSFER.FALLBACK_MASK) === TRANSFER.OR_COPY);
+}
 
 const NOT_AN_ERROR = faultOf({}, false);
 /** Most bytes that one serialized value may take. */
@@ -286,10 +292,12 @@ function createPack(owned, { reply, recipient, isAwaited }) {
       }
       sendReply(request, carrier);
     };
-    if (hasTime()) {
+    // A reference is small, and promises inside its target belong to the host.
+    if (hasTime() || !(isPrimitive(value) || isCopied(bits))) {
       timed(send);
       return;
     }
+    guard(origin, value);
     postpone(recipient(request), () => {
       if (isAwaited(request)) {
         send();

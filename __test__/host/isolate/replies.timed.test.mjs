@@ -96,6 +96,15 @@ describe('what waits for its turn', () => {
     for (const { error } of await Promise.all(executions)) assert.equal(error, undefined);
     assert.deepEqual(seen, { A: Array(50).fill('A'), B: Array(50).fill('B') });`));
 
+  test('has no promise that rejects unhandled', () => run(`
+    const { open, opened } = gate();
+    let begun = 0;
+    const execution = execute(async () => { begun += 1; await opened; return { megabyte: Array(200).fill({ megabyte: 1 }), inner: Promise.reject(new Error('inner')) }; },
+      'return (await Promise.allSettled(Array.from({ length: 3_000 }, () => t.f()))).length');
+    await waitFor(() => begun === 3_000);
+    open();
+    assert.equal((await execution).result, 3_000);`));
+
   test('does not block synchronous calls of a guest that waits for it', () => run(`
     const { open, opened } = gate();
     let begun = 0;
