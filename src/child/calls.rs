@@ -1,17 +1,20 @@
 //! The tool calls whose answers a child awaits.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::frame::Order;
 use super::reactor;
-use crate::value::{Charge, Completion, Fault, Outcome, Value};
+use crate::isolate::next_owner_id;
+use crate::value::{Charge, Completion, Fault, Outcome, Owner, Value};
 
 /// The maximum number of calls that a guest of this process may await at a time.
 const MAX_CALLS: usize = 10_000;
 
-/// The calls of one child.
+/// The calls of one child. To its host it is what an isolate is: the origin of messages that stay in order.
 pub struct Calls {
+    id: u64,
     process: u64,
     /// The maximum number of bytes of answers that are queued for the thread that sends them.
     limit: usize,
@@ -23,6 +26,7 @@ pub struct Calls {
 impl Calls {
     pub fn new(process: u64, limit: usize) -> Arc<Self> {
         Arc::new(Self {
+            id: next_owner_id(),
             process,
             limit,
             waiting: AtomicUsize::new(0),
@@ -52,6 +56,19 @@ impl Calls {
     }
 }
 
+impl Owner for Calls {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// It holds no values of the host.
+    fn release(&self, _slot: u32) {}
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
 struct Pending {
     calls: Arc<Calls>,
     call: u32,
@@ -65,7 +82,7 @@ impl Completion for Pending {
         if self.completed.swap(true, Ordering::AcqRel) {
             return;
         }
-        let Calls { process, limit, waiting, bytes, over } = &*self.calls;
+        let Calls { process, limit, waiting, bytes, over, .. } = &*self.calls;
         waiting.fetch_sub(1, Ordering::AcqRel);
         if over.load(Ordering::Acquire) {
             return;

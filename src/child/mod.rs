@@ -21,6 +21,8 @@ mod confinement;
 #[cfg(unix)]
 mod entry;
 #[cfg(unix)]
+mod intake;
+#[cfg(unix)]
 mod link;
 #[cfg(unix)]
 mod outbox;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::cause::Cause;
 use super::execution::{Job, Sort};
-use super::process::{Process, State, list_of};
+use super::intake::Intake;
+use super::process::{Process, State, TURN, list_of};
 use super::running::{Retry, Running};
 use super::spawn::{self, Child};
 use super::spawner::Spawner;
@@ -37,6 +38,8 @@ pub struct Pool {
     spawner: Spawner,
     /// Children to start: the sort, how many must then be ready, and when to start them.
     wanted: Vec<(Sort, usize, Instant)>,
+    /// The number of the last message from a child that has begun to arrive.
+    last_message: u64,
 }
 
 /// The number of the next child. The threads that start children may outlive a pool.
@@ -45,12 +48,19 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 impl Pool {
     pub fn new(spawner: Spawner) -> Self {
         let (processes, starting, unwanted) = (Vec::new(), Vec::new(), Vec::new());
-        Self { processes, starting, unwanted, groups: Vec::new(), spawner, wanted: Vec::new() }
+        Self { processes, starting, unwanted, groups: Vec::new(), spawner, wanted: Vec::new(), last_message: 0 }
     }
 
     /// Children that were killed but not reaped.
     pub fn unwanted(&self) -> impl Iterator<Item = &Child> {
         self.unwanted.iter()
+    }
+
+    /// Determines which children to read from.
+    pub fn intake(&mut self) -> Intake {
+        let Self { processes, last_message, .. } = self;
+        let alive = processes.iter_mut().filter(|process| !matches!(process.state, State::Ended));
+        Intake::of(alive.filter_map(|process| process.numbered_partial(last_message)), TURN)
     }
 
     pub fn of_number(&mut self, number: u64) -> Option<&mut Process> {

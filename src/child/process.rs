@@ -9,6 +9,7 @@ use isolated_v8_launcher::Report;
 use super::cause::Cause;
 use super::execution::{Job, Sort};
 use super::frame::{End, Limits, Message, Order};
+use super::intake::{Intake, Partial};
 use super::outbox::Outbox;
 use super::output::Output;
 use super::running::{Retry, Running, Step};
@@ -17,7 +18,7 @@ use super::splitter::Splitter;
 use crate::value::{Completion, ErrorClass, Fault, Text, Value};
 
 /// Bytes that are read from one child before the others get their turn.
-const TURN: usize = 256 << 10;
+pub const TURN: usize = 256 << 10;
 const PIECE: usize = 64 << 10;
 
 /// How long after its deadline a child may still report the timeout itself, with its figures.
@@ -54,6 +55,8 @@ pub struct Process {
     /// Only its report is needed.
     warm: bool,
     frames: Splitter,
+    /// The order of the message that has begun to arrive, among those of all children.
+    incoming: Option<u64>,
     out: Outbox,
     /// When it was last given a job, or last showed progress since.
     stirred: Instant,
@@ -78,6 +81,7 @@ impl Process {
             asked: None,
             warm: false,
             frames: Splitter::default(),
+            incoming: None,
             out: Outbox::default(),
             stirred: Instant::now(),
             silent: false,
@@ -115,6 +119,27 @@ impl Process {
 
     pub fn is_silent(&self) -> bool {
         self.silent
+    }
+
+    /// The message that is being received, if part of it has arrived and it has a number.
+    fn partial(&self) -> Option<Partial> {
+        let (arrived, length) = self.frames.partial()?;
+        Some(Partial { order: self.incoming?, arrived, length })
+    }
+
+    /// The same. If the message has just begun, it gets the number after `last`.
+    pub fn numbered_partial(&mut self, last: &mut u64) -> Option<Partial> {
+        self.frames.partial()?;
+        self.incoming.get_or_insert_with(|| {
+            *last += 1;
+            *last
+        });
+        self.partial()
+    }
+
+    /// Whether more may be read from it now.
+    pub fn is_admitted(&self, intake: &Intake) -> bool {
+        self.partial().is_none_or(|partial| intake.admits(&partial))
     }
 
     pub fn wants_to_write(&self) -> bool {
@@ -293,10 +318,13 @@ impl Process {
                 Some(message) => message,
                 None => match self.frames.next(|kind| limits.frame(kind)) {
                     Ok(None) => return true,
-                    Ok(Some(contents)) => match Message::decode(contents, &limits) {
-                        Some(message) => message,
-                        None => return self.violated("a malformed message"),
-                    },
+                    Ok(Some(contents)) => {
+                        self.incoming = None;
+                        match Message::decode(contents, &limits) {
+                            Some(message) => message,
+                            None => return self.violated("a malformed message"),
+                        }
+                    }
                     Err(_) => return self.violated("a message of more than it may have"),
                 },
             };

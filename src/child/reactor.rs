@@ -140,7 +140,7 @@ impl Reactor {
                 obey(&mut pool, command);
             }
             pool.tend(Instant::now());
-            let wait = Wait::of(&pool, &self.bell);
+            let wait = Wait::of(&mut pool, &self.bell);
             let ready = wait.wait(&self.bell);
             if ready.iter().any(|(_, event)| *event == Event::Bell) {
                 self.silence();
@@ -229,7 +229,8 @@ struct Wait {
 }
 
 impl Wait {
-    fn of(pool: &Pool, bell: &Bell) -> Self {
+    fn of(pool: &mut Pool, bell: &Bell) -> Self {
+        let intake = pool.intake();
         let mut wait = Self { sources: Sources::new(bell), meanings: vec![(0, Event::Bell)], until: pool.alarm() };
         for child in pool.unwanted() {
             wait.sources.ended(&child.ended);
@@ -245,7 +246,7 @@ impl Wait {
             }
             if process.is_stalled() {
                 wait.not_after(Instant::now() + RETRY);
-            } else if !process.is_silent() {
+            } else if !process.is_silent() && process.is_admitted(&intake) {
                 wait.sources.readable(&child.socket);
                 wait.meanings.push((number, Event::Readable));
             }

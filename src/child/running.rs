@@ -1,6 +1,6 @@
 //! The execution that a child runs, as its parent sees it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::calls::Calls;
@@ -10,7 +10,7 @@ use super::time;
 use crate::ops::{self, op};
 use crate::sandbox::Logging;
 use crate::sandbox::console::{LEVELS, Logs};
-use crate::value::{Budget, Callable, Chain, Charge, Code, Completion, NoCompletion, Request, Text, Value};
+use crate::value::{Budget, Callable, Chain, Charge, Code, Completion, NoCompletion, Owner, Request, Text, Value};
 
 /// Half of the maximum number of messages that wait for their host.
 const MAX_UNSERVED: usize = 250;
@@ -189,7 +189,8 @@ impl Running {
         match Arc::clone(slot.owner()).as_host() {
             Some(host) => {
                 let chain = Chain::of_request(self.request);
-                host.ask(Request { op, slot, args, asker: None, chain, completion, charge });
+                let asker: Weak<dyn Owner> = Arc::<Calls>::downgrade(&self.calls);
+                host.ask(Request { op, slot, args, asker: Some(asker), chain, completion, charge });
             }
             None => completion.complete(Err(ops::malformed())),
         }
@@ -226,6 +227,8 @@ impl Running {
             Value::String(Text::from(layers)),
         ];
         list.extend(lines.into_iter().map(Value::String));
+        // After what the process has sent before.
+        self.completion.comes_from(&(self.calls as Arc<dyn Owner>));
         self.completion.complete(Ok(Value::List(list)));
     }
 }

@@ -28,6 +28,12 @@ impl Splitter {
         self.start == self.bytes.len()
     }
 
+    /// The bytes of the next frame's contents that have arrived, and how many it will have, once that is known.
+    pub fn partial(&self) -> Option<(usize, usize)> {
+        let (header, rest) = self.bytes[self.start..].split_first_chunk::<HEADER>()?;
+        Some((rest.len(), u32::from_le_bytes(*header) as usize))
+    }
+
     /// Frees the memory of earlier frames.
     pub fn shrink(&mut self) {
         self.push(&[]);

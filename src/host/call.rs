@@ -12,7 +12,7 @@ use super::environment::Local;
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use super::streams::Origin;
 use super::warm::{self, template};
-use super::{carrier, engine as whole, process};
+use super::{carrier, engine as whole, process, replies};
 use crate::engine;
 use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::protocol::mode;
@@ -379,19 +379,6 @@ pub unsafe extern "C" fn release(env: sys::napi_env, info: sys::napi_callback_in
     })
 }
 
-/// `reply(request, carrier)`: the answer to a request, or the outcome of a promise of the surface.
-pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, carrier, ..] = args else {
-            return Err(super::js::Refused);
-        };
-        let request = js.read_number(*request)? as i64;
-        let outcome = local.read_answer(js, local.asker_of(request).as_ref(), *carrier)?;
-        local.reply(js, request, outcome);
-        js.undefined()
-    })
-}
-
 /// `disowned()`: the slots of the surface's table that are no longer held. Each is returned once.
 pub unsafe extern "C" fn disowned(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, _args| {
@@ -478,22 +465,19 @@ pub unsafe extern "C" fn flush_wake_ups(env: sys::napi_env, info: sys::napi_call
     })
 }
 
-/// `open(settle, serve, serveLater, defer, tellLater, own, leave, exposesGc, hasScopes)`: opens this environment. The result has the
-/// functions above.
+/// `open(settle, serve, serveLater, defer, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`: opens this environment.
+/// The result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let opened = CallInfo::read(js, info).and_then(|call| {
-        let [settle, serve, serve_later, defer, flush_later, own, leave, exposes_gc, has_scopes, misses_signals, ..] =
-            call.args()
-        else {
+        let Some((functions, [exposes_gc, has_scopes, misses_signals, ..])) = call.args().split_first_chunk() else {
             return Err(super::js::Refused);
         };
         if js.read_boolean(*exposes_gc)? {
             engine::expose_gc();
         }
-        let functions = [*settle, *serve, *serve_later, *defer, *flush_later, *own, *leave];
-        let local = Local::open(js, functions, crate::settings())?;
+        let local = Local::open(js, *functions, crate::settings())?;
         let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
         if js.read_boolean(*misses_signals)? {
             local.signal().set_repeats();
@@ -526,7 +510,9 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"terminateApart", js.function("terminateApart", Some(process::terminate), data)?),
             (c"surveyApart", js.function("surveyApart", Some(process::survey), data)?),
             (c"release", js.function("release", Some(release), data)?),
-            (c"reply", js.function("reply", Some(reply), data)?),
+            (c"reply", js.function("reply", Some(replies::reply), data)?),
+            (c"recipient", js.function("recipient", Some(replies::recipient), data)?),
+            (c"isAwaited", js.function("isAwaited", Some(replies::is_awaited), data)?),
             (c"disowned", js.function("disowned", Some(disowned), data)?),
         ])
     });

@@ -27,7 +27,7 @@ use crate::value::{
 /// An answer that was requested from the surface, or that the surface has promised.
 pub struct Asked {
     pub completion: Arc<dyn Completion>,
-    /// The isolate that has requested it, if it is one of this process.
+    /// The isolate or the child process that has requested it.
     pub asker: Option<Weak<dyn Owner>>,
 }
 
@@ -47,9 +47,9 @@ pub struct Local {
     /// Answers that were requested from the surface, by number minus one.
     pub(super) asked: RefCell<Slab<Asked>>,
     /// Answers that the surface has promised, by its numbers for them, which are negative.
-    promised: RefCell<HashMap<i64, Asked>>,
+    pub(super) promised: RefCell<HashMap<i64, Asked>>,
     /// The isolate that has requested the value that is being read.
-    asker: RefCell<Option<Arc<Remote>>>,
+    pub(super) asker: RefCell<Option<Arc<Remote>>>,
     last_promise: Cell<i64>,
     /// Pending async calls and messages. The event loop stays alive while there is one.
     pending: Cell<u32>,
@@ -223,23 +223,6 @@ impl Local {
         self.asker.borrow().is_some()
     }
 
-    /// Reads the carrier of a value that `asker` has requested.
-    pub fn read_answer(&self, js: Js<'_>, asker: Option<&Weak<dyn Owner>>, carrier: JsValue) -> JsResult<Outcome> {
-        let asker = asker.and_then(Weak::upgrade).and_then(|owner| Remote::from_owner(&owner));
-        let before = self.asker.replace(asker);
-        let outcome = carrier::read(js, self, carrier);
-        self.asker.replace(before);
-        outcome
-    }
-
-    /// The isolate that receives the surface's reply to this number.
-    pub fn asker_of(&self, request: i64) -> Option<Weak<dyn Owner>> {
-        match usize::try_from(request - 1) {
-            Ok(number) => self.asked.borrow().get(number)?.asker.clone(),
-            Err(_) => self.promised.borrow().get(&request)?.asker.clone(),
-        }
-    }
-
     pub fn owns(&self, slot: &Slot) -> bool {
         slot.owner().id() == self.shared.id
     }
@@ -248,21 +231,6 @@ impl Local {
     pub fn expect_reply(&self, request: i64, completion: Arc<dyn Completion>) {
         let asker = self.asker.borrow().as_ref().map(|remote| Arc::downgrade(remote) as Weak<dyn Owner>);
         self.promised.borrow_mut().insert(request, Asked { completion, asker });
-    }
-
-    /// The surface answers a request, or settles a promise.
-    pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
-        let completion = match usize::try_from(request - 1) {
-            Ok(asked) => self.asked.borrow_mut().try_remove(asked),
-            Err(_) => self.promised.borrow_mut().remove(&request),
-        };
-        let Some(Asked { completion, .. }) = completion else { return };
-        let recipient = completion.recipient();
-        completion.complete(outcome);
-        if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
-            self.add_follow_up(&Arc::downgrade(&remote));
-        }
-        self.update_hold(js);
     }
 
     /// Keeps the event loop alive until the guest of `remote` has no more work.
@@ -528,10 +496,8 @@ impl Completion for AsyncCompletion {
         }
     }
 
-    fn comes_from(&self, isolate: &Arc<dyn Owner>) {
-        if let Some(remote) = Remote::from_owner(isolate) {
-            // Set once.
-            let _ = self.origin.set(Origin::of(&remote));
-        }
+    fn comes_from(&self, origin: &Arc<dyn Owner>) {
+        // Set once.
+        let _ = self.origin.set(Origin::of_owner(origin));
     }
 }

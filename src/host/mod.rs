@@ -14,6 +14,7 @@ mod pins;
 mod pressure;
 mod process;
 mod released;
+mod replies;
 mod share;
 mod shared;
 mod signal;

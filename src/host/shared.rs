@@ -442,8 +442,8 @@ impl Host for Shared {
             return self.bump(queue);
         }
         drop(queue);
-        let asker = request.asker.as_ref().and_then(Weak::upgrade).and_then(|asker| Remote::from_owner(&asker));
-        let origin = asker.map(|remote| Origin::of(&remote)).unwrap_or_default();
+        let asker = request.asker.as_ref().and_then(Weak::upgrade);
+        let origin = asker.map(|asker| Origin::of_owner(&asker)).unwrap_or_default();
         if let Err(event) = self.send(Event::Ask { request, origin })
             && let Event::Ask { request, .. } = *event
         {

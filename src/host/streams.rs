@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use super::shared::Event;
 use crate::isolate::{Remote, Undelivered};
-use crate::value::{Charge, Code, Fault, Outcome, Slot};
+use crate::value::{Charge, Code, Fault, Outcome, Owner, Slot};
 
-/// The origin of an event: an isolate, or none if the order does not matter.
+/// The origin of an event: an isolate, a child process, or none if the order does not matter.
 #[derive(Clone, Default)]
 pub struct Origin {
-    /// The isolate's id; 0 for none.
+    /// The id of the isolate or the child process; 0 for none.
     pub id: u64,
     undelivered: Option<Arc<Undelivered>>,
 }
@@ -22,6 +22,14 @@ pub struct Origin {
 impl Origin {
     pub fn of(remote: &Remote) -> Self {
         Self { id: remote.id(), undelivered: Some(Arc::clone(&remote.undelivered)) }
+    }
+
+    pub fn of_owner(owner: &Arc<dyn Owner>) -> Self {
+        match Remote::from_owner(owner) {
+            Some(remote) => Self::of(&remote),
+            // A child process.
+            None => Self { id: owner.id(), undelivered: None },
+        }
     }
 
     fn is_over(&self) -> bool {

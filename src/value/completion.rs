@@ -26,8 +26,8 @@ pub trait Completion: Send + Sync {
         None
     }
 
-    /// Sets which isolate provides the outcome, if that was not known before.
-    fn comes_from(&self, _isolate: &Arc<dyn Owner>) {}
+    /// Sets which isolate or child process provides the outcome, if that was not known before.
+    fn comes_from(&self, _origin: &Arc<dyn Owner>) {}
 }
 
 /// A thread that may sleep.

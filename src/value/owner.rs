@@ -66,7 +66,7 @@ pub struct Request {
     /// Kept until the request is served.
     pub slot: Arc<Slot>,
     pub args: Vec<Value>,
-    /// The isolate that sends the request, if it is one of this process.
+    /// The isolate or the child process that sends the request.
     pub asker: Option<Weak<dyn Owner>>,
     pub chain: Chain,
     pub completion: Arc<dyn Completion>,

@@ -32,7 +32,11 @@ function createHostBinding(native) {
   const owned = new Owned(() => bound.disowned());
   /** @param {number} request @param {any} carrier */
   const reply = (request, carrier) => bound.reply(request, carrier);
-  const { answerWith, pack, packMoving, packResult, packThrown } = createPack(owned, reply);
+  const { answerWith, pack, packMoving, packResult, packThrown } = createPack(owned, {
+    reply,
+    recipient: (request) => bound.recipient(request),
+    isAwaited: (request) => bound.isAwaited(request),
+  });
   const { hooks, idOf, unpack } = createUnpack({
     native: bound,
     pack,

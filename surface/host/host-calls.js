@@ -53,6 +53,8 @@ const MAX_PARTS = 1_000_000;
  * handled unless it rejects before.
  */
 const MAX_PARTS_AT_ONCE = 50_000;
+/** Most parts that are searched of a value that waits for its turn. */
+const MAX_GUARDED_PARTS = 1_000;
 /** Most values that are searched on later turns. A guest can cause more to be discarded, and each is kept until it is searched. */
 const MAX_UNFINISHED = 8;
 /** Parts between two checks of the clock. */
@@ -248,6 +250,15 @@ function discardWithin(origin, value) {
   if (!search.run(MAX_PARTS_AT_ONCE) && unfinished < MAX_UNFINISHED) {
     search.finish();
   }
+}
+
+/**
+ * Handles promises inside a value that will be copied on a later turn. They cannot be copied, and must not reject unhandled before.
+ * @param {string} origin
+ * @param {unknown} value
+ */
+function guard(origin, value) {
+  new Search(origin, value).run(MAX_GUARDED_PARTS);
 }
 
 /** A search for promises inside one value. */
@@ -484,4 +495,4 @@ function passOn(pass, value, bits, origin) {
   return passed;
 }
 
-module.exports = { adopt, discard, discardThrown, discardWithin, isThenable, notify, ORIGIN, passOn, report };
+module.exports = { adopt, discard, discardThrown, discardWithin, guard, isThenable, notify, ORIGIN, passOn, report };

@@ -7,11 +7,18 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
-const { adopt, discardThrown, ORIGIN, passOn } = require('./host-calls.js');
+const { adopt, discard, discardThrown, guard, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
+const { hasTime, postpone, timed } = require('./replies.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { serialize } = require('./wire/index.js');
 const { isDetached } = require('./wire/views.js');
+
+/** Whether an object is copied, unless it is a handle. @param {number} bits of TRANSFER */
+function isCopied(bits) {
+  const type = bits & TRANSFER.TYPE_MASK;
+  return type === TRANSFER.COPY || type === TRANSFER.EXTERNAL_COPY || (type !== TRANSFER.REFERENCE && (bits & TRANSFER.FALLBACK_MASK) === TRANSFER.OR_COPY);
+}
 
 const NOT_AN_ERROR = faultOf({}, false);
 /** Most bytes that one serialized value may take. */
@@ -47,9 +54,12 @@ const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(bu
 
 /**
  * @param {import('./owned.js').Table} owned
- * @param {(request: number, carrier: any) => void} reply sends the outcome of a promise of this side
+ * @param {object} native
+ * @param {(request: number, carrier: any) => void} native.reply sends the outcome of a promise of this side
+ * @param {(request: number) => number} native.recipient the number of the isolate or process that waits for the reply
+ * @param {(request: number) => boolean} native.isAwaited whether a recipient still waits for the reply
  */
-function createPack(owned, reply) {
+function createPack(owned, { reply, recipient, isAwaited }) {
   // Promises of this side have negative numbers here, as those of the native side have there.
   let lastPromise = 0;
 
@@ -253,7 +263,7 @@ function createPack(owned, reply) {
   }
 
   /**
-   * Sends what a promise settles to. It never rejects.
+   * Sends what a promise settles to, when this turn of the event loop or a later one has time. It never rejects.
    * @param {PromiseLike<unknown>} promise
    * @param {number} bits
    * @param {number} request
@@ -261,13 +271,49 @@ function createPack(owned, reply) {
    * @param {(error: unknown) => unknown} [thrown] maps an error to what is sent
    */
   async function answerWith(promise, bits, request, origin, thrown) {
-    let carrier;
+    /** @param {unknown} error */
+    const fail = (error) => sendReply(request, packThrown(error, bits, origin, thrown));
+    /** @type {unknown} */
+    let value;
     try {
-      const value = await adopt(promise);
-      carrier = packResult(value, bits, origin);
+      value = await adopt(promise);
     } catch (error) {
-      carrier = packThrown(error, bits, origin, thrown);
+      // An error is small, and promises inside it must be handled now.
+      timed(() => fail(error));
+      return;
     }
+    const send = () => {
+      let carrier;
+      try {
+        carrier = packResult(value, bits, origin);
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      sendReply(request, carrier);
+    };
+    // A reference is small, and promises inside its target belong to the host.
+    if (hasTime() || !(isPrimitive(value) || isCopied(bits))) {
+      timed(send);
+      return;
+    }
+    guard(origin, value);
+    postpone(recipient(request), () => {
+      if (isAwaited(request)) {
+        send();
+      } else {
+        // The call was stopped, or its guest has ended.
+        discard(origin, value);
+        sendReply(request, undefined);
+      }
+    });
+  }
+
+  /**
+   * @param {number} request
+   * @param {any} carrier
+   */
+  function sendReply(request, carrier) {
     try {
       reply(request, carrier);
     } catch {

@@ -5,7 +5,9 @@ const { types } = require('node:util');
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
-const { adopt, isThenable, ORIGIN } = require('../host-calls.js');
+const { adopt, guard, isThenable, ORIGIN } = require('../host-calls.js');
+const { isPrimitive } = require('../pack.js');
+const { hasTime, inTurn } = require('../replies.js');
 const { member, wrong } = require('./options.js');
 const { plain } = require('./plain.js');
 
@@ -51,8 +53,15 @@ function toolCallback(toolExecutor, name, count, parsing) {
       }
     }
     /** @type {unknown} */
-    const result = toolExecutor(name, parsed);
-    return plain(isThenable(result) ? await adopt(result) : result, ORIGIN.TOOL);
+    const returned = toolExecutor(name, parsed);
+    const result = isThenable(returned) ? await adopt(returned) : returned;
+    if (isPrimitive(result)) {
+      return result;
+    }
+    if (!hasTime()) {
+      guard(ORIGIN.TOOL, result);
+    }
+    return inTurn(target, () => plain(result, ORIGIN.TOOL));
   };
   return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
 }

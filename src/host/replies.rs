@@ -1,0 +1,99 @@
+//! Replies of the surface to requests of guests, and the outcomes of its promises.
+
+use std::sync::{Arc, Weak};
+
+use napi::sys;
+
+use super::call::callback;
+use super::carrier;
+use super::environment::{Asked, Local};
+use super::js::{Js, JsResult, JsValue, Refused};
+use crate::isolate::Remote;
+use crate::value::{Outcome, Owner};
+
+impl Local {
+    /// Reads the carrier of a value that `asker` has requested.
+    pub fn read_answer(&self, js: Js<'_>, asker: Option<&Weak<dyn Owner>>, carrier: JsValue) -> JsResult<Outcome> {
+        let asker = asker.and_then(Weak::upgrade).and_then(|owner| Remote::from_owner(&owner));
+        let before = self.asker.replace(asker);
+        let outcome = carrier::read(js, self, carrier);
+        self.asker.replace(before);
+        outcome
+    }
+
+    /// What is known of the surface's reply to this number.
+    fn with_asked<T>(&self, request: i64, read: impl FnOnce(&Asked) -> T) -> Option<T> {
+        match usize::try_from(request - 1) {
+            Ok(number) => self.asked.borrow().get(number).map(read),
+            Err(_) => self.promised.borrow().get(&request).map(read),
+        }
+    }
+
+    /// The isolate or child process that receives the surface's reply to this number.
+    fn asker_of(&self, request: i64) -> Option<Weak<dyn Owner>> {
+        self.with_asked(request, |asked| asked.asker.clone()).flatten()
+    }
+
+    /// The same, if it still exists. A promise that the host has sent of its own accord has a recipient, but nobody has asked for it.
+    fn recipient_of(&self, request: i64) -> Option<Arc<dyn Owner>> {
+        let completion = self.with_asked(request, |asked| Arc::clone(&asked.completion))?;
+        self.asker_of(request).and_then(|asker| asker.upgrade()).or_else(|| completion.recipient())
+    }
+
+    /// Whether anything still waits for the surface's reply to this number.
+    fn is_awaited(&self, request: i64) -> bool {
+        let Some(completion) = self.with_asked(request, |asked| Arc::clone(&asked.completion)) else { return false };
+        let remote = self.recipient_of(request).and_then(|owner| Remote::from_owner(&owner));
+        !completion.is_complete() && !remote.is_some_and(|remote| remote.is_disposed())
+    }
+
+    /// The surface answers a request, or settles a promise.
+    pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
+        let completion = match usize::try_from(request - 1) {
+            Ok(asked) => self.asked.borrow_mut().try_remove(asked),
+            Err(_) => self.promised.borrow_mut().remove(&request),
+        };
+        let Some(Asked { completion, .. }) = completion else { return };
+        let recipient = completion.recipient();
+        completion.complete(outcome);
+        if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
+            self.add_follow_up(&Arc::downgrade(&remote));
+        }
+        self.update_hold(js);
+    }
+}
+
+/// `reply(request, carrier)`: the answer to a request, or the outcome of a promise of the surface.
+pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, carrier, ..] = args else {
+            return Err(Refused);
+        };
+        let request = js.read_number(*request)? as i64;
+        let outcome = local.read_answer(js, local.asker_of(request).as_ref(), *carrier)?;
+        local.reply(js, request, outcome);
+        js.undefined()
+    })
+}
+
+/// `recipient(request)`: the number of the isolate or child process that receives the reply; 0 if it is unknown.
+pub unsafe extern "C" fn recipient(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, ..] = args else {
+            return Err(Refused);
+        };
+        let recipient = local.recipient_of(js.read_number(*request)? as i64);
+        js.number(recipient.map_or(0, |recipient| recipient.id()) as f64)
+    })
+}
+
+/// `isAwaited(request)`: whether anything still waits for the reply.
+pub unsafe extern "C" fn is_awaited(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, ..] = args else {
+            return Err(Refused);
+        };
+        let is_awaited = local.is_awaited(js.read_number(*request)? as i64);
+        js.boolean(is_awaited)
+    })
+}
