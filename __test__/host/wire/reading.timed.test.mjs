@@ -146,7 +146,8 @@ describe('in one piece', () => {
       // Bun may be done earlier.
       const limited = await measured(() => run(context, { deadline: 150 }));
       if (limited.outcome instanceof Error) assert.ok(['ERR_ISOLATE_DEADLINE', ...OVER].includes(limited.outcome.code), limited.outcome.stack);
-      else check(limited.outcome, what);
+      // The guest may catch the error of its own call of the host before it is stopped itself.
+      else if (limited.outcome !== 'Error: Execution exceeded its deadline') check(limited.outcome, what);
       assert.ok(limited.took < 150 + MAX_LATE, `${limited.took} ms`);
       isolate.dispose();
     });
