@@ -32,12 +32,12 @@ const endingsOf = (state) => (host === 'deno' && ['idle', 'loop', 'nested calls'
 const workerEndingsOf = (state) => ({ terminate: { code: 1 }, ...endingsOf(state) });
 
 /**
- * Versions of Node other than the one that runs all of it share the states: each has half of them, and each state is on two of them.
+ * Versions of Node other than the one that runs all of it share the states: each state is on one of them.
  */
 const SHARED_BY = ['node20', 'node22', 'node25', 'node26'];
 const isOfHost = (state, index) => {
   const share = SHARED_BY.indexOf(host);
-  return share === -1 || index % 2 === share % 2;
+  return share === -1 || index % SHARED_BY.length === share;
 };
 
 /** Only Linux can suspend a thread. */
