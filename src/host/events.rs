@@ -22,10 +22,10 @@ pub struct Current {
 }
 
 impl Local {
-    /// Other threads have sent something.
+    /// Handles the signal that other threads have sent something.
     pub fn on_signal(&self, js: Js<'_>) {
-        // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. What a host function has begun
-        // is to go on before the guest's next call, so the events wait for the immediates, which come after those callbacks.
+        // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. Callbacks that a host function
+        // has scheduled must run before the guest's next call, so the events wait for the immediates, which run after them.
         if self.shared.signal.repeats() && js.scoped(|| js.call(js.dereference(self.defer)?, &[])).is_ok() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Makes a host collect unreachable isolates. Its garbage collector sees only a small object for each. So the host is told how much memory
+//! Makes a host collect unreachable isolates. Its garbage collector sees only a small object for each. So this module reports how much memory
 //! they take, and is reminded of them when it has not collected for a while.
 
 use std::sync::Weak;

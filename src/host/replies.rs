@@ -34,7 +34,7 @@ impl Local {
         self.with_asked(request, |asked| asked.asker.clone()).flatten()
     }
 
-    /// The same, if it still exists. A promise that the host has sent of its own accord has a recipient, but nobody has asked for it.
+    /// The same, if it still exists. A promise that the host sends without a request has a recipient, but no asker.
     fn recipient_of(&self, request: i64) -> Option<Arc<dyn Owner>> {
         let completion = self.with_asked(request, |asked| Arc::clone(&asked.completion))?;
         self.asker_of(request).and_then(|asker| asker.upgrade()).or_else(|| completion.recipient())

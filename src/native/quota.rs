@@ -209,7 +209,7 @@ pub fn draw_on(quota: Option<&Arc<NativeQuota>>) -> Portion {
     draw(quota, 0)
 }
 
-/// Like [`draw_on`], for one of V8's own threads, which could not end: nothing is refused to it. What it takes counts, and ends the isolate
+/// Like [`draw_on`], for one of V8's own threads. Such a thread cannot end, so no allocation fails. What it takes counts, and ends the isolate
 /// if it is too much.
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),

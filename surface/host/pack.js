@@ -243,23 +243,11 @@ function createPack(owned, { reply, recipient, isAwaited }) {
    */
   function promised(value, bits) {
     if (!types.isPromise(value)) {
-      return [TAG.PROMISE, 0, outcomeOf(value, bits)];
+      return [TAG.PROMISE, 0, packOutcome(value, bits, ORIGIN.REFERENCE)];
     }
     const request = --lastPromise;
     answerWith(value, bits, request, ORIGIN.REFERENCE);
     return [TAG.PROMISE, request];
-  }
-
-  /**
-   * @param {unknown} value
-   * @param {number} bits
-   */
-  function outcomeOf(value, bits) {
-    try {
-      return packResult(value, bits, ORIGIN.REFERENCE);
-    } catch (error) {
-      return packThrown(error, bits, ORIGIN.REFERENCE);
-    }
   }
 
   /**
@@ -271,42 +259,50 @@ function createPack(owned, { reply, recipient, isAwaited }) {
    * @param {(error: unknown) => unknown} [thrown] maps an error to what is sent
    */
   async function answerWith(promise, bits, request, origin, thrown) {
-    /** @param {unknown} error */
-    const fail = (error) => sendReply(request, packThrown(error, bits, origin, thrown));
-    /** @type {unknown} */
-    let value;
+    let send;
+    let drop;
     try {
-      value = await adopt(promise);
-    } catch (error) {
-      // An error is small, and promises inside it must be handled now.
-      timed(() => fail(error));
-      return;
-    }
-    const send = () => {
-      let carrier;
-      try {
-        carrier = packResult(value, bits, origin);
-      } catch (error) {
-        fail(error);
+      const value = await adopt(promise);
+      send = () => sendReply(request, packOutcome(value, bits, origin, thrown));
+      // A reference is small, and promises inside its target belong to the host.
+      if (hasTime() || !(isPrimitive(value) || isCopied(bits))) {
+        timed(send);
         return;
       }
-      sendReply(request, carrier);
-    };
-    // A reference is small, and promises inside its target belong to the host.
-    if (hasTime() || !(isPrimitive(value) || isCopied(bits))) {
-      timed(send);
-      return;
+      guard(origin, value);
+      drop = () => discard(origin, value);
+    } catch (error) {
+      if (hasTime()) {
+        timed(() => sendReply(request, packThrown(error, bits, origin, thrown)));
+        return;
+      }
+      discardThrown(origin, error);
+      send = () => sendReply(request, packFault(error, bits, thrown));
+      drop = () => {};
     }
-    guard(origin, value);
     postpone(recipient(request), () => {
       if (isAwaited(request)) {
         send();
       } else {
         // The call was stopped, or its guest has ended.
-        discard(origin, value);
+        drop();
         sendReply(request, undefined);
       }
     });
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {number} bits
+   * @param {string} origin of the value
+   * @param {(error: unknown) => unknown} [thrown] maps an error to what is sent
+   */
+  function packOutcome(value, bits, origin, thrown) {
+    try {
+      return packResult(value, bits, origin);
+    } catch (error) {
+      return packThrown(error, bits, origin, thrown);
+    }
   }
 
   /**
@@ -341,11 +337,21 @@ function createPack(owned, { reply, recipient, isAwaited }) {
    * @param {(error: unknown) => unknown} [map] maps the error to what is sent
    */
   function packThrown(error, bits, origin, map) {
+    discardThrown(origin, error);
+    return packFault(error, bits, map);
+  }
+
+  /**
+   * Packs what was thrown, when promises inside it are handled.
+   * @param {unknown} error
+   * @param {number} bits
+   * @param {(error: unknown) => unknown} [map] maps the error to what is sent
+   */
+  function packFault(error, bits, map) {
     const thrown = map === undefined ? error : map(error);
     if (isPrimitive(thrown)) {
       return [TAG.THROWN, thrown];
     }
-    discardThrown(origin, error);
     return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), (bits & OP.SHOWS_STACKS) !== 0);
   }
 

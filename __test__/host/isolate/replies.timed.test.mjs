@@ -45,6 +45,14 @@ describe('the event loop turns', () => {
     const reply = Array.from({ length: 3_000 }, (_, index) => ({ index, name: 'n' + index }));
     await small('objects', async () => { assert.equal(await sumBy(async () => reply, 300), 300 * 3_000); });`));
 
+  test('while tools fail', () => run(`
+    const fail = async () => { await undefined; throw new Error(megabyte); };
+    await small('rejections', async () => {
+      const { result, error } = await execute(fail, "return (await Promise.all(Array.from({ length: 1_200 }, () => t.f().catch((error) => error.message.length)))).length");
+      assert.equal(error, undefined);
+      assert.equal(result, 1_200);
+    });`));
+
   test('while promises settle that a guest was given', () => run(`
     const { open, opened } = gate();
     await context.global.set('f', new ivm.Reference(() => opened));

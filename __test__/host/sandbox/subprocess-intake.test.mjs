@@ -1,4 +1,4 @@
-// Fake children that begin a large message and do not finish it: what the host keeps of all of them together, and who has to wait.
+// Fake children that begin a large message and do not finish it: how much the host keeps of all of them together, and which of them it stops reading.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
