@@ -27,7 +27,7 @@ fn main() {
     if target.contains("linux") {
         // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the stub
         // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those that
-        // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs`, those of the allocator and of locks in `native`.
+        // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs` and `engine/icu/patterns.rs`, those of the allocator and of locks in `native`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = [
             "_ZN2v88internal4Heap29NotifyDeserializationCompleteEv",
@@ -93,6 +93,7 @@ fn main() {
             "ucln_common_registerCleanup_78",
             "ucln_i18n_registerCleanup_78",
             "_ZN6icu_7813CalendarCache3putEPPS0_iiR10UErrorCode",
+            "_ZNK6icu_7824DateTimePatternGenerator5cloneEv",
         ];
         let of_v8 =
             endings.into_iter().chain(heap).chain(stub_cache).chain(wasm).chain(maglev).chain(platform).chain(texts);

@@ -29,8 +29,13 @@ pub(super) fn set(count: u32) -> u32 {
 }
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use wrapped::last_of_v8;
+
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped {
+    use std::cell::Cell;
     use std::ffi::c_void;
+    use std::ptr::{self, NonNull};
 
     use super::HELD;
     use crate::native::stack;
@@ -77,6 +82,15 @@ mod wrapped {
         ".hidden __wrap___cxa_guard_release"
     );
 
+    thread_local! {
+        static LAST_OF_V8: Cell<*mut c_void> = const { Cell::new(ptr::null_mut()) };
+    }
+
+    /// The lock of V8 that the thread has acquired last, whether or not it still holds it.
+    pub fn last_of_v8() -> Option<NonNull<c_void>> {
+        LAST_OF_V8.try_with(|last| NonNull::new(last.get())).unwrap_or(None)
+    }
+
     fn begin() {
         let _ = HELD.try_with(|held| held.set(held.get() + 1));
     }
@@ -91,6 +105,7 @@ mod wrapped {
         // SAFETY: forwards the call.
         unsafe { lock_v8(mutex) };
         begin();
+        let _ = LAST_OF_V8.try_with(|last| last.set(mutex));
     }
 
     #[unsafe(no_mangle)]

@@ -22,6 +22,7 @@ const PROGRAM = (work, count, most, example) => `
       const NUMBERS = Intl.supportedValuesOf('numberingSystem');
       const CALENDARS = Intl.supportedValuesOf('calendar');
       const locale = (i) => LOCALES[i % 4] + '-u-ca-' + CALENDARS[(i >> 2) % CALENDARS.length] + '-nu-' + NUMBERS[(i * 7 + N * 29) % NUMBERS.length];
+      const pattern = (i) => locale(i) + '-hc-' + ['h11', 'h12', 'h23', 'h24'][(i + N) % 4];
       const FORMATS = ['hebrew', 'islamic', 'chinese', 'dangi'].map((calendar) => new Intl.DateTimeFormat('en-u-ca-' + calendar));
     `)}.replaceAll(/\\bN\\b/g, n);
     const before = await own.eval(definitions + example);
@@ -47,10 +48,14 @@ const DATES = 'FORMATS.map((format) => [-6e13, 0, 17e11, 2.5e14].map((time) => f
 const ZONES = `['en', 'de', 'fr', 'ja-u-ca-japanese', 'ar-EG-u-nu-latn'].map((locale) => ['long', 'longGeneric'].map((timeZoneName) =>
   ['America/New_York', 'Asia/Tokyo', 'Europe/Berlin'].map((timeZone) => new Intl.DateTimeFormat(locale, { timeZone, timeZoneName }).format(0))))`;
 
+const PATTERNS = `['en', 'de', 'ja-u-ca-japanese', 'ar-EG-u-nu-arab', 'hi-u-nu-deva', 'th'].map((locale) =>
+  new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'short', timeZone: 'UTC' }).format(17e11))`;
+
 const CASES = {
   'locales whose collations guests ask for': ['new Intl.Locale(name(i)).getCollations()', 60_000, 18, LOCALES],
   'locales whose numbering systems guests ask for': ['new Intl.Locale(name(i)).getNumberingSystems()', 60_000, 18, LOCALES],
   'months of a calendar': ['FORMATS[1].format((i * 29 + N * 8e6) * 864e5 - 8.2e15)', 250_000, 20, DATES],
+  'locales of dates': ["new Intl.DateTimeFormat(pattern(i), { hour: 'numeric' })", 1_200, 40, PATTERNS],
 };
 
 describe('memory of ICU does not grow with the number of', () => {

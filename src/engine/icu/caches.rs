@@ -8,6 +8,8 @@
 //! - `tznames.cpp` and `tzgnames.cpp` keep the names of time zones for each locale, including its calendar, numbering system and hour cycle.
 //!   ICU intends to remove them three minutes after their last use, but waits for a reference count that the first one never reaches.
 //! - `astro.cpp` keeps the start of each year or month of some calendars.
+//! - `numfmt.cpp` keeps the numbering system of each locale by its 32-bit hash code alone. A guest could choose a locale whose hash code is
+//!   that of another locale, and so change the digits of other guests' dates. This cache is not created; ICU works without it.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
@@ -32,6 +34,8 @@ unsafe extern "C" {
     /// `icu::CalendarCache::put`.
     #[link_name = "__real__ZN6icu_7813CalendarCache3putEPPS0_iiR10UErrorCode"]
     fn put_date(cache: Pointer, key: c_int, value: c_int, status: *mut c_int);
+    #[link_name = "uhash_hashLong_78"]
+    fn hash_integer(key: Pointer) -> c_int;
     #[link_name = "uhash_nextElement_78"]
     fn next(table: Table, position: *mut c_int) -> *const Element;
     #[link_name = "uhash_removeElement_78"]
@@ -214,6 +218,8 @@ unsafe fn remove_names<const OWN: c_int>(table: Table, element: *const Element) 
 thread_local! {
     /// The table that ICU created last.
     static LAST: Cell<Table> = const { Cell::new(ptr::null_mut()) };
+    /// ICU is about to create the cache of numbering systems, or a table of another kind.
+    static CREATES_NUMBERING_SYSTEMS: Cell<bool> = const { Cell::new(false) };
     /// ICU adds an entry to a cache of dates, and holds its lock.
     static ADDS_DATE: Cell<bool> = const { Cell::new(false) };
 }
@@ -225,6 +231,15 @@ unsafe extern "C" fn __wrap_uhash_open_78(
     compare_values: Pointer,
     status: *mut c_int,
 ) -> Table {
+    /// `U_MEMORY_ALLOCATION_ERROR`.
+    const NO_MEMORY: c_int = 7;
+    if CREATES_NUMBERING_SYSTEMS.try_with(|creates| creates.replace(false)).unwrap_or(false)
+        && ptr::eq(hash, hash_integer as *const c_void)
+    {
+        // SAFETY: ICU's functions return their status by a valid pointer.
+        unsafe { *status = NO_MEMORY };
+        return ptr::null_mut();
+    }
     // SAFETY: forwards the call.
     let table = unsafe { open(hash, compare_keys, compare_values, status) };
     let _ = LAST.try_with(|last| last.set(table));
@@ -253,11 +268,14 @@ unsafe extern "C" fn __wrap_ucln_i18n_registerCleanup_78(kind: c_int, function: 
     const GENERIC_ZONE_NAME: c_int = 17;
     /// `UCLN_I18N_TIMEZONENAMES`.
     const ZONE_NAME: c_int = 18;
+    /// `UCLN_I18N_NUMFMT`.
+    const NUMBER_FORMAT: c_int = 23;
     match kind {
         GENERIC_ZONE_NAME => created(&GENERIC_ZONE_NAMES),
         ZONE_NAME => created(&ZONE_NAMES),
         _ => {}
     }
+    let _ = CREATES_NUMBERING_SYSTEMS.try_with(|creates| creates.set(kind == NUMBER_FORMAT));
     // SAFETY: forwards the call.
     unsafe { register_i18n(kind, function) };
 }

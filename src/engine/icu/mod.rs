@@ -3,6 +3,8 @@
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod caches;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod patterns;
 mod texts;
 
 use std::collections::BTreeMap;
