@@ -8,8 +8,9 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { compareVersions, floorOf } from './elf.mjs';
-import { binariesOf } from './pack.mjs';
+import { binariesOf, ownTriple } from './pack.mjs';
 import { capture, root, show } from './process.mjs';
+import { addSnapshot } from './snapshot.mjs';
 import { GLIBC, TARGETS, tripleOf } from './targets.mjs';
 
 /** Cargo's names for the files that a package has as … */
@@ -29,6 +30,8 @@ async function main() {
   if (code !== 0) throw new Error(`cargo ${command[0]} failed (exit code ${code})`);
 
   const triple = tripleOf(target);
+  // The addon makes its snapshot itself.
+  const isOwn = triple === ownTriple;
   const platform = triple.split('-')[0];
   const folder = join(resolve(root, process.env.CARGO_TARGET_DIR ?? 'target'), glibc ? target : '', 'release');
   mkdirSync(resolve(to), { recursive: true });
@@ -39,6 +42,7 @@ async function main() {
     const place = join(resolve(to), file);
     copyFileSync(from, place);
     chmodSync(place, 0o755);
+    if (file.endsWith('.node') && isOwn) await addSnapshot(place);
     const floor = glibc ? floorOf(place) : undefined;
     if (floor !== undefined && compareVersions(floor, GLIBC) > 0) throw new Error(`${file} needs glibc ${floor}, and is to run on ${GLIBC}`);
     console.log(`${place}${floor === undefined ? '' : ` needs glibc ${floor}`}`);

@@ -20,6 +20,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { hostsFolder, missingHosts } from './hosts.mjs';
 import { root, show } from './process.mjs';
+import { addSnapshot } from './snapshot.mjs';
 import { surfaceFile, writeSurface } from './surface.mjs';
 
 const MISSING = -Infinity;
@@ -146,9 +147,10 @@ const isStale = () =>
   Math.min(...built().map((file) => modified(join(root, file)))) < Math.max(...sources.map((source) => newest(join(root, source))));
 
 /** Renamed into place: a process that has the old file loaded keeps it. */
-function place(from, file, date) {
+async function place(from, file, date, complete = async () => {}) {
   const next = join(root, `.${process.pid}.${file}`);
   copyFileSync(from, next);
+  await complete(next);
   // What changes during the build is newer than the file.
   utimesSync(next, date, date);
   renameSync(next, join(root, file));
@@ -167,8 +169,8 @@ export async function buildAddon({ always = false } = {}) {
   }
   if (code !== 0) throw new Error(`cargo build failed (exit code ${code})`);
   const target = resolve(root, process.env.CARGO_TARGET_DIR ?? 'target');
-  place(join(target, 'release', libraries[process.platform]('isolated_v8')), addonFile, startDate);
-  if (launcherFile !== undefined) place(join(target, 'release/isolated-v8-launcher'), launcherFile, startDate);
+  await place(join(target, 'release', libraries[process.platform]('isolated_v8')), addonFile, startDate, addSnapshot);
+  if (launcherFile !== undefined) await place(join(target, 'release/isolated-v8-launcher'), launcherFile, startDate);
   say(`built ${addonFile} in ${seconds(start)}`);
 }
 

@@ -19,6 +19,8 @@ export async function writeSurface() {
     format: 'cjs',
     platform: 'node',
     target: 'node20',
+    minifyWhitespace: true,
+    lineLimit: 160,
     logLevel: 'warning',
     write: false,
   });

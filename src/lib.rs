@@ -34,7 +34,7 @@ use isolate::Settings;
 /// The settings that every isolate starts from.
 fn settings() -> Settings {
     Settings {
-        engine: || Engine::start(&guest::RECIPE, isolate::park),
+        engine: || Engine::start(&guest::RECIPE, host::own_file, isolate::park),
         binding: &guest::GuestBinding,
         memory_limit: ops::DEFAULT_MEMORY,
         snapshot: None,

@@ -66,8 +66,8 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     let host: Arc<dyn Host> = Arc::clone(&link) as Arc<dyn Host>;
     // No handle of the API ever gets here (`codec`), so no realm needs the surface. Making a startup snapshot takes longer than it saves
     // for one realm, so it is made only while no execution waits.
-    let bare: fn() -> Option<&'static Engine> = || Engine::start(&Recipe::NONE, isolate::park);
-    let ready: fn() -> Option<&'static Engine> = || Engine::start(&BUILTINS, isolate::park);
+    let bare: fn() -> Option<&'static Engine> = || Engine::start(&Recipe::NONE, || None, isolate::park);
+    let ready: fn() -> Option<&'static Engine> = || Engine::start(&BUILTINS, || None, isolate::park);
     if terms.gc {
         engine::expose_gc();
     }

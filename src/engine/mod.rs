@@ -32,6 +32,7 @@ mod windows;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod worker;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -119,9 +120,10 @@ pub struct Engine {
 static ENGINE: start::Once<Engine> = start::Once::new();
 
 impl Engine {
-    /// The engine, started with `recipe` by the first caller. `None` if the process has no memory for it. `park` receives the threads of
-    /// guests that ran out of memory where V8 would end the process, and the threads whose fatal errors are contained.
-    pub fn start(recipe: &Recipe, park: abort::Park) -> Option<&'static Engine> {
+    /// The engine, started with `recipe` by the first caller. `None` if the process has no memory for it. `addon` is the file that may hold
+    /// the recipe's snapshot. `park` receives the threads of guests that ran out of memory where V8 would end the process, and the threads
+    /// whose fatal errors are contained.
+    pub fn start(recipe: &Recipe, addon: fn() -> Option<PathBuf>, park: abort::Park) -> Option<&'static Engine> {
         ENGINE.get_or_start(space::has_room_for_engine, || {
             // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when
             // the isolate of this thread is lost.
@@ -138,9 +140,16 @@ impl Engine {
             v8::V8::initialize();
             pages::watch();
             abort::intercept(park);
-            let script = recipe.script();
-            Engine { snapshot: snapshot::build(recipe, &script), recipe: name_of(&script) }
+            // Contexts have an extension then, which the snapshot lacks.
+            let shipped =
+                if exposes_gc() { None } else { addon().and_then(|addon| snapshot::shipped(recipe, FLAGS, &addon)) };
+            Engine { snapshot: shipped.unwrap_or_else(|| snapshot::build(recipe)), recipe: recipe.name() }
         })
+    }
+
+    /// The snapshot of a recipe, in the form in which the addon's file holds it.
+    pub fn ship(&self, recipe: &Recipe) -> Vec<u8> {
+        snapshot::ship(recipe, FLAGS)
     }
 
     /// Whether isolates start with the recipe's code.
@@ -181,7 +190,7 @@ impl Engine {
 
     #[cfg(test)]
     pub fn seal_snapshot_of(&self, recipe: &Recipe, contents: &[u8]) -> Vec<u8> {
-        Snapshot::seal(contents, name_of(&recipe.script()), Size::default()).to_vec()
+        Snapshot::seal(contents, recipe.name(), Size::default()).to_vec()
     }
 
     /// Opens a snapshot that was handed in again; `None` unless this build has made it.
@@ -192,14 +201,8 @@ impl Engine {
     /// Opens a snapshot that this build has made in a process with another recipe.
     #[cfg_attr(windows, allow(dead_code, reason = "children get such, and there are none"))]
     pub fn open_snapshot_of(&self, recipe: &Recipe, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
-        Snapshot::open(sealed, name_of(&recipe.script()))
+        Snapshot::open(sealed, recipe.name())
     }
-}
-
-/// Distinguishes the scripts of recipes, which are all part of this crate.
-fn name_of(script: &str) -> u64 {
-    let [name, ..] = Digest::new(0).bytes(script.as_bytes()).finish();
-    name
 }
 
 fn params(heap_limit: usize, budget: &Arc<Budget>) -> v8::CreateParams {

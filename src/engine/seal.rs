@@ -66,11 +66,16 @@ fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
-/// `contents` with a tag, which also holds `facts`.
+/// `contents` with a tag, which also holds `facts`. The tag depends on V8's version, its flags and the features of the processor.
 pub fn seal<const N: usize>(magic: [u8; 4], facts: [u64; N], contents: &[u8]) -> Vec<u8> {
+    seal_for(v8::script_compiler::cached_data_version_tag(), magic, facts, contents)
+}
+
+/// The same for a V8 that is identified by `version`.
+pub fn seal_for<const N: usize>(version: u32, magic: [u8; 4], facts: [u64; N], contents: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(HEAD + (N + 1) * WORD + contents.len());
     sealed.extend_from_slice(&magic);
-    sealed.extend_from_slice(&v8::script_compiler::cached_data_version_tag().to_le_bytes());
+    sealed.extend_from_slice(&version.to_le_bytes());
     for fact in facts {
         sealed.extend_from_slice(&fact.to_le_bytes());
     }
@@ -82,10 +87,15 @@ pub fn seal<const N: usize>(magic: [u8; 4], facts: [u64; N], contents: &[u8]) ->
 
 /// The facts and the contents, if this build made them and they are intact.
 pub fn open<const N: usize>(magic: [u8; 4], sealed: &[u8]) -> Option<([u64; N], &[u8])> {
+    open_for(v8::script_compiler::cached_data_version_tag(), magic, sealed)
+}
+
+/// The same for a V8 that is identified by `version`.
+pub fn open_for<const N: usize>(version: u32, magic: [u8; 4], sealed: &[u8]) -> Option<([u64; N], &[u8])> {
     let (tag, rest) = sealed.split_at_checked(HEAD + N * WORD)?;
     let (found, contents) = rest.split_first_chunk::<WORD>()?;
-    let version = v8::script_compiler::cached_data_version_tag().to_le_bytes();
-    if tag[..4] != magic || tag[4..HEAD] != version || u64::from_le_bytes(*found) != check(tag, contents) {
+    if tag[..4] != magic || tag[4..HEAD] != version.to_le_bytes() || u64::from_le_bytes(*found) != check(tag, contents)
+    {
         return None;
     }
     let mut facts = [0; N];

@@ -1,7 +1,15 @@
 //! The startup snapshot: a context in which the bootstrap code has already run. Every realm has that code at no cost, before any guest code
 //! runs.
+//!
+//! Making it takes longer than everything else in V8's start, so it is made when the addon is built, and lies at the end of the addon's file,
+//! where no loader looks (`scripts/snapshot.mjs`). If it is missing or does not fit, it is made at the start.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::seal::{self, Digest};
 
 /// The sources of the snapshot: plain CommonJS modules by relative path. The engine knows nothing else about them.
 pub struct Recipe {
@@ -11,9 +19,22 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Realms start without bootstrap code, and no snapshot is made. Making one takes longer than everything else in V8's start.
+    /// Realms start without bootstrap code, and no snapshot is made.
     #[cfg_attr(windows, allow(dead_code, reason = "children start so, and there are none"))]
     pub const NONE: Self = Self { modules: &[], entry: "" };
+
+    /// Identifies the sources.
+    pub fn name(&self) -> u64 {
+        let digest = self.modules.iter().fold(Digest::new(0), |digest, (name, source)| {
+            digest
+                .bytes(&name.len().to_le_bytes())
+                .bytes(name.as_bytes())
+                .bytes(&source.len().to_le_bytes())
+                .bytes(source.as_bytes())
+        });
+        let [name, ..] = digest.bytes(self.entry.as_bytes()).finish();
+        name
+    }
 
     /// One script that evaluates to the exports of the entry module.
     pub fn script(&self) -> String {
@@ -66,19 +87,65 @@ fn without_comments(source: &str) -> String {
 /// Index of the entry module's exports among the data of the snapshot's context.
 pub const BOOTSTRAP: usize = 0;
 
-/// Makes the snapshot of a recipe's script. Empty, so that V8's own snapshot is used, if the recipe is empty. It is also empty if making it
-/// fails, which a test rules out.
-pub fn build(recipe: &Recipe, script: &str) -> &'static [u8] {
+const MAGIC: [u8; 4] = *b"iv8b";
+
+/// The last bytes of the addon's file: the length of the sealed snapshot that precedes them, and this.
+const END: [u8; 8] = *b"iv8-snap";
+const TRAILER: usize = 16;
+
+/// Snapshots are far smaller.
+const MAX_LENGTH: usize = 64 << 20;
+
+/// Identifies V8 and its flags. Unlike data with compiled code, a snapshot does not depend on the processor's features.
+fn version(flags: &str) -> u32 {
+    let [version, ..] = Digest::new(1).bytes(super::version().as_bytes()).bytes(&[0]).bytes(flags.as_bytes()).finish();
+    // The lower half.
+    version as u32
+}
+
+/// What belongs at the end of the addon's file: a snapshot with a tag, and the trailer.
+pub fn ship(recipe: &Recipe, flags: &str) -> Vec<u8> {
+    let mut shipped = seal::seal_for(version(flags), MAGIC, [recipe.name()], build(recipe));
+    shipped.extend_from_slice(&(shipped.len() as u64).to_le_bytes());
+    shipped.extend_from_slice(&END);
+    shipped
+}
+
+/// The snapshot at the end of the addon's file, if it was made for this build.
+pub fn shipped(recipe: &Recipe, flags: &str, addon: &Path) -> Option<&'static [u8]> {
+    let mut file = File::open(addon).ok()?;
+    let end = file.seek(SeekFrom::End(-i64::try_from(TRAILER).ok()?)).ok()?;
+    let mut trailer = [0; TRAILER];
+    file.read_exact(&mut trailer).ok()?;
+    let (length, mark) = trailer.split_first_chunk()?;
+    let length = u64::from_le_bytes(*length);
+    let size = usize::try_from(length).ok().filter(|size| mark == END && *size <= MAX_LENGTH)?;
+    file.seek(SeekFrom::Start(end.checked_sub(length)?)).ok()?;
+    let mut sealed = vec![0; size];
+    file.read_exact(&mut sealed).ok()?;
+    // V8 reads words. The tag consists of words, and no allocator is known that does not align them.
+    let ([name], contents) = seal::open_for(version(flags), MAGIC, &sealed)?;
+    if name != recipe.name() || contents.is_empty() || !contents.as_ptr().cast::<u64>().is_aligned() {
+        return None;
+    }
+    let start = sealed.len() - contents.len();
+    Some(&Vec::leak(sealed)[start..])
+}
+
+/// Makes the snapshot of a recipe. Empty, so that V8's own snapshot is used, if the recipe is empty. It is also empty if making it fails,
+/// which a test rules out.
+pub fn build(recipe: &Recipe) -> &'static [u8] {
     if recipe.modules.is_empty() {
         return &[];
     }
+    let script = recipe.script();
     let mut creator = v8::Isolate::snapshot_creator(None, None);
     let mut complete = false;
     {
         v8::scope!(let scope, &mut creator);
         let context = v8::Context::new(scope, v8::ContextOptions::default());
         let scope = &mut v8::ContextScope::new(scope, context);
-        let exports = v8::String::new(scope, script)
+        let exports = v8::String::new(scope, &script)
             .and_then(|source| v8::Script::compile(scope, source, None))
             .and_then(|script| script.run(scope));
         if let Some(exports) = exports {
@@ -95,8 +162,53 @@ pub fn build(recipe: &Recipe, script: &str) -> &'static [u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::without_comments;
+    use std::path::PathBuf;
+    use std::{env, fs, process};
+
+    use super::{shipped, without_comments};
+    use crate::engine::FLAGS;
     use crate::guest::RECIPE;
+
+    /// A file that is removed at the end of the test.
+    struct File(PathBuf);
+
+    impl File {
+        fn with(bytes: &[u8]) -> Self {
+            let path = env::temp_dir().join(format!("isolated-v8-snapshot-{}", process::id()));
+            fs::write(&path, bytes).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            fs::remove_file(&self.0).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_shipped_snapshot_is_used_only_if_it_fits() {
+        let engine = (crate::settings().engine)().unwrap();
+        let ship = engine.ship(&RECIPE);
+        let fits = |bytes: &[u8]| shipped(&RECIPE, FLAGS, &File::with(bytes).0).is_some();
+        let file = [b"a program\0".as_slice(), &ship].concat();
+        assert!(fits(&file));
+        assert!(fits(&ship));
+        let with = File::with(&file);
+        assert!(shipped(&crate::web::RECIPE, FLAGS, &with.0).is_none());
+        assert!(shipped(&RECIPE, "--other-flags", &with.0).is_none());
+        drop(with);
+        assert!(!fits(b""));
+        assert!(!fits(b"a program without a snapshot"));
+        assert!(!fits(&[file.as_slice(), b"\0"].concat()));
+        for index in [0, 4, 8, 20, 24, 25, ship.len() / 2, ship.len() - 17, ship.len() - 16, ship.len() - 9, ship.len() - 1] {
+            let mut damaged = ship.clone();
+            damaged[index] ^= 0x80;
+            assert!(!fits(&damaged), "byte {index}");
+            assert!(!fits(&ship[index + 1..]), "{index} bytes less");
+        }
+        assert!(shipped(&RECIPE, FLAGS, &env::temp_dir().join("isolated-v8-nothing")).is_none());
+    }
 
     #[test]
     fn comments_go() {

@@ -1,14 +1,15 @@
 //! Functions for all isolates of the process: counts, and the defaults of calls.
 
+use std::ptr;
 use std::time::Duration;
 
 use napi::sys;
 
 use super::call::callback;
-use super::js::{JsValue, Refused};
-use crate::engine;
+use super::js::{Js, JsValue, Refused};
 use crate::isolate::{Policy, registry};
 use crate::ops::milliseconds;
+use crate::{engine, guest};
 
 /// `statistics()`: numbers in the order that `surface/host/engine.js` names them.
 pub unsafe extern "C" fn statistics(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
@@ -28,6 +29,14 @@ pub unsafe extern "C" fn statistics(env: sys::napi_env, info: sys::napi_callback
             figures.iter().chain(&registry.ended).map(|figure| js.number(*figure as f64)).collect();
         js.array(&numbers?)
     })
+}
+
+/// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshot.
+pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> JsValue {
+    // SAFETY: `env` is the environment of the callback that runs now.
+    let js = unsafe { Js::new(env) };
+    let shipped = (crate::settings().engine)().map(|engine| js.buffer(&engine.ship(&guest::RECIPE)));
+    shipped.and_then(Result::ok).unwrap_or(ptr::null_mut())
 }
 
 /// `configure(terminationGrace, timeout, deadline, lostMemoryLimit)`: milliseconds, and bytes. A negative value leaves its setting

@@ -25,6 +25,7 @@ use napi::bindgen_prelude::Object;
 use napi::{Env, JsValue, Result, Status};
 
 use js::Js;
+pub use library::own_file;
 
 /// The addon's exports, created for each environment that loads it.
 #[napi_derive::napi(module_exports)]
@@ -35,6 +36,10 @@ pub fn exports(exports: Object, env: Env) -> Result<()> {
         .function("open", Some(call::open), std::ptr::null_mut())
         .and_then(|open| js.set(exports.raw(), c"open", open));
     let version = js.string(crate::engine::version()).and_then(|version| js.set(exports.raw(), c"v8", version));
+    let ship = js
+        .function("ship", Some(engine::ship), std::ptr::null_mut())
+        .and_then(|ship| js.set(exports.raw(), c"ship", ship));
     open.and(version)
+        .and(ship)
         .map_err(|_| napi::Error::new(Status::GenericFailure, "isolated-v8: the addon could not be set up"))
 }
