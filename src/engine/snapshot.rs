@@ -201,7 +201,9 @@ mod tests {
         assert!(!fits(b""));
         assert!(!fits(b"a program without a snapshot"));
         assert!(!fits(&[file.as_slice(), b"\0"].concat()));
-        for index in [0, 4, 8, 20, 24, 25, ship.len() / 2, ship.len() - 17, ship.len() - 16, ship.len() - 9, ship.len() - 1] {
+        for index in
+            [0, 4, 8, 20, 24, 25, ship.len() / 2, ship.len() - 17, ship.len() - 16, ship.len() - 9, ship.len() - 1]
+        {
             let mut damaged = ship.clone();
             damaged[index] ^= 0x80;
             assert!(!fits(&damaged), "byte {index}");
