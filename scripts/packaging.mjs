@@ -48,7 +48,7 @@ try {
   const [main, platform] = [await packMain(folder), await packPlatform(folder)];
   const results = [
     await checkNotices(), await lint(folder, main), await lint(folder, platform), await checkTypes(folder, main),
-    await checkFiles(folder, main, ['LICENSE', 'README.md', 'CHANGELOG.md', 'native.js', 'host/index.js']),
+    await checkFiles(folder, main, ['LICENSE', 'README.md', 'CHANGELOG.md', 'native.js', 'host/index.js', 'host/sandbox.js']),
     await checkFiles(folder, platform, [addonFile, launcherFile, 'LICENSE', NOTICES]),
   ];
   if (results.includes(false)) process.exitCode = 1;

@@ -21,7 +21,7 @@ import { pathToFileURL } from 'node:url';
 import { hostsFolder, missingHosts } from './hosts.mjs';
 import { root, show } from './process.mjs';
 import { addSnapshot } from './snapshot.mjs';
-import { surfaceFile, writeSurface } from './surface.mjs';
+import { surfaceFiles, writeSurface } from './surface.mjs';
 
 const MISSING = -Infinity;
 const LOCK_POLL_MS = 500;
@@ -176,7 +176,8 @@ export async function buildAddon({ always = false } = {}) {
 
 /** Writes what hosts load, if it is missing or older than its sources. */
 async function buildSurface() {
-  if (modified(surfaceFile) < newest(join(root, 'surface'))) await writeSurface();
+  const sourceTime = Math.max(newest(join(root, 'surface')), modified(join(root, 'scripts/surface.mjs')));
+  if (Math.min(...surfaceFiles.map(modified)) < sourceTime) await writeSurface();
 }
 
 const steps = {

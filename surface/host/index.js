@@ -5,8 +5,29 @@ const createSurface = require('../index.js');
 const { markHandles } = require('../handle.js');
 const { createHostBinding } = require('./binding.js');
 const { createEngine } = require('./engine.js');
-const { createSandboxes } = require('./sandbox/index.js');
 const { uncloneable } = require('./uncloneable.js');
+
+/** The sandboxes' members of `ivm`. */
+const SANDBOX_MEMBERS = [
+  'createIsolatedVMSandbox', 'createPluginFetch', 'createSandbox', 'createSubprocessSandbox', 'IsolatedVMSandbox', 'IsolatedVmSandbox', 'normalizeCode',
+  'NotFoundError', 'PluginError', 'SandboxViolationError', 'SubprocessSandbox',
+];
+
+/**
+ * Getters of members that are loaded when one of them is used for the first time.
+ * @param {string[]} names
+ * @param {() => any} load
+ * @returns {object}
+ */
+function lazily(names, load) {
+  /** @type {any} */
+  let loaded;
+  const getters = {};
+  for (const name of names) {
+    Object.defineProperty(getters, name, { enumerable: true, get: () => (loaded ??= load())[name] });
+  }
+  return getters;
+}
 
 /**
  * @param {any} native the addon
@@ -16,10 +37,11 @@ const { uncloneable } = require('./uncloneable.js');
 function createHost(native, { launcher } = {}) {
   const { binding, connect, environment } = createHostBinding(native);
   /** @type {ReturnType<typeof createSurface>} */
-  const surface = createSurface(binding, (core) => ({
-    ...createSandboxes(core, environment, () => surface.ivm, launcher),
-    ...createEngine(environment),
-  }));
+  const surface = createSurface(binding, (core) => {
+    // In the package a file of its own (`scripts/surface.mjs`).
+    const sandboxes = () => require('./sandbox/index.js').createSandboxes(core, environment, () => surface.ivm, launcher);
+    return Object.assign(lazily(SANDBOX_MEMBERS, sandboxes), createEngine(environment));
+  });
   connect(surface);
   markHandles(uncloneable);
   return surface.ivm;
