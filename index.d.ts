@@ -778,7 +778,7 @@ declare namespace ivm {
     wasm?: boolean;
     /**
      * Allows TypeScript types in the code; they are replaced by blanks. Syntax that is more than types (`enum`, `namespace`, parameter
-     * properties, `<T>x`) is a `SyntaxError`. Adds about 40 ms to each execution. Code in a Markdown fence `ts` or `typescript` may
+     * properties, `<T>x`) is a `SyntaxError`. Adds about 40 ms to each execution. Code in a Markdown fence `ts`, `typescript`, `mts`, `cts` or `tsx` may
      * use types without this option. Default false.
      */
     typescript?: boolean;
@@ -887,8 +887,9 @@ declare namespace ivm {
     /**
      * Runs code in a new isolate, which is disposed afterwards.
      *
-     * If the whole code is one function expression, that function is called. All other code runs as `normalizeCode` wraps it. If the
-     * result is a promise, it is awaited. Failures do not reject: they are in `error`, including an abort by `signal`.
+     * If the whole code is one function expression, that function is called. If it is one expression, its value is the result.
+     * Otherwise it runs as the body of an async function. Only the code in a Markdown fence runs, if there is one. If the result is a
+     * promise, it is awaited. Failures do not reject: they are in `error`, including an abort by `signal`.
      */
     execute(code: string, options?: SignalOptions): Promise<SandboxResult>;
 
@@ -912,7 +913,8 @@ declare namespace ivm {
   /**
    * Wraps code that a model wrote in an async arrow function. Surrounding whitespace and a Markdown fence are removed. Code that starts
    * with `async (` stays as it is. Code that starts with `const`, `let`, `var`, `for`, `while`, `if`, `try`, `switch`, `return`,
-   * `throw`, `class` or `function` becomes `async () => { CODE }`, anything else `async () => { return CODE }`.
+   * `throw`, `class` or `function` becomes `async () => { CODE }`, anything else `async () => { return CODE }`. `execute` tells
+   * expressions and statements apart by parsing them, and needs no call of this function.
    */
   function normalizeCode(code: string): string;
 

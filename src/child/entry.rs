@@ -239,7 +239,7 @@ fn spec_of(task: Task, template: &IsolateTemplate, link: &Arc<Link>) -> Spec {
 fn blank(template: IsolateTemplate, timeout: Duration) -> Spec {
     Spec {
         code: Body { text: Text::from("'use strict'; return (async () => {})()"), line: 0, column: 0 },
-        function: None,
+        forms: Vec::new(),
         modules: None,
         template,
         freeze_builtins: true,

@@ -18,7 +18,7 @@ use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::protocol::mode;
 use crate::ops::{self, Args, Prepared};
 use crate::sandbox::{
-    self, Body, Equipment, FunctionForm, LogStyle, Logging, Modules, Names, Sources, Spec, Supply, Tool,
+    self, Body, Equipment, Form, Guard, LogStyle, Logging, Modules, Names, Sources, Spec, Supply, Tool,
 };
 use crate::value::{Chain, Charge, Completion, Fault, Handle, IsolateHandle, Outcome, Reply, Value, spin};
 
@@ -199,11 +199,7 @@ pub(super) const WEB_SHIFT: u32 = 8;
 fn execution(values: Vec<Value>, completion: Arc<dyn Completion>, settings: &Settings) -> Result<(Spec, usize), Fault> {
     let mut args = Args::new(values);
     let code = Body { text: args.text()?, line: args.number()? as i32, column: args.number()? as i32 };
-    let (text, line, column) = (args.optional_text()?, args.number()? as i32, args.number()? as i32);
-    let function = match (text, args.optional_text()?) {
-        (Some(text), Some(guard)) => Some(FunctionForm { code: Body { text, line, column }, guard }),
-        _ => None,
-    };
+    let forms = forms(&mut args)?;
     let flags = args.number()? as u32;
     let memory_limit = (args.number()? as usize).saturating_mul(1 << 20);
     let timeout = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
@@ -230,7 +226,7 @@ fn execution(values: Vec<Value>, completion: Arc<dyn Completion>, settings: &Set
     }
     let spec = Spec {
         code,
-        function,
+        forms,
         modules,
         template,
         freeze_builtins: false,
@@ -244,6 +240,22 @@ fn execution(values: Vec<Value>, completion: Arc<dyn Completion>, settings: &Set
         completion,
     };
     Ok((spec, wanted))
+}
+
+/// Bits of a form's flags.
+const NEEDS_GUARD: u32 = 1;
+const IS_FUNCTION: u32 = 2;
+
+/// Reads `count`, and `text, line, column, guard, flags` of each form.
+fn forms(args: &mut Args) -> Result<Vec<Form>, Fault> {
+    let mut forms = Vec::new();
+    for _ in 0..args.number()? as u32 {
+        let code = Body { text: args.text()?, line: args.number()? as i32, column: args.number()? as i32 };
+        let (guard, flags) = (args.optional_text()?, args.number()? as u32);
+        let guard = guard.map(|text| Guard { text, must_compile: flags & NEEDS_GUARD != 0 });
+        forms.push(Form { code, guard, is_function: flags & IS_FUNCTION != 0 });
+    }
+    Ok(forms)
 }
 
 /// Reads `index, sources, main, mainLine, mainColumn`: the modules, if there are any, and the code as a module.

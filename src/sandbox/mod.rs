@@ -54,8 +54,8 @@ pub struct Logging {
 pub struct Spec {
     /// The code: the body of a function that returns the result or a promise of it.
     pub code: Body,
-    /// Runs instead if the user's code is one whole function: returns that function, whose result is the result.
-    pub function: Option<FunctionForm>,
+    /// The first one that fits runs instead.
+    pub forms: Vec<Form>,
     /// What the code can import, if anything.
     pub modules: Option<Modules>,
     pub template: IsolateTemplate,
@@ -96,11 +96,18 @@ pub struct Modules {
     pub main: Body,
 }
 
-/// Code that may be one whole function.
-pub struct FunctionForm {
+/// What the user's code may be. It fits if it compiles and the guard agrees.
+pub struct Form {
     pub code: Body,
-    /// Compiles only if it is not one.
-    pub guard: Text,
+    pub guard: Option<Guard>,
+    /// The code returns a function, whose result is the result.
+    pub is_function: bool,
+}
+
+/// Code that only has to compile, or must not.
+pub struct Guard {
+    pub text: Text,
+    pub must_compile: bool,
 }
 
 /// A function of the host with the name `namespace.method`.

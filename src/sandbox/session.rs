@@ -340,12 +340,18 @@ fn evaluate<'s>(
     spec: &Spec,
     main: Option<&Body>,
 ) -> Result<(v8::Local<'s, v8::Value>, Then<'s>), Fault> {
-    if let Some(function) = &spec.function
-        && !compiles(scope, &function.guard)?
-    {
-        match evaluate_text(scope, spec, &function.code) {
+    for form in &spec.forms {
+        if let Some(guard) = &form.guard
+            && compiles(scope, &guard.text)? != guard.must_compile
+        {
+            continue;
+        }
+        match evaluate_text(scope, spec, &form.code) {
             Err(Failure::Syntax(_)) => {}
-            result => return Ok((result.map_err(Failure::into_fault)?, Then::Call)),
+            result => {
+                let then = if form.is_function { Then::Call } else { Then::Take };
+                return Ok((result.map_err(Failure::into_fault)?, then));
+            }
         }
     }
     match (evaluate_text(scope, spec, &spec.code), main) {

@@ -43,6 +43,17 @@ describe('normalizeCode', () => {
     ['\n```js\n\n  const a = 1;\n\n```\n', 'async () => { const a = 1; }'],
     ['```js\nasync () => 1\n```', 'async () => 1'],
     ['```js\r\nreturn 1\r\n```', 'async () => { return 1 }'],
+    ['```js\nreturn 1', 'async () => { return 1 }'],
+    ['return 1\n```', 'async () => { return 1 }'],
+    ['```js return 1```', 'async () => { return 1 }'],
+    ['```return 1```', 'async () => { return 1 }'],
+    ['~~~js\nreturn 1\n~~~', 'async () => { return 1 }'],
+    ['Use this:\n\n```js\nreturn 1\n```\n\nIt returns 1.', 'async () => { return 1 }'],
+    ['```json\n{}\n```\n```\nnothing\n```\n```mjs\nreturn 1\n```', 'async () => { return 1 }'],
+    ['````js\n// ```\nreturn 1\n````', 'async () => { // ```\nreturn 1 }'.replace('{ //', '{ return //')],
+    ['/*\n```\nf()\n```\n*/ 1', 'async () => { return /*\n```\nf()\n```\n*/ 1 }'],
+    ['~~~5', 'async () => { return ~~~5 }'],
+    ['~~~\n5', 'async () => { return 5 }'],
     ['return `\n```\n`', 'async () => { return `\n```\n` }'],
   ];
   const statements = ['const', 'let', 'var', 'for', 'while', 'if', 'try', 'switch', 'return', 'throw', 'class', 'function'];
@@ -76,6 +87,24 @@ describe('execute: what code gives', () => {
     ['async function () { return 10 }', 10],
     ['async function named() { return 10 };', 10],
     ['// a comment\n() => 11', 11],
+    ['// a comment\n11', 11],
+    ['// a comment\nconst a = 11; return a', 11],
+    ['/* a comment */ ({ a: 11 }); // another', { a: 11 }],
+    ['11; // a comment', 11],
+    ['11;;', 11],
+    ['await 1; return 2', 2],
+    ['await 1\nreturn 2', 2],
+    ['globalThis; return typeof globalThis', 'undefined'],
+    ['a = 1; return 2', 2],
+    ['"use strict"; return 2', 2],
+    ['[1, 2].forEach(() => {}); return 2', 2],
+    ['`a`; return 2', 2],
+    ['{ const a = 2; return a }', 2],
+    ['label: for (;;) { break label }', undefined],
+    ['async () => 1; return 2', 2],
+    ['function one() { return 1 } return one() + 1', 2],
+    ['import("nothing").catch(() => 2)', 2],
+    ['await (async () => 1)(); 2', undefined],
     ['/* one */ /* two */ async () => 12;', 12],
     ['() => 13 // the end', 13],
     ['const a = 1; a + 1', undefined],
@@ -104,6 +133,52 @@ describe('execute: what code gives', () => {
   for (const [code, result] of pairs) {
     test(JSON.stringify(code), async () => assert.deepEqual(await resultOf(code), result));
   }
+
+  test('no statement is lost after an expression', async () => {
+    for (const separator of ['; ', '\n', ';\n// a comment\n']) {
+      const { error, logs, failure } = await createSandbox({}).execute(`console.log('a')${separator}throw new Error('b')`);
+      assert.equal(error, 'b');
+      assert.deepEqual(logs, ['a']);
+      assert.deepEqual([failure.line, failure.column], separator === '; ' ? [1, 25] : [separator === '\n' ? 2 : 3, 7]);
+    }
+  });
+
+  test('errors are at the positions of the text', async () => {
+    for (const [code, line, column] of [
+      ['nothing()', 1, 1], ['  nothing();', 1, 3], ['// a\n nothing()', 2, 2], ['1; nothing()', 1, 4], ['```js\nnothing()', 2, 1],
+      ['Text\n```js\n\n  1; nothing()\n```', 4, 6],
+    ]) {
+      const { error, failure } = await createSandbox({}).execute(code);
+      assert.match(error, /^nothing is not defined/);
+      assert.deepEqual([failure.line, failure.column], [line, column], JSON.stringify(code));
+    }
+  });
+
+  test('a text of many fences, backticks or line breaks is read in linear time', async () => {
+    const timeOf = async (text) => {
+      const start = performance.now();
+      normalizeCode(text);
+      return performance.now() - start;
+    };
+    for (const unit of ['```\n', '```js\n', '~~~\n', '````\n```\n', '`', '\n', '/*\n```\n', '```python\n', '```a`\n']) {
+      await timeOf(unit.repeat(1e5));
+      const small = await timeOf(unit.repeat(1e5));
+      const large = await timeOf(unit.repeat(8e5));
+      assert.ok(large < 32 * small + 400, `${JSON.stringify(unit)}: ${small} and ${large} ms`);
+    }
+  });
+
+  test('an error of code with types names the option', async () => {
+    const typed = ['const x: number = 5; return x', 'let x: string', 'function f(a: number) { return a }', '(a: number) => a', 'interface A { a: number }', 'const f = (): void => {}', 'return 1 as number'];
+    for (const code of typed) {
+      const { error } = await createSandbox({}).execute(code);
+      assert.match(error, / \(code with types needs the option `typescript: true`\)$/, code);
+    }
+    for (const code of ['const x', 'return }', 'f(', 'a ? b', 'throw new SyntaxError("const a: number")']) {
+      const { error } = await createSandbox({}).execute(code);
+      assert.doesNotMatch(error, /typescript/, code);
+    }
+  });
 
   test('what is no function expression, but evaluates to a function, is not called', async () => {
     const called = { count: 0 };

@@ -8,7 +8,11 @@ const { failureOf } = require('./failure.js');
 const { bridgeGlobals } = require('./globals.js');
 const { DISPOSED, FLAG, follow, gone, refusedBy } = require('./execution.js');
 const { readModules } = require('./modules.js');
-const { endOf, functionForm, isTypeScript, mainModule, normalBody, refilled, shadowed } = require('./normalize.js');
+const { findCode } = require('./fence.js');
+const { nextLine } = require('./lines.js');
+const {
+  codeOfExpression, codeOfStatements, endOf, expressionOf, formsOf, looksTyped, mainModule, pieceOf, shadowed, statementsOf,
+} = require('./normalize.js');
 const { bounded, callCounter } = require('./quota.js');
 const { failureOfBoth, leftOf } = require('./typescript.js');
 const { MIN_MEMORY } = require('../../options.js');
@@ -48,11 +52,30 @@ function withoutOurs(outcome, code) {
   return { ...outcome, value: `Unexpected end of input [${place}]`, stack: `\n    at ${place}` };
 }
 
+const MAX_LINE = 1_000;
+
+/**
+ * Names the option for TypeScript in a syntax error whose line looks like TypeScript.
+ * @param {import('./execution.js').Outcome} outcome
+ * @param {string} code
+ * @returns {import('./execution.js').Outcome}
+ */
+function withHint(outcome, code) {
+  const [, found] = (outcome.name === 'SyntaxError' && !outcome.ok && UNEXPECTED.exec(String(outcome.value))) || [];
+  let start = 0;
+  for (let line = 1; line < Number(found) && (line === 1 || start > 0); line += 1) {
+    start = nextLine(code, start);
+  }
+  const end = nextLine(code, start);
+  const isTyped = found !== undefined && looksTyped(code.slice(start, Math.min(end === 0 ? code.length : end, start + MAX_LINE)));
+  return isTyped ? { ...outcome, value: `${outcome.value} (code with types needs the option \`typescript: true\`)` } : outcome;
+}
+
 /**
  * How to run code, or why it cannot be run.
  * @typedef {object} Reading
  * @property {import('./normalize.js').Body} body
- * @property {import('./normalize.js').Form} [form]
+ * @property {import('./normalize.js').Form[]} forms
  * @property {import('./modules.js').Importable | undefined} modules
  * @property {import('./execution.js').Outcome | undefined} failure
  * @property {number} [left] remaining milliseconds of its timeout
@@ -96,9 +119,10 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      * @returns {Promise<Reading>}
      */
     async function readingOf(code, signal) {
-      const typed = typescript || isTypeScript(code);
+      const typed = typescript || findCode(code).isTypeScript;
+      const piece = pieceOf(code);
       /** @type {Reading} */
-      const reading = { body: normalBody(code, typed), form: functionForm(code), modules: undefined, failure: undefined, left: timeout };
+      const reading = { body: statementsOf(piece), forms: formsOf(piece), modules: undefined, failure: undefined, left: timeout };
       // An aborted execution is reported by the function that executes it.
       if (signal?.aborted) {
         return reading;
@@ -110,24 +134,22 @@ function createSandboxFactory(execute, strip, readSnapshot) {
         if (packed === undefined) {
           return reading;
         }
-        main = mainModule(code);
+        main = mainModule(piece);
         reading.modules = { packed, main: shadowed(main) };
       }
       if (!typed || signal?.aborted) {
         return reading;
       }
-      const { body, form, left = timeout } = reading;
+      const { left = timeout } = reading;
       const start = performance.now();
-      const bodies = [body, ...(main === undefined ? [] : [main]), ...(form === undefined ? [] : [form.code])];
-      const [plain, ...more] = await strip(bodies, left, signal);
-      const module = main === undefined ? undefined : more.shift();
-      const whole = more.shift();
+      const [plain, operand, module] = await strip([statementsOf(piece), expressionOf(piece), ...(main === undefined ? [] : [main])], left, signal);
       reading.left = leftOf(left, start);
-      reading.body = plain.body ?? body;
-      reading.form = form === undefined || whole?.body === undefined ? undefined : refilled(form, whole.body);
+      reading.body = plain.body ?? reading.body;
+      const taken = plain.body !== undefined ? codeOfStatements(plain.body) : operand.body && codeOfExpression(operand.body);
+      reading.forms = taken === undefined ? [] : formsOf(taken);
       if (reading.modules !== undefined && module?.body !== undefined) {
         reading.modules = { ...reading.modules, main: shadowed(module.body) };
-      } else if (reading.form === undefined && !signal?.aborted) {
+      } else if (taken === undefined && !signal?.aborted) {
         reading.failure = failureOfBoth(plain, module, code);
       }
       return reading;
@@ -149,10 +171,10 @@ function createSandboxFactory(execute, strip, readSnapshot) {
           throw wrong('code', 'a string');
         }
         const signal = readSignal(checkOptions(request, SIGNAL));
-        const { failure, body, form, modules: importable, left = timeout } = await readingOf(code, signal);
+        const { failure, body, forms, modules: importable, left = timeout } = await readingOf(code, signal);
         outcome = disposed ? gone() : failure ?? await execute({
           code: body,
-          function: form,
+          forms,
           modules: importable,
           flags,
           web,
@@ -170,7 +192,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
             running.add(started);
           },
         });
-        outcome = await bounded(withoutOurs(outcome, code), quota.output, { signal, until: start + timeout, isGone: () => disposed });
+        outcome = await bounded(withHint(withoutOurs(outcome, code), code), quota.output, { signal, until: start + timeout, isGone: () => disposed });
       } catch (error) {
         outcome = { ok: false, ...refusedBy(error), logs: [], lost: 0 };
       } finally {

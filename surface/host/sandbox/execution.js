@@ -9,6 +9,9 @@ const { partsOf } = require('./modules.js');
 const { own } = require('./options.js');
 
 /** Flags for the native side. */
+/** Of a form. */
+const FORM = Object.freeze({ NEEDS_GUARD: 1, FUNCTION: 2 });
+/** Of an execution. */
 const FLAG = Object.freeze({ SHADOW_GLOBAL: 1, TIMERS: 2, MARKED_LOGS: 4 });
 
 /** The bits of web APIs follow those flags. */
@@ -17,7 +20,7 @@ const WEB_SHIFT = 8;
 /**
  * @typedef {object} Spec
  * @property {import('./normalize.js').Body} code
- * @property {{ code: import('./normalize.js').Body, guard: string }} [function] if it compiles and its guard does not, it is run instead of
+ * @property {import('./normalize.js').Form[]} [forms] the first one that fits runs instead of
  *   `code`, and its result is called
  * @property {import('./modules.js').Importable | undefined} modules what the code can import
  * @property {number} flags bits of FLAG
@@ -155,6 +158,13 @@ function refusedBy(error) {
 }
 
 /**
+ * @param {import('./normalize.js').Form} form
+ * @returns {[text: string, line: number, column: number, guard: string | undefined, flags: number]}
+ */
+const partsOfForm = ({ code: { text, line, column }, guard, needsGuard, isFunction }) =>
+  [text, line, column, guard, (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0)];
+
+/**
  * @param {import('../../index.js').Core} core
  * @param {any} environment the native one
  * @returns {Execute}
@@ -175,10 +185,9 @@ function createExecute(core, environment) {
     const globals = binding.pack(spec.globals, TRANSFER.COPY);
     const tools = spec.tools.map((part) => binding.pack(part, TRANSFER.DEFAULT));
     const call = calls.begin(execute);
-    const { code: main, console, function: form } = spec;
+    const { code: main, console, forms = [] } = spec;
     const listener = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
-    const id = environment.execute(call.request, main.text, main.line, main.column, form?.code.text, form?.code.line, form?.code.column,
-      form?.guard, flags, spec.memoryLimit, spec.timeout, spec.maxOutputSize, console.entries, console.length, listener,
+    const id = environment.execute(call.request, main.text, main.line, main.column, forms.length, ...forms.flatMap(partsOfForm), flags, spec.memoryLimit, spec.timeout, spec.maxOutputSize, console.entries, console.length, listener,
       spec.warm, snapshot, globals, ...partsOf(spec.modules), ...tools);
     const running = new Running(core, id);
     const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isDisposed ? disposed() : undefined) });

@@ -83,4 +83,4 @@ class Lines {
 
 /** @typedef {Lines} TextLines */
 
-module.exports = { endPosition, Lines };
+module.exports = { endPosition, Lines, nextLine };

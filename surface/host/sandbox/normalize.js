@@ -2,14 +2,11 @@
 // Determines what AI-written text is meant to be: a function, statements, or one expression.
 
 const { FILE } = require('./failure.js');
+const { findCode } = require('./fence.js');
 const { endPosition } = require('./lines.js');
 const { wrong } = require('./options.js');
 
-const FENCE = '```';
-const LANGUAGES = Object.freeze(['', 'js', 'javascript', 'ts', 'typescript']);
 const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|function)\b/;
-/** Other starts of statements in TypeScript. */
-const DECLARATION = /^(?:interface|type|enum|declare|namespace|abstract)\s+[\p{ID_Start}$_]/u;
 /** An arrow function's parameters, or, captured, the `function` keyword. */
 const FUNCTION_START = /^(?:(?:async\s+)?(function)\b|async\b|\(|[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*=>)/u;
 const VISIBLE = /\S|$/g;
@@ -36,46 +33,22 @@ const DELETE = 0x7f;
  */
 
 /**
- * The code without blanks around it and without a Markdown fence. The text is untrusted: every regular expression here must take at
- * most linear time.
- * @param {string} code
- * @returns {string}
- */
-function strip(code) {
-  const trimmed = code.trim();
-  return languageOf(trimmed) === undefined ? trimmed : trimmed.slice(trimmed.indexOf('\n'), -FENCE.length).trim();
-}
-
-/**
- * The fence's language, in lower case; undefined if there is no fence, or its language is unknown.
- * @param {string} trimmed
- */
-function languageOf(trimmed) {
-  const line = trimmed.indexOf('\n');
-  if (line === -1 || !trimmed.startsWith(FENCE) || !trimmed.endsWith(FENCE)) {
-    return undefined;
-  }
-  const language = trimmed.slice(FENCE.length, line).trim().toLowerCase();
-  return LANGUAGES.includes(language) ? language : undefined;
-}
-
-/**
- * Whether the fence says that it is TypeScript.
- * @param {string} code
- */
-const isTypeScript = (code) => languageOf(code.trim())?.startsWith('t') === true;
-
-/**
- * The position of a part in a text, with lines as V8 counts them.
+ * The position of code in a text, with lines as V8 counts them.
  * @param {string} whole
- * @param {string} part
+ * @param {string} code
+ * @param {number} start
  * @returns {Piece}
  */
-function place(whole, part) {
-  // The fence's language may occur in the code, too, so the search starts after it.
-  const trimmed = whole.trimStart();
-  const from = whole.length - trimmed.length + (languageOf(trimmed.trimEnd()) === undefined ? 0 : trimmed.indexOf('\n'));
-  return { text: part, ...endPosition(whole.slice(0, Math.max(whole.indexOf(part, from), 0))) };
+const place = (whole, code, start) => ({ text: code, ...endPosition(whole.slice(0, start)) });
+
+/**
+ * The code in a user's text.
+ * @param {string} text
+ * @returns {Piece}
+ */
+function pieceOf(text) {
+  const { code, start } = findCode(text);
+  return place(text, code, start);
 }
 
 /**
@@ -84,7 +57,7 @@ function place(whole, part) {
  * @returns {{ line: number, column: number }} of the character after it, from 1
  */
 function endOf(code) {
-  const { text, line, column } = place(code, strip(code));
+  const { text, line, column } = pieceOf(code);
   const end = endPosition(text);
   return { line: line + end.line + 1, column: end.column + (end.line === 0 ? column : 0) + 1 };
 }
@@ -133,43 +106,43 @@ function normalizeCode(code) {
   if (typeof code !== 'string') {
     throw wrong('code', 'a string');
   }
-  return wrap(strip(code), ' ');
-}
-
-/**
- * @param {string} bare
- * @param {string} end separates the code from the brace after it
- * @param {boolean} [typed] whether it is TypeScript
- */
-function wrap(bare, end, typed = false) {
+  const { code: bare } = findCode(code);
   if (bare.startsWith('async (')) {
     return bare;
   }
-  return STATEMENT.test(bare) || (typed && DECLARATION.test(bare)) ? `async () => { ${bare}${end}}` : `async () => { return ${bare}${end}}`;
+  return STATEMENT.test(bare) ? `async () => { ${bare} }` : `async () => { return ${bare} }`;
 }
 
 /**
- * A body that calls the normalized code. One difference: a line break ends a comment at the end of the code.
- * @param {string} code
- * @param {boolean} typed whether it is TypeScript
+ * @param {Piece} piece
+ * @param {string} before
+ * @param {string} after
  * @returns {Body}
  */
-function normalBody(code, typed) {
-  const { text: bare, line, column } = place(code, strip(code));
-  const wrapped = wrap(bare, '\n', typed);
-  const before = wrapped === bare ? 0 : wrapped.length - bare.length - '\n}'.length;
-  return { text: `return (${wrapped}\n)()`, line, column: column - 'return ('.length - before };
-}
+const between = ({ text, line, column }, before, after) => ({ text: before + text + after, line, column: column - before.length });
+
+/** A line break ends a comment at the end of the code. */
+const STATEMENTS = Object.freeze(['return (async () => { ', '\n})()']);
+const EXPRESSION = Object.freeze(['return (async () => { return (', '\n) })()']);
+const OPERAND = Object.freeze(['return (async () => { return ', '\n})()']);
+const FUNCTION = Object.freeze(['return (async () => (', '\n))()']);
+
+/**
+ * The code as statements.
+ * @param {Piece} piece
+ * @returns {Body}
+ */
+const statementsOf = (piece) => between(piece, STATEMENTS[0], STATEMENTS[1]);
 
 /** Text before the user's own in a module in which `globalThis` is shadowed. */
 const SHADOW = 'var globalThis; ';
 
 /**
  * The code as a module.
- * @param {string} code
+ * @param {Piece} piece
  * @returns {Body}
  */
-const mainModule = (code) => ({ ...place(code, strip(code)), name: FILE });
+const mainModule = (piece) => ({ ...piece, name: FILE });
 
 /**
  * The same without `globalThis`.
@@ -179,43 +152,91 @@ const mainModule = (code) => ({ ...place(code, strip(code)), name: FILE });
 const shadowed = ({ text, line, column, name }) => ({ text: SHADOW + text, line, column: column - SHADOW.length, name });
 
 /**
+ * A way to run code, if it is what V8 compiles and the guard says. All of them return a promise.
  * @typedef {object} Form
  * @property {Body} code
- * @property {string} guard
- * @property {boolean} hasKeyword
+ * @property {string} [guard] compiles only if the code is not in this form or, with `needsGuard`, only if it is
+ * @property {boolean} needsGuard
+ * @property {boolean} isFunction whether the code is a function, which is called
  */
 
-const BEFORE = 'return (async () => (';
-const AFTER = '\n))()';
-
 /**
- * A body that evaluates to a promise for a function, for code that may be one function expression as a whole; undefined for all other
- * code. The guard compiles if the code is not one: an arrow function cannot be an operand, and a function cannot be assigned to.
- * @param {string} code
- * @returns {Form | undefined}
- */
-function functionForm(code) {
-  const piece = place(code, withoutSemicolons(strip(code)));
-  const start = FUNCTION_START.exec(withoutComments(piece.text));
-  return start === null ? undefined : form(piece, start[1] !== undefined);
-}
-
-/**
+ * The ways to run code before it is run as statements: as one function, then as one expression. Only V8 can say what code is, so it tries
+ * them in this order.
  * @param {Piece} piece
- * @param {boolean} hasKeyword
- * @returns {Form}
+ * @returns {Form[]}
  */
-function form({ text, line, column }, hasKeyword) {
-  const guard = hasKeyword ? `return (${text}\n= 0)` : `return (0 + ${text}\n)`;
-  return { code: { text: BEFORE + text + AFTER, line, column: column - BEFORE.length }, guard, hasKeyword };
+function formsOf(piece) {
+  const { text } = piece;
+  const start = text.length - withoutComments(text).length;
+  const code = place(text, withoutSemicolons(text.slice(start)), start);
+  code.column += code.line === 0 ? piece.column : 0;
+  code.line += piece.line;
+  return [...functionForms(code), ...expressionForms(code, text.slice(start))];
 }
 
 /**
- * The same with another body, which differs only between `BEFORE` and `AFTER`.
- * @param {Form} before
- * @param {Body} body
+ * An arrow function cannot be an operand, and a function cannot be assigned to.
+ * @param {Piece} code
+ * @returns {Form[]}
  */
-const refilled = ({ hasKeyword }, { text, line, column }) =>
-  form({ text: text.slice(BEFORE.length, -AFTER.length), line, column: column + BEFORE.length }, hasKeyword);
+function functionForms(code) {
+  const start = FUNCTION_START.exec(code.text);
+  if (start === null) {
+    return [];
+  }
+  const guard = start[1] === undefined ? `return (0 + ${code.text}\n)` : `return (${code.text}\n= 0)`;
+  return [{ code: between(code, FUNCTION[0], FUNCTION[1]), guard, needsGuard: false, isFunction: true }];
+}
 
-module.exports = { endOf, functionForm, isTypeScript, mainModule, normalBody, normalizeCode, refilled, shadowed };
+/**
+ * An expression fits between parentheses. If a semicolon and a comment are at its end, it does not, but the only statement of an `if` fits
+ * before `else`.
+ * @param {Piece} code
+ * @param {string} whole the same with what is at its end
+ * @returns {Form[]}
+ */
+function expressionForms(code, whole) {
+  if (code.text === '' || STATEMENT.test(code.text)) {
+    return [];
+  }
+  const all = { ...code, text: whole };
+  const guard = `return async () => { if (0) ${whole}\nelse; }`;
+  return [
+    { code: between(code, EXPRESSION[0], EXPRESSION[1]), needsGuard: false, isFunction: false },
+    { code: between(all, OPERAND[0], OPERAND[1]), guard, needsGuard: true, isFunction: false },
+  ];
+}
+
+/**
+ * The code as one expression.
+ * @param {Piece} piece
+ * @returns {Body}
+ */
+const expressionOf = (piece) => between({ ...piece, text: withoutSemicolons(piece.text) }, EXPRESSION[0], EXPRESSION[1]);
+
+/**
+ * @param {Body} body
+ * @param {readonly string[]} added
+ * @returns {Piece}
+ */
+const without = ({ text, line, column }, [before, after]) => ({ text: text.slice(before.length, -after.length), line, column: column + before.length });
+
+/** The code in a body that `statementsOf` has made. @param {Body} body */
+const codeOfStatements = (body) => without(body, STATEMENTS);
+
+/** The code in a body that `expressionOf` has made. @param {Body} body */
+const codeOfExpression = (body) => without(body, EXPRESSION);
+
+/** A type annotation, or a declaration of a type. */
+const TYPED = /\b(?:const|let|var)\s+[\w$]+\s*[:!]|[(,]\s*[\w$]+\??\s*:\s*[\w$<[{('"]|\)\s*:\s*[\w$<[{(]|^\s*(?:export\s+)?(?:interface|type|enum|declare|abstract)\s+[\w$]|\b(?:as|satisfies)\s+[\w$<[{('"]/;
+
+/**
+ * Whether a line where V8 found a syntax error looks like TypeScript.
+ * @param {string} line
+ */
+const looksTyped = (line) => TYPED.test(line);
+
+module.exports = {
+  codeOfExpression, codeOfStatements, endOf, expressionOf, formsOf, looksTyped, mainModule, normalizeCode, pieceOf, shadowed, statementsOf,
+};

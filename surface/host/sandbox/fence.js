@@ -1,0 +1,157 @@
+'use strict';
+// Finds the code in a text that a model wrote: what is in a Markdown fence, or all of the text. The text is untrusted: everything here takes
+// at most linear time.
+
+/** Languages of fences, and whether they are TypeScript. */
+const LANGUAGES = new Map(Object.entries({
+  '': false, js: false, javascript: false, mjs: false, cjs: false, node: false, jsx: false, ts: true, typescript: true, mts: true, cts: true, tsx: true,
+}));
+const MIN_RUN = 3;
+const MAX_INDENT = 3;
+const SPACE = 0x20;
+const BACKTICK = '`';
+/** The longest language, with room for text after it. */
+const MAX_INFO = 100;
+const WORD = /^[\w+#-]*/;
+
+/**
+ * Code in a text.
+ * @typedef {object} Found
+ * @property {string} code without white space around it
+ * @property {number} start its position
+ * @property {boolean} isTypeScript whether the fence says so
+ */
+
+/**
+ * A line that starts with the characters of a fence.
+ * @typedef {object} Fence
+ * @property {number} start
+ * @property {number} content the position after the fence's characters
+ * @property {number} end the position of the line's end
+ * @property {string} mark its character
+ * @property {number} run the number of its characters
+ * @property {string} info what follows, at most `MAX_INFO` characters
+ */
+
+/** @param {string} info */
+const languageOf = (info) => (/** @type {RegExpExecArray} */ (WORD.exec(info)))[0].toLowerCase();
+
+/**
+ * @param {string} text
+ * @param {number} from
+ * @param {string} mark
+ */
+function runLength(text, from, mark) {
+  let end = from;
+  while (text[end] === mark) {
+    end += 1;
+  }
+  return end - from;
+}
+
+/**
+ * The next line at or after the line that starts at `from` that starts with a fence's characters.
+ * @param {string} text
+ * @param {number} from
+ * @returns {Fence | undefined}
+ */
+function nextFence(text, from) {
+  for (let start = from; start < text.length;) {
+    const next = text.indexOf('\n', start);
+    const end = next < 0 ? text.length : next;
+    let at = start;
+    while (at < start + MAX_INDENT && text.charCodeAt(at) === SPACE) {
+      at += 1;
+    }
+    const mark = text[at];
+    if (mark === BACKTICK || mark === '~') {
+      const run = runLength(text, at, mark);
+      const content = at + run;
+      const info = text.slice(content, Math.min(end, content + MAX_INFO)).trim();
+      // A line of JavaScript may start with `~`.
+      if (run >= MIN_RUN && (mark === BACKTICK || LANGUAGES.has(info.toLowerCase()))) {
+        return { start, content, end, mark, run, info };
+      }
+    }
+    start = end + 1;
+  }
+  return undefined;
+}
+
+/**
+ * @param {string} text
+ * @param {number} from
+ * @param {number} to
+ * @param {boolean} isTypeScript
+ * @returns {Found}
+ */
+function part(text, from, to, isTypeScript) {
+  const whole = text.slice(from, to);
+  const code = whole.trimStart();
+  return { code: code.trimEnd(), start: from + whole.length - code.length, isTypeScript };
+}
+
+/**
+ * The code of a fence on one line, such as ```` ```js f()``` ````; undefined if it is not one.
+ * @param {string} text
+ * @param {Fence} fence
+ * @returns {Found | undefined}
+ */
+function onOneLine(text, { content, end, mark, run, info }) {
+  const line = text.slice(content, end).trimEnd();
+  const close = mark.repeat(run);
+  if (!line.endsWith(close)) {
+    return undefined;
+  }
+  const to = content + line.length - run;
+  const language = languageOf(info);
+  const hasLanguage = language !== '' && LANGUAGES.has(language) && text[content + language.length] === ' ';
+  return part(text, hasLanguage ? content + language.length : content, to, hasLanguage && LANGUAGES.get(language) === true);
+}
+
+/**
+ * Whether a position is in a comment of JavaScript.
+ * @param {string} text
+ * @param {number} position
+ */
+const isInComment = (text, position) => text.lastIndexOf('/*', position) > text.lastIndexOf('*/', position);
+
+/**
+ * The code in a text: the first fence with a known language, or one without a language. A fence that is not closed ends with the text, and
+ * one that is not opened, at the text's end, starts with it. All of the text, without white space around it, if there is no such fence.
+ * @param {string} text
+ * @returns {Found}
+ */
+function findCode(text) {
+  /** @type {Found | undefined} */
+  let unnamed;
+  let isFirst = true;
+  for (let fence = nextFence(text, 0); fence !== undefined; isFirst = false) {
+    const { mark, run, info, start, end } = fence;
+    const single = onOneLine(text, fence);
+    if (single !== undefined) {
+      return single;
+    }
+    let close = nextFence(text, end + 1);
+    while (close !== undefined && (close.mark !== mark || close.run < run || close.info !== '')) {
+      close = nextFence(text, close.end + 1);
+    }
+    const language = languageOf(info);
+    const isOpening = mark !== BACKTICK || !info.includes(BACKTICK);
+    if (isFirst && (isInComment(text, start) || (close === undefined && info === '' && text.slice(0, start).trim() !== ''))) {
+      const isAtEnd = text.slice(end).trim() === '';
+      return part(text, 0, isAtEnd ? start : text.length, false);
+    }
+    if (isOpening && LANGUAGES.has(language)) {
+      const found = part(text, end, close === undefined ? text.length : close.start, LANGUAGES.get(language) === true);
+      if (language !== '') {
+        return found;
+      }
+      unnamed ??= found;
+    }
+    fence = close === undefined ? undefined : nextFence(text, close.end + 1);
+  }
+  return unnamed ?? part(text, 0, text.length, false);
+}
+
+module.exports = { findCode };
