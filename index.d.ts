@@ -995,7 +995,10 @@ declare namespace ivm {
      */
     constructor(config?: Partial<IsolatedVMSandboxConfig> | null);
 
-    /** False if the environment variable `NCP_DISABLE_ISOLATED_VM` is `true`. The constructor works in either case. */
+    /**
+     * False if the native part of the package cannot be loaded: then the constructor throws `ERR_ISOLATE_UNSUPPORTED`, whose message says
+     * why. Also false if the environment variable `NCP_DISABLE_ISOLATED_VM` is `true`; the constructor works then.
+     */
     static isAvailable(): boolean;
 
     /**
@@ -1186,6 +1189,9 @@ declare namespace ivm {
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` on Windows
      */
     constructor(config?: Partial<SubprocessSandboxConfig> | null);
+
+    /** False on Windows, and if the native part of the package cannot be loaded. Then the constructor throws `ERR_ISOLATE_UNSUPPORTED`. */
+    static isAvailable(): boolean;
 
     /**
      * Runs code as the body of an async function, in strict mode, in a process that serves only this execution and is killed afterwards.

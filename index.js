@@ -1,10 +1,25 @@
 'use strict';
 // The CommonJS entry. `lib` is its only own enumerable key, as in isolated-vm; everything else is on its frozen prototype.
 
-// The first, for where it is missing it says what to do.
-const native = require('./native.js');
-// `surface/host/index.js` with what it needs, in one file.
-// @ts-ignore -- there after a build
-const { createHost } = require('./host/index.js');
+/** @param {unknown} reason why the addon is missing; a checkout that is not built lacks both */
+function loadSurface(reason) {
+  try {
+    // `surface/host/index.js` with what it needs.
+    // @ts-ignore -- there after a build
+    return require('./host/index.js');
+  } catch (error) {
+    throw reason ?? error;
+  }
+}
 
-module.exports = createHost(native);
+function load() {
+  let native;
+  try {
+    native = require('./native.js');
+  } catch (reason) {
+    return loadSurface(reason).createUnavailable(reason);
+  }
+  return loadSurface(undefined).createHost(native);
+}
+
+module.exports = load();

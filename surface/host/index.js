@@ -5,13 +5,9 @@ const createSurface = require('../index.js');
 const { markHandles } = require('../handle.js');
 const { createHostBinding } = require('./binding.js');
 const { createEngine } = require('./engine.js');
+const { SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');
+const { createUnavailable } = require('./unavailable.js');
 const { uncloneable } = require('./uncloneable.js');
-
-/** The sandboxes' members of `ivm`. */
-const SANDBOX_MEMBERS = [
-  'createIsolatedVMSandbox', 'createPluginFetch', 'createSandbox', 'createSubprocessSandbox', 'IsolatedVMSandbox', 'IsolatedVmSandbox', 'normalizeCode',
-  'NotFoundError', 'PluginError', 'SandboxViolationError', 'SubprocessSandbox',
-];
 
 /**
  * Getters of members that are loaded when one of them is used for the first time.
@@ -40,11 +36,11 @@ function createHost(native, { launcher } = {}) {
   const surface = createSurface(binding, (core) => {
     // In the package a file of its own (`scripts/surface.mjs`).
     const sandboxes = () => require('./sandbox/index.js').createSandboxes(core, environment, () => surface.ivm, launcher);
-    return Object.assign(lazily(SANDBOX_MEMBERS, sandboxes), createEngine(environment));
+    return Object.assign(lazily([...SANDBOX_CLASSES, ...SANDBOX_FUNCTIONS], sandboxes), createEngine(environment));
   });
   connect(surface);
   markHandles(uncloneable);
   return surface.ivm;
 }
 
-module.exports = { createHost };
+module.exports = { createHost, createUnavailable };

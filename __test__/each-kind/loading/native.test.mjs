@@ -156,6 +156,50 @@ describe('native.js', () => {
     assert.match(stderr, /isolated-v8: Deno needs the permissions --allow-ffi and --allow-read/);
   });
 
+  describe('the package without it', () => {
+    const require = createRequire(import.meta.url);
+    let unavailable;
+
+    before(() => {
+      const place = join(folder, 'package');
+      mkdirSync(join(place, 'host'), { recursive: true });
+      for (const name of ['index.js', 'index.mjs', 'native.js', 'package.json', 'host/index.js', 'host/sandbox.js']) copyFileSync(join(root, name), join(place, name));
+      unavailable = require(join(place, 'index.js'));
+    });
+
+    test('loads, and says that sandboxes are not available', async () => {
+      assert.equal(unavailable.IsolatedVMSandbox.isAvailable(), false);
+      assert.equal(unavailable.SubprocessSandbox.isAvailable(), false);
+      const module = await import(new URL('./package/index.mjs', `file://${folder}/`).href);
+      assert.equal(module.default, unavailable);
+      assert.equal(module.createSandbox, unavailable.createSandbox);
+    });
+
+    test('has the members that it has with it', () => {
+      const ivm = require('../../../index.js');
+      assert.deepEqual(Object.keys(unavailable), Object.keys(ivm));
+      const namesOf = (value) => Object.getOwnPropertyNames(value).filter((name) => name !== 'constructor').toSorted();
+      assert.deepEqual(namesOf(Object.getPrototypeOf(unavailable)), namesOf(Object.getPrototypeOf(ivm)));
+      assert.deepEqual(namesOf(unavailable.lib), namesOf(Object.getPrototypeOf(ivm.lib)));
+      assert.equal(Object.isFrozen(unavailable) && Object.isFrozen(Object.getPrototypeOf(unavailable)), true);
+    });
+
+    test('throws the reason when it is used', () => {
+      const reason = { name: 'Error', code: 'ERR_ISOLATE_UNSUPPORTED', message: /^isolated-v8: there is no build for / };
+      for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(unavailable))) {
+        const member = unavailable[name];
+        assert.equal(member.name, name);
+        assert.throws(() => (/^[A-Z]/.test(name) ? new member() : member()), reason, name);
+      }
+      for (const use of [() => unavailable.Isolate.createSnapshot([]), () => unavailable.ExternalCopy.totalExternalSize, () => unavailable.lib.hrtime()]) assert.throws(use, reason);
+    });
+  });
+
+  test('a checkout without either says that it is not built', () => {
+    assert.throws(() => load('unbuilt', { 'Cargo.toml': '', 'index.js': readFileSync(join(root, 'index.js'), 'utf8') }, (require) => require('./index.js')),
+      refused(`isolated-v8: ${file} is not built yet: run 'npm run build'.`));
+  });
+
   test('it loads', () => {
     assert.equal(typeof createRequire(import.meta.url)('../../../native.js'), 'object');
   });

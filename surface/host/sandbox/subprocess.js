@@ -145,7 +145,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
 
     /** @param {any} [config] */
     constructor(config) {
-      if (!SYSTEMS.includes(process.platform)) {
+      if (!SubprocessSandbox.isAvailable()) {
         throw coded(Error, 'Sandboxes in processes of their own exist on Linux and macOS only', CODE.UNSUPPORTED);
       }
       const settings = checkOptions(config, OPTIONS);
@@ -159,6 +159,11 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       this.#modules = readModules(settings, this.#typescript);
       const web = readWeb(settings);
       this.#sort = { timeout, memoryLimit, pool, web, ...readConfinement(settings), snapshot: readSnapshot(settings, memoryLimit) };
+    }
+
+    /** Whether this system can have such processes. */
+    static isAvailable() {
+      return SYSTEMS.includes(process.platform);
     }
 
     /** @returns {import('./apart.js').Sort} */
