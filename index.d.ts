@@ -743,7 +743,10 @@ declare namespace ivm {
      * is `undefined` do not count, up to 16 times the limit. `Infinity` disables the limit. Default 1,048,576.
      */
     maxOutputSize?: number;
-    /** Maximum number of calls of `api.request` in one execution; a further call throws in the guest. Default 50. */
+    /**
+     * Maximum number of calls of host functions in one execution; a further call throws in the guest. Default: 50 calls of `api.request`,
+     * any number of others.
+     */
     maxApiCalls?: number;
     /**
      * Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. Default: the environment variable `SANDBOX_MEMORY_MB` if it is
@@ -878,7 +881,7 @@ declare namespace ivm {
     usage?: SandboxUsage;
     /** Duration in milliseconds, rounded. */
     durationMs: number;
-    /** Number of calls of `api.request`; absent if the globals have no such function. */
+    /** Number of calls that `maxApiCalls` limits; absent if it limits none of the globals' functions. */
     apiCallCount?: number;
   }
 

@@ -245,6 +245,18 @@ describe('createSandbox: maxApiCalls', () => {
     assert.equal((await execute('api.request()', { api: { request: () => 1 } }, { maxApiCalls: 0 })).result, null);
   });
 
+  test('the option counts calls of every host function', async () => {
+    const globals = { f: (value) => value, deep: [{ g: async (value) => value }], api: { request: () => 1 } };
+    const code = 'const done = []; try { for (;;) done.push(f(1), deep[0].g(2), api.request()) } catch (error) { return [done.length, error.message, f.name, f.length] }';
+    const limited = await execute(code, globals, { maxApiCalls: 7 });
+    assert.deepEqual(limited.result, [6, 'The maximum of 7 API calls is exceeded', 'f', 1]);
+    assert.equal(limited.apiCallCount, 7);
+    const free = await execute('for (let i = 0; i < 100; i += 1) f(1); return f(2)', globals);
+    assert.deepEqual([free.result, free.apiCallCount], [2, 0]);
+    assert.equal('apiCallCount' in await execute('f(1)', { f: globals.f }), false);
+    for (const maxApiCalls of [null, undefined]) assert.equal('apiCallCount' in await execute('f(1)', { f: globals.f }, { maxApiCalls }), false);
+  });
+
   test('apiCallCount counts on failure, too, and is 0 without calls', async () => {
     const globals = { api: { request: () => { throw new Error('down'); } } };
     const failed = await execute('api.request()', globals);

@@ -17,7 +17,7 @@ const { bounded, callCounter } = require('./quota.js');
 const { failureOfBoth, leftOf } = require('./typescript.js');
 const { MIN_MEMORY } = require('../../options.js');
 const {
-  bare, checkOptions, COMMON, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
+  bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
 } = require('./options.js');
 
 const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'timers', 'warm', ...COMMON]);
@@ -98,6 +98,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
     const settings = checkOptions(options, OPTIONS);
     const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
     const quota = readQuota(settings, QUOTA);
+    const limitsCalls = (own(settings, 'maxApiCalls') ?? undefined) !== undefined;
     const memoryLimit = readMemory(settings, defaultMemory());
     const console = readConsole(settings, CONSOLE);
     const typescript = readBoolean(settings, 'typescript');
@@ -161,11 +162,11 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      */
     async function run(code, request) {
       const start = performance.now();
-      const api = { calls: 0, exists: false, count: callCounter(quota.calls) };
+      const api = { calls: 0, exists: false, isForAll: limitsCalls, count: callCounter(quota.calls) };
       /** @type {import('./execution.js').Outcome} */
       let outcome;
       /** @type {import('./execution.js').Execution | undefined} */
-      let own;
+      let current;
       try {
         if (typeof code !== 'string') {
           throw wrong('code', 'a string');
@@ -188,7 +189,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
           snapshot,
           signal,
           onStart: (started) => {
-            own = started;
+            current = started;
             running.add(started);
           },
         });
@@ -196,8 +197,8 @@ function createSandboxFactory(execute, strip, readSnapshot) {
       } catch (error) {
         outcome = { ok: false, ...refusedBy(error), logs: [], lost: 0 };
       } finally {
-        if (own !== undefined) {
-          running.delete(own);
+        if (current !== undefined) {
+          running.delete(current);
         }
       }
       const durationMs = Math.round(performance.now() - start);

@@ -7,7 +7,10 @@ const { stamp } = require('../../handle.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
 const { bare } = require('./options.js');
 
-/** @typedef {{ calls: number, exists: boolean, count: () => void }} ApiCount calls of `api.request` */
+/**
+ * Calls of functions that count: all, or `api.request`.
+ * @typedef {{ calls: number, exists: boolean, isForAll: boolean, count: () => void }} ApiCount
+ */
 
 /**
  * @param {object} object
@@ -25,10 +28,18 @@ class Bridge {}
  * @param {Function} target
  * @param {object | undefined} receiver the object that holds the function
  * @param {string} name
+ * @param {ApiCount | undefined} api if its calls count
  */
-function bridgeFunction(target, receiver, name) {
+function bridgeFunction(target, receiver, name, api) {
   const record = new CallbackRecord(target, CALLBACK.AWAITED);
-  record.target = /** @param {any[]} args */ (...args) => Reflect.apply(target, receiver, args);
+  /** @param {any[]} args */
+  record.target = (...args) => {
+    if (api !== undefined) {
+      api.count();
+      api.calls += 1;
+    }
+    return Reflect.apply(target, receiver, args);
+  };
   record.name ||= name;
   return stamp(new Bridge(), KIND.CALLBACK, record);
 }
@@ -64,8 +75,9 @@ function bridgeGlobals(globals, api) {
     for (const key of Object.keys(holder)) {
       const value = holder[key];
       if (typeof value === 'function') {
-        const target = holder === globals.api && key === 'request' ? counted(value, api) : value;
-        define(copy, key, bridgeFunction(target, holder === globals ? undefined : holder, key));
+        const counts = api.isForAll || (holder === globals.api && key === 'request');
+        api.exists ||= counts;
+        define(copy, key, bridgeFunction(value, holder === globals ? undefined : holder, key, counts ? api : undefined));
       } else {
         define(copy, key, isOpen(value) ? bridge(value) : value);
       }
@@ -74,24 +86,6 @@ function bridgeGlobals(globals, api) {
   }
 
   return bridge(globals);
-}
-
-/**
- * `api.request`, with a limit on the number of calls.
- * @param {Function} target
- * @param {ApiCount} api
- */
-function counted(target, api) {
-  api.exists = true;
-  /**
-   * @this {unknown}
-   * @param {any[]} args
-   */
-  return function request(...args) {
-    api.count();
-    api.calls += 1;
-    return Reflect.apply(target, this, args);
-  };
 }
 
 module.exports = { bridgeGlobals };
