@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::frame::{End, Limits, Message};
 use crate::isolate::next_owner_id;
 use crate::ops::op;
+use crate::protocol::LEVELS;
 use crate::value::{
     Callable, CallbackMode, Chain, Code, Completion, ErrorClass, Fault, Host, Outcome, Owner, Request, Slot, Text,
     Value,
@@ -16,8 +17,6 @@ use crate::value::{
 
 /// The slot of the function that receives log lines; every other slot is a tool's index.
 const LOG: u32 = u32::MAX;
-
-const LEVELS: [&str; 5] = ["log", "info", "warn", "error", "debug"];
 
 pub struct Link {
     id: u64,

@@ -8,8 +8,9 @@ use super::execution::{Job, Sort};
 use super::frame::{End, GROWTH, Limits, Message, Task};
 use super::time;
 use crate::ops::{self, op};
+use crate::protocol::LEVELS;
 use crate::sandbox::Logging;
-use crate::sandbox::console::{LEVELS, Logs};
+use crate::sandbox::console::Logs;
 use crate::value::{Budget, Callable, Chain, Charge, Code, Completion, NoCompletion, Owner, Request, Text, Value};
 
 /// Half of the maximum number of messages that wait for their host.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{brand, carrier, children, local, member, outgoing, surface};
 use crate::convert::cap;
 use crate::isolate::Place;
-use crate::ops::protocol::mode;
 use crate::ops::{self, Prepared, op};
+use crate::protocol::mode;
 use crate::value::{Code, Completion, ErrorClass, Fault, Payload, Value};
 
 /// `{ invoke, release, track, brand, owned, cross, get, set, remove, isArrayBuffer, now }`.

@@ -15,8 +15,8 @@ use super::warm::{self, template};
 use super::{carrier, engine as whole, process, replies};
 use crate::engine;
 use crate::isolate::{Kind, Limits, Remote, Settings};
-use crate::ops::protocol::mode;
 use crate::ops::{self, Args, Prepared};
+use crate::protocol::{flag, limit, mode, wanted};
 use crate::sandbox::{
     self, Body, Equipment, FunctionForm, LogStyle, Logging, Modules, Names, Sources, Spec, Supply, Tool,
 };
@@ -188,10 +188,6 @@ pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_in
     })
 }
 
-/// Bits of `flags`.
-pub(super) const SHADOW_GLOBAL: u32 = 1;
-pub(super) const TIMERS: u32 = 2;
-const MARKED_LOGS: u32 = 4;
 /// The bits of the web's names start here.
 pub(super) const WEB_SHIFT: u32 = 8;
 
@@ -209,7 +205,7 @@ fn execution(values: Vec<Value>, completion: Arc<dyn Completion>, settings: &Set
     let timeout = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
     let max_output = args.number()? as usize;
     let logging = Logging {
-        style: if flags & MARKED_LOGS != 0 { LogStyle::Marked } else { LogStyle::Plain },
+        style: if flags & flag::MARKED_LOGS != 0 { LogStyle::Marked } else { LogStyle::Plain },
         most_lines: args.number()? as usize,
         most_length: args.number()? as usize,
         listener: args.optional_function()?,
@@ -394,26 +390,18 @@ pub unsafe extern "C" fn pause(env: sys::napi_env, info: sys::napi_callback_info
     callback(env, info, |js, local, _args| js.number(local.pause() as f64))
 }
 
-/// What [`wanted`] returns.
-mod wanted_as {
-    pub const UNWANTED: f64 = 0.0;
-    pub const WANTED: f64 = 1.0;
-    pub const DISPOSED: f64 = 2.0;
-}
-
-/// `wanted(number)`: 0 if the value that is being read is no longer wanted: it was dropped and must not be resumed. 1 if it is wanted. 2 if
-/// it is an outcome of an isolate that the host has disposed of: it must fail.
-pub unsafe extern "C" fn wanted(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+/// `wanted(number)`: whether the value that is being read is still wanted, as one of `WANTED`.
+pub unsafe extern "C" fn is_wanted(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [number, ..] = args else {
             return Err(super::js::Refused);
         };
         let id = js.read_number(*number)? as u64;
-        js.number(match local.is_wanted(js, id) {
-            false => wanted_as::UNWANTED,
-            true if local.shared.ask_streams(|streams| streams.is_disposed(id)) => wanted_as::DISPOSED,
-            true => wanted_as::WANTED,
-        })
+        js.number(f64::from(match local.is_wanted(js, id) {
+            false => wanted::NO,
+            true if local.shared.ask_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
+            true => wanted::YES,
+        }))
     })
 }
 
@@ -435,7 +423,10 @@ pub unsafe extern "C" fn limits(env: sys::napi_env, info: sys::napi_callback_inf
         let Limits { timeout, deadline } = local.limits.get();
         let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1_000.0);
         let left = deadline.map(|deadline| deadline.time.saturating_duration_since(Instant::now()));
-        js.array(&[js.number(milliseconds(left))?, js.number(milliseconds(timeout))?])
+        let mut limits = [0.0; limit::ALL.len()];
+        limits[limit::LEFT as usize] = milliseconds(left);
+        limits[limit::TIMEOUT as usize] = milliseconds(timeout);
+        js.array(&limits.map(|limit| js.number(limit)).into_iter().collect::<Result<Vec<_>, _>>()?)
     })
 }
 
@@ -494,7 +485,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"flushWakeUps", js.function("flushWakeUps", Some(flush_wake_ups), data)?),
             (c"drain", js.function("drain", Some(drain), data)?),
             (c"pause", js.function("pause", Some(pause), data)?),
-            (c"wanted", js.function("wanted", Some(wanted), data)?),
+            (c"wanted", js.function("wanted", Some(is_wanted), data)?),
             (c"resume", js.function("resume", Some(resume), data)?),
             (c"limits", js.function("limits", Some(limits), data)?),
             (c"equip", js.function("equip", Some(equip), data)?),

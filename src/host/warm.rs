@@ -2,11 +2,12 @@
 
 use napi::sys;
 
-use super::call::{SHADOW_GLOBAL, TIMERS, WEB_SHIFT, callback};
+use super::call::{WEB_SHIFT, callback};
 use super::carrier;
 use super::js::{JsValue, Refused};
 use crate::isolate::{Remote, Settings};
 use crate::ops;
+use crate::protocol::{flag, meter as meter_figure};
 use crate::sandbox::{IsolateTemplate, Names, RealmTemplate};
 use crate::value::{Fault, Handle, IsolateHandle, Value};
 
@@ -18,8 +19,8 @@ pub fn template(
     settings: &Settings,
 ) -> Result<IsolateTemplate, Fault> {
     let realm = RealmTemplate::Sandbox {
-        shadow_global: flags & SHADOW_GLOBAL != 0,
-        timers: flags & TIMERS != 0,
+        shadow_global: flags & flag::SHADOW_GLOBAL != 0,
+        timers: flags & flag::TIMERS != 0,
         web: Names::from_bits(flags >> WEB_SHIFT),
     };
     Ok(IsolateTemplate { memory_limit, snapshot: ops::snapshot::open(snapshot, settings, memory_limit)?, realm })
@@ -107,7 +108,9 @@ pub unsafe extern "C" fn meter(env: sys::napi_env, info: sys::napi_callback_info
         if js.read_boolean(*anew)? {
             remote.meter.forget_heap();
         }
-        let figures = [js.number(remote.meter.cpu_time() as f64)?, js.number(remote.meter.heap_peak() as f64)?];
-        js.array(&figures)
+        let mut figures = [0; meter_figure::ALL.len()];
+        figures[meter_figure::CPU as usize] = remote.meter.cpu_time();
+        figures[meter_figure::HEAP_PEAK as usize] = remote.meter.heap_peak() as u64;
+        js.array(&figures.map(|figure| js.number(figure as f64)).into_iter().collect::<Result<Vec<_>, _>>()?)
     })
 }

@@ -193,7 +193,7 @@ pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {
     Err(Fault::coded(ErrorClass::Error, "Isolate is already disposed", Code::Disposed))
 }
 
-/// V8's heap statistics, in the order of the names in `surface/heap.js`.
+/// V8's heap statistics, each at its index of `HEAP_STATISTIC`.
 pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
     Ok(Prepared::Enter {

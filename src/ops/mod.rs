@@ -12,7 +12,6 @@ mod inspector;
 mod isolate;
 mod link;
 mod module;
-pub mod protocol;
 pub mod reference;
 mod script;
 pub mod snapshot;
@@ -29,13 +28,13 @@ pub use function::{call_callable, call_function};
 pub use isolate::{DEFAULT_MEMORY, Plan, plan_child};
 pub use link::check_attributes;
 pub use module::{MAX_SPECIFIER, attributes_of, evaluate, evaluate_compiled, numbered};
-pub use protocol::op;
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{MAX_NAME, Transfer, transfer_out};
 
 use crate::isolate::{
     Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work, async_context,
 };
+pub use crate::protocol::op;
 use crate::value::{Chain, Charge, Completion, Fault, Host, Outcome, Owner, Request, Slot, Value};
 
 /// A call that is ready to be started.

@@ -8,9 +8,6 @@ const { Unreadable } = require('../unpack.js');
 const { partsOf } = require('./modules.js');
 const { own } = require('./options.js');
 
-/** Flags for the native side. */
-const FLAG = Object.freeze({ SHADOW_GLOBAL: 1, TIMERS: 2, MARKED_LOGS: 4 });
-
 /** The bits of web APIs follow those flags. */
 const WEB_SHIFT = 8;
 
@@ -96,7 +93,7 @@ class Running {
   }
 
   /**
-   * Figures of its heap, in the order of `HEAP_STATISTICS`.
+   * Figures of its heap, each at its index of `HEAP_STATISTIC`.
    * @returns {number[] | undefined} undefined before the first measurement, and after the end of the isolate
    */
   heapFigures() {
@@ -205,4 +202,4 @@ function createExecute(core, environment) {
   };
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, disposed, FLAG, follow, gone, refusedBy };
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, refusedBy };
