@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use napi::sys;
@@ -11,16 +11,14 @@ use napi::sys;
 use super::environment::Local;
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use super::streams::Origin;
-use super::warm::{self, template};
-use super::{carrier, engine as whole, process, replies};
+use super::warm;
+use super::{carrier, engine as whole, execution, process, replies};
 use crate::engine;
-use crate::isolate::{Kind, Limits, Remote, Settings};
-use crate::ops::{self, Args, Prepared};
-use crate::protocol::{flag, limit, mode, wanted};
-use crate::sandbox::{
-    self, Body, Equipment, FunctionForm, LogStyle, Logging, Modules, Names, Sources, Spec, Supply, Tool,
-};
-use crate::value::{Chain, Charge, Completion, Fault, Handle, IsolateHandle, Outcome, Reply, Value, spin};
+use crate::isolate::{Kind, Limits, Remote};
+use crate::ops::{self, Prepared};
+use crate::protocol::{limit, mode, wanted};
+use crate::sandbox::{self, Equipment, Names, Sources};
+use crate::value::{Chain, Charge, Completion, Handle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -159,99 +157,6 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
         local.shared.end_chain(&chain);
     }
     outcome
-}
-
-/// `execute(request, code, line, column, functionCode, functionLine, functionColumn, functionGuard, flags, memoryLimit, timeout, maxOutput,
-/// maxLogs, maxLogLength, onLog, warm, snapshot, globals, index, sources, main, mainLine, mainColumn, ...tools)`: starts an execution in a
-/// sandbox. `warm` is the number of isolates to keep ready for later executions. Returns the handle of its isolate; the outcome settles
-/// `request`.
-pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, rest @ ..] = args else {
-            return Err(super::js::Refused);
-        };
-        let request = js.read_number(*request)? as i64;
-        let mut values = Vec::with_capacity(rest.len());
-        for carrier in rest {
-            match carrier::read(js, local, *carrier)? {
-                Ok(value) => values.push(value),
-                Err(_) => return Err(super::js::Refused),
-            }
-        }
-        let completion = local.async_completion(js, request, Weak::new());
-        let (mut spec, wanted) = execution(values, completion, &local.settings).map_err(|_| super::js::Refused)?;
-        spec.request = request;
-        let supply = Supply::Pool(Arc::clone(&local.shared.warm_pool), wanted);
-        let remote = sandbox::start(spec, &local.settings, supply);
-        let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
-        js.number(id as f64)
-    })
-}
-
-/// The bits of the web's names start here.
-pub(super) const WEB_SHIFT: u32 = 8;
-
-/// The execution, and how many isolates to keep ready for later ones.
-fn execution(values: Vec<Value>, completion: Arc<dyn Completion>, settings: &Settings) -> Result<(Spec, usize), Fault> {
-    let mut args = Args::new(values);
-    let code = Body { text: args.text()?, line: args.number()? as i32, column: args.number()? as i32 };
-    let (text, line, column) = (args.optional_text()?, args.number()? as i32, args.number()? as i32);
-    let function = match (text, args.optional_text()?) {
-        (Some(text), Some(guard)) => Some(FunctionForm { code: Body { text, line, column }, guard }),
-        _ => None,
-    };
-    let flags = args.number()? as u32;
-    let memory_limit = (args.number()? as usize).saturating_mul(1 << 20);
-    let timeout = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
-    let max_output = args.number()? as usize;
-    let logging = Logging {
-        style: if flags & flag::MARKED_LOGS != 0 { LogStyle::Marked } else { LogStyle::Plain },
-        most_lines: args.number()? as usize,
-        most_length: args.number()? as usize,
-        listener: args.optional_function()?,
-    };
-    let wanted = args.number()? as usize;
-    let template = template(flags, memory_limit, args.value(), settings)?;
-    let globals = args.value();
-    let modules = modules_of(&mut args)?;
-    let mut tools = Vec::new();
-    let mut rest = args.rest().into_iter();
-    while let (Some(namespace), Some(method), Some(function)) = (rest.next(), rest.next(), rest.next()) {
-        let (Value::String(namespace), Value::String(method), Value::Function(function)) =
-            (namespace, method, function)
-        else {
-            return Err(ops::malformed());
-        };
-        tools.push(Tool { namespace, method, function });
-    }
-    let spec = Spec {
-        code,
-        function,
-        modules,
-        template,
-        freeze_builtins: false,
-        timeout,
-        max_output,
-        logging,
-        globals,
-        tools,
-        tools_take_text: false,
-        request: 0,
-        completion,
-    };
-    Ok((spec, wanted))
-}
-
-/// Reads `index, sources, main, mainLine, mainColumn`: the modules, if there are any, and the code as a module.
-pub(super) fn modules_of(args: &mut Args) -> Result<Option<Modules>, Fault> {
-    let (index, text, main) = (args.optional_text()?, args.optional_text()?, args.optional_text()?);
-    let (line, column) = (args.number()? as i32, args.number()? as i32);
-    Ok(match (index, text, main) {
-        (Some(index), Some(text), Some(main)) => {
-            Some(Modules { sources: Sources { index, text }, main: Body { text: main, line, column } })
-        }
-        _ => None,
-    })
 }
 
 /// `equip(request, context, web, timers, index, sources, logLength)`: puts into a context what sandboxes have. `web` selects names of the
@@ -494,7 +399,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"makeWarm", js.function("makeWarm", Some(warm::make_warm), data)?),
             (c"meter", js.function("meter", Some(warm::meter), data)?),
             (c"prewarm", js.function("prewarm", Some(warm::prewarm), data)?),
-            (c"execute", js.function("execute", Some(execute), data)?),
+            (c"execute", js.function("execute", Some(execution::execute), data)?),
             (c"enact", js.function("enact", Some(enact), data)?),
             (c"adoptModule", js.function("adoptModule", Some(adopt), data)?),
             (c"executeApart", js.function("executeApart", Some(process::execute), data)?),

@@ -19,7 +19,7 @@ mod transfer;
 
 use std::sync::{Arc, Weak};
 
-pub use args::{Args, malformed, milliseconds};
+pub use args::{Args, Record, malformed, milliseconds};
 #[cfg(any(test, fuzzing))]
 pub use cache::contents_of as cache_contents;
 #[cfg(any(test, fuzzing))]

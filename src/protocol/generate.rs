@@ -1,14 +1,15 @@
 //! Used by build.rs: turns the constants that the surface's `protocol.js` files declare into Rust. They are declared nowhere else.
 //!
 //! A declaration is a line `const NAME = 1;`, or an object or an array over several lines, inside `freeze(…)`: one number or string for
-//! each key, or strings only. A line that has another form is an error, so that nothing is left out silently.
+//! each key, or strings only. A declaration that has another form is an error, so that none is left out silently. Lines that are indented
+//! are the contents of these, or of functions.
 
 use std::fmt::Write;
 
 /// The Rust code for the declarations of `source`.
 pub fn generate(source: &str) -> Result<String, String> {
     let mut rust = String::new();
-    let mut lines = source.lines().map(str::trim);
+    let mut lines = source.lines();
     while let Some(line) = lines.next() {
         let Some((name, value)) = line.strip_prefix("const ").and_then(|line| line.split_once(" = ")) else { continue };
         if name.starts_with('{') {
@@ -16,7 +17,7 @@ pub fn generate(source: &str) -> Result<String, String> {
         }
         let mut contents = || -> Result<Vec<&str>, String> {
             let mut entries = Vec::new();
-            for line in lines.by_ref().take_while(|line| !line.starts_with(['}', ']'])) {
+            for line in lines.by_ref().map(str::trim).take_while(|line| !line.starts_with(['}', ']'])) {
                 let is_comment = ["//", "/*", "*"].iter().any(|start| line.starts_with(start));
                 if line.is_empty() || is_comment {
                     continue;

@@ -15,6 +15,70 @@ const LEVELS = freeze([
   'log', 'info', 'warn', 'error', 'debug',
 ]);
 
+/** The record of an execution in a sandbox. */
+const EXECUTION = freeze({
+  code: 0,
+  line: 1,
+  column: 2,
+  // The code as one whole function, if it may be one.
+  functionCode: 3,
+  functionLine: 4,
+  functionColumn: 5,
+  functionGuard: 6,
+  // What it can import, and the code as a module.
+  moduleIndex: 7,
+  moduleSources: 8,
+  moduleCode: 9,
+  moduleLine: 10,
+  moduleColumn: 11,
+  timeout: 12, // milliseconds
+  spent: 13, // milliseconds of the timeout that have passed
+  maxOutput: 14, // bytes of JSON
+  maxLogs: 15,
+  maxLogLength: 16, // characters
+  onLog: 17,
+  // Of an isolate's alone.
+  flags: 18,
+  web: 19,
+  memoryLimit: 20, // megabytes
+  snapshot: 21,
+  globals: 22,
+  warm: 23, // isolates to keep ready for later executions
+  /** A list: namespace, method and function of each; for a process, namespaces and methods with NULs between them, and function. */
+  tools: 24,
+});
+
+/** The record of what processes have in common if they can replace each other. */
+const PROCESS = freeze({
+  launcher: 0, // path of the executable, if it is not the usual one
+  environment: 1, // separated by NULs
+  off: 2, // names of layers, separated by commas
+  required: 3, // as `off`
+  timeout: 4, // milliseconds
+  memoryLimit: 5, // megabytes
+  pool: 6, // processes to keep ready
+  web: 7,
+  snapshot: 8,
+});
+
+/** The outcome of an execution. */
+const RESULT = freeze({
+  OK: 0,
+  VALUE: 1, // or the message of a failure
+  CODE: 2,
+  NAME: 3,
+  STACK: 4,
+  CPU: 5, // nanoseconds
+  WALL: 6, // nanoseconds
+  HEAP_PEAK: 7, // bytes
+  HOST_CALLS: 8,
+  LOST: 9,
+  SIGNAL: 10, // that ended the process
+  LAYERS: 11, // active ones, separated by commas
+  /** The first line of the log; the others follow. */
+  LOGS: 12,
+});
+
 /** Elements of `statistics()`. */
 const STATISTIC = freeze({
   MADE: 0,
@@ -61,4 +125,19 @@ const WANTED = freeze({
   DISPOSED: 2,
 });
 
-module.exports = freeze({ FLAG, LEVELS, LIMIT, METER, SETTING, STATISTIC, WANTED });
+/**
+ * A record in the form that the native side reads.
+ * @template {Readonly<Record<string, number>>} Layout
+ * @param {Layout} layout
+ * @param {{ [Name in keyof Layout]: unknown }} fields carriers
+ * @returns {unknown[]}
+ */
+function record(layout, fields) {
+  const list = [];
+  for (const name in layout) {
+    list[/** @type {number} */ (layout[name])] = fields[name];
+  }
+  return list;
+}
+
+module.exports = freeze({ EXECUTION, FLAG, LEVELS, LIMIT, METER, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

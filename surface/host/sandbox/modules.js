@@ -143,11 +143,15 @@ function placeOf(name) {
 /** @typedef {{ packed: Packed, main: Main }} Importable what an execution can import, and its code as a module */
 
 /**
- * The parts in the form that the native side expects.
+ * The fields of an execution's record.
  * @param {Importable | undefined} importable
- * @returns {[index: string | undefined, text: string | undefined, main: string | undefined, line: number, column: number]}
  */
-const partsOf = (importable) => (importable === undefined ? [undefined, undefined, undefined, 0, 0]
-  : [importable.packed.index, importable.packed.text, importable.main.text, importable.main.line, importable.main.column]);
+const fieldsOf = (importable) => ({
+  moduleIndex: importable?.packed.index,
+  moduleSources: importable?.packed.text,
+  moduleCode: importable?.main.text,
+  moduleLine: importable?.main.line,
+  moduleColumn: importable?.main.column,
+});
 
-module.exports = { partsOf, readModules };
+module.exports = { fieldsOf, readModules };
