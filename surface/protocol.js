@@ -14,6 +14,9 @@ const MODE = freeze({
   IGNORED: 2,
 });
 
+/** A bit in the number of an asynchronous call: the call may be aborted. Lower bits are the count of the call. */
+const ABORTABLE = 1073741824;
+
 /** The kind of a handle. DEREFERENCE and COPY_INTO exist only in the surface and never cross as a
  * handle's kind; LINKER has no object. */
 const KIND = freeze({
@@ -175,4 +178,10 @@ const HEAP_STATISTIC = freeze({
   number_of_detached_contexts: 13,
 });
 
-module.exports = freeze({ MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, HEAP_STATISTIC });
+/** The file name of code if its caller gives none. */
+const FILENAME = '<isolated-vm>';
+
+/** The minimum memory limit of an isolate, in megabytes. */
+const MIN_MEMORY = 8;
+
+module.exports = freeze({ ABORTABLE, FILENAME, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, HEAP_STATISTIC });

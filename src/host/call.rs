@@ -14,8 +14,8 @@ use super::streams::Origin;
 use super::warm;
 use super::{carrier, engine as whole, execution, process, replies};
 use crate::engine;
-use crate::isolate::{Kind, Limits, Remote};
-use crate::ops::{self, Prepared};
+use crate::isolate::{Kind, Limits, Remote, Settings};
+use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
 use crate::sandbox::{self, Equipment, Names, Sources};
 use crate::value::{Chain, Charge, Completion, Handle, Outcome, Reply, Value, spin};
@@ -64,29 +64,35 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
                 Err(fault) => return finish(js, local, mode, request, Prepared::from(fault)),
             }
         }
-        if op == ops::op::DISPOSE
-            && let Some(Value::Handle(Handle::Isolate(isolate))) = &target
-            && let Some(remote) = Remote::from_owner(&isolate.0)
-        {
-            local.keep_alive_until_gone(js, &remote);
-            if local.shared.has_streams() {
-                local.shared.ask_streams(|streams| streams.dispose(remote.id()));
-            }
-        }
-        let prepared = if op == ops::op::RUN && !values.is_empty() {
-            let context = values.remove(0).as_number().and_then(|id| local.handle(id as usize));
-            ops::prepare_run(target, context, values)
-        } else {
-            ops::prepare(op, target, values, &local.settings)
-        };
-        if op == ops::op::CREATE_SNAPSHOT
-            && let Some(remote) = prepared.remote().upgrade()
-        {
-            // No handle refers to it, but it ends with the environment too.
-            local.shared.add_isolate(&remote);
-        }
+        let prepared = ops::prepare(op, target, values, &HostCaller { js, local });
         finish(js, local, mode, request, prepared)
     })
+}
+
+struct HostCaller<'a> {
+    js: Js<'a>,
+    local: &'static Local,
+}
+
+impl Caller for HostCaller<'_> {
+    fn settings(&self) -> &Settings {
+        &self.local.settings
+    }
+
+    fn handle(&self, id: usize) -> Option<Value> {
+        self.local.handle(id)
+    }
+
+    fn disposes(&self, remote: &Arc<Remote>) {
+        self.local.keep_alive_until_gone(self.js, remote);
+        if self.local.shared.has_streams() {
+            self.local.shared.ask_streams(|streams| streams.dispose(remote.id()));
+        }
+    }
+
+    fn owns(&self, remote: &Arc<Remote>) {
+        self.local.shared.add_isolate(remote);
+    }
 }
 
 fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue> {
@@ -247,18 +253,7 @@ pub unsafe extern "C" fn adopt(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `announce(request)`: the next call under this number may be aborted.
-pub unsafe extern "C" fn announce(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, ..] = args else {
-            return Err(super::js::Refused);
-        };
-        local.abortable.announce(js.read_number(*request)? as i64);
-        js.undefined()
-    })
-}
-
-/// `abort(request)`: aborts a call that was announced, or the promise that resulted from it.
+/// `abort(request)`: aborts a call whose number has the bit `ABORTABLE`, or the promise that resulted from it.
 pub unsafe extern "C" fn abort(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, ..] = args else {
@@ -383,7 +378,6 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
         }
         js.object(&[
             (c"invoke", js.function("invoke", Some(invoke), data)?),
-            (c"announce", js.function("announce", Some(announce), data)?),
             (c"abort", js.function("abort", Some(abort), data)?),
             (c"configure", js.function("configure", Some(whole::configure), data)?),
             (c"statistics", js.function("statistics", Some(whole::statistics), data)?),

@@ -1,6 +1,6 @@
 //! Used by build.rs: turns the constants that the surface's `protocol.js` files declare into Rust. They are declared nowhere else.
 //!
-//! A declaration is a line `const NAME = 1;`, or an object or an array over several lines, inside `freeze(…)`: one number or string for
+//! A declaration is a line `const NAME = 1;` or `const NAME = 'text';`, or an object or an array over several lines, inside `freeze(…)`: one number or string for
 //! each key, or strings only. A declaration that has another form is an error, so that none is left out silently. Lines that are indented
 //! are the contents of these, or of functions.
 
@@ -31,11 +31,7 @@ pub fn generate(source: &str) -> Result<String, String> {
         let written = match value {
             "freeze({" => write_group(&mut rust, name, &contents()?),
             "freeze([" => write_list(&mut rust, name, &contents()?),
-            value => {
-                let number = value.strip_suffix(';').and_then(|number| number.parse::<u32>().ok());
-                let number = number.ok_or_else(|| format!("`{line}` declares nothing that is known"))?;
-                writeln!(rust, "pub const {name}: u32 = {number};").map_err(|error| error.to_string())
-            }
+            value => write_one(&mut rust, name, value),
         };
         written.map_err(|problem| format!("{name}: {problem}"))?;
     }
@@ -70,6 +66,16 @@ fn write_group(rust: &mut String, name: &str, entries: &[&str]) -> Result<(), St
     writeln!(rust, "pub mod {module} {{ {constants} {all} }}").map_err(|error| error.to_string())
 }
 
+fn write_one(rust: &mut String, name: &str, value: &str) -> Result<(), String> {
+    let value = value.strip_suffix(';').ok_or("the declaration has no known form")?;
+    let written = match (text(value), value.parse::<u32>()) {
+        (Some(text), _) => writeln!(rust, "pub const {name}: &str = {text:?};"),
+        (None, Ok(number)) => writeln!(rust, "pub const {name}: u32 = {number};"),
+        (None, Err(_)) => return Err(format!("`{value}` is neither a number nor a string")),
+    };
+    written.map_err(|error| error.to_string())
+}
+
 fn write_list(rust: &mut String, name: &str, entries: &[&str]) -> Result<(), String> {
     let texts = entries.iter().map(|entry| text(entry).ok_or_else(|| format!("`{entry}` is not a string")));
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
@@ -101,7 +107,7 @@ mod tests {
     #[test]
     fn every_form_of_a_declaration_is_generated() {
         let source = "const { freeze } = Object;\n/** About it. */\nconst MODE = freeze({\n  __proto__: null,\n  /** Waits. */\n  SYNC: 0, // as it is\n  asLater: 1, LAST: 2,\n});\n\
-                      const TEXTS = freeze([\n  'a', 'b',\n]);\nconst CODE = freeze({\n  ONE: 'E_ONE',\n});\nconst NO_WASM = 512;\nmodule.exports = freeze({ MODE });";
+                      const TEXTS = freeze([\n  'a', 'b',\n]);\nconst CODE = freeze({\n  ONE: 'E_ONE',\n});\nconst NO_WASM = 512;\nconst ROOT = 'x:';\nmodule.exports = freeze({ MODE });";
         let rust = generate(source).unwrap();
         for expected in [
             "pub mod mode {",
@@ -111,6 +117,7 @@ mod tests {
             r#"pub const TEXTS: [&str; 2] = ["a", "b"];"#,
             r#"pub const ONE: &str = "E_ONE";"#,
             "pub const NO_WASM: u32 = 512;",
+            r#"pub const ROOT: &str = "x:";"#,
         ] {
             assert!(rust.contains(expected), "{expected} in {rust}");
         }

@@ -79,6 +79,12 @@ const RESULT = freeze({
   LOGS: 12,
 });
 
+/** The name of a sandbox's code in stacks. */
+const MAIN_FILE = 'sandbox.js';
+
+/** Names of modules are resolved like URLs relative to this one. */
+const MODULE_ROOT = 'module:///';
+
 /** Elements of `statistics()`. */
 const STATISTIC = freeze({
   MADE: 0,
@@ -140,4 +146,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ EXECUTION, FLAG, LEVELS, LIMIT, METER, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ EXECUTION, FLAG, LEVELS, LIMIT, MAIN_FILE, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

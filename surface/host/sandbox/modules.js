@@ -2,15 +2,14 @@
 // ES modules that a host gives a sandbox: a map of names to sources, read once. The native side finds, links and evaluates them.
 
 const { performance } = require('node:perf_hooks');
+const { MODULE_ROOT } = require('../protocol.js');
 const { FILE } = require('./failure.js');
 const { own, wrong } = require('./options.js');
 const { leftOf } = require('./typescript.js');
 
-/** Names are resolved like URLs relative to this one; src/sandbox/modules.rs has the same. */
-const ROOT = 'module:///';
 /** The name of the code itself in stacks (a plugin's has a number), and names that look like one of its lines there. */
 const OWN = new RegExp(`^${FILE.replace('.', '\\.')}(?:[#:]|$)`);
-const OWN_PLACE = new URL(FILE, ROOT).href;
+const OWN_PLACE = new URL(FILE, MODULE_ROOT).href;
 /** Most characters of a name. */
 const MAX_NAME = 1_000;
 /** Names of modules without types. */
@@ -129,7 +128,7 @@ function placeOf(name) {
     return undefined;
   }
   try {
-    return new URL(name, ROOT).href;
+    return new URL(name, MODULE_ROOT).href;
   } catch {
     return undefined;
   }

@@ -4,8 +4,7 @@
 const { invalid } = require('../../error.js');
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
-const { MIN_MEMORY } = require('../../options.js');
-const { CALLBACK, KIND } = require('../../protocol.js');
+const { CALLBACK, KIND, MIN_MEMORY } = require('../../protocol.js');
 const { notify, ORIGIN } = require('../host-calls.js');
 const { NO_WASM, WEB } = require('../../web/protocol.js');
 const { guard, isSignal } = require('../signals.js');
