@@ -1,10 +1,13 @@
-//! Checks the vendored V8 and keeps its helpers out of the addon's dynamic symbols. Which V8 is linked is decided by
-//! `.cargo/config.toml`.
+//! Checks the vendored V8, keeps its helpers out of the addon's dynamic symbols, and generates the constants that are shared with
+//! JavaScript. Which V8 is linked is decided by `.cargo/config.toml`.
 
 use std::path::Path;
 use std::{env, fs, process};
 
 use sha2::{Digest, Sha256};
+
+#[path = "src/protocol/generate.rs"]
+mod protocol;
 
 const VENDORED_TARGET: &str = "x86_64-unknown-linux-gnu";
 const VENDOR: &str = "vendor/v8";
@@ -101,10 +104,26 @@ fn main() {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
         }
     }
-    if let Err(problem) = write_hidden_symbols() {
+    if let Err(problem) = write_protocol().and_then(|()| write_hidden_symbols()) {
         println!("cargo::error={problem}");
         process::exit(1);
     }
+}
+
+/// Declarations that JavaScript and Rust share.
+const PROTOCOLS: [&str; 3] = ["surface/protocol.js", "surface/host/protocol.js", "surface/web/protocol.js"];
+
+/// Writes `protocol.rs`, which `src/protocol` includes.
+fn write_protocol() -> Result<(), String> {
+    let mut rust = String::new();
+    for file in PROTOCOLS {
+        println!("cargo::rerun-if-changed={file}");
+        let source = fs::read_to_string(file).map_err(|error| format!("{file} cannot be read: {error}"))?;
+        rust += &protocol::generate(&source).map_err(|problem| format!("{file}: {problem}"))?;
+    }
+    let out = env::var("OUT_DIR").map_err(|error| error.to_string())?;
+    fs::write(Path::new(&out).join("protocol.rs"), rust)
+        .map_err(|error| format!("protocol.rs cannot be written: {error}"))
 }
 
 /// Writes `hidden.s`, which the crate assembles: one weak, hidden reference for each name in `symbols.txt`.

@@ -1,6 +1,6 @@
 //! isolated-v8: JavaScript sandboxes on a V8 of their own, as a Node-API addon.
 //!
-//! Each layer uses only those above it in this list: `native` (memory of C++ code), `value` (values that travel between engines), `convert`
+//! Each layer uses only those above it in this list: `native` (memory of C++ code), `protocol` (constants shared with JavaScript), `value` (values that travel between engines), `convert`
 //! (conversion of V8 values), `engine` (V8 for the process), `isolate` (one isolate, its thread, limits and realms), `ops` (what each call
 //! of the API does), then the two bindings `guest` (V8) and `host` (Node-API), what guests may get of the web (`web`), and the ready-made
 //! sandboxes (`sandbox`).
@@ -24,6 +24,7 @@ mod host;
 mod isolate;
 mod native;
 mod ops;
+mod protocol;
 mod sandbox;
 mod value;
 mod web;

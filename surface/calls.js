@@ -4,6 +4,7 @@
 
 const { cutOff, freeze, Map, mapDelete, mapGet, mapSet, Promise } = require('./primordials.js');
 const { callSite } = require('./error.js');
+const { ABORTABLE } = require('./protocol.js');
 
 /** One promise that a request number will settle. */
 class Call {
@@ -50,7 +51,7 @@ function fill(resolve, reject) {
   }
 }
 
-const LAST_REQUEST = 0x7fff_ffff;
+const LAST_REQUEST = ABORTABLE - 1;
 
 /** @param {(request: number) => void} [begun] called for every call */
 function createCalls(begun) {
@@ -67,10 +68,11 @@ function createCalls(begun) {
    */
   function begin(method, signal, site = callSite(method)) {
     last = last === LAST_REQUEST ? 1 : last + 1;
-    const call = new Call(last, site, signal);
-    mapSet(pending, last, call);
+    const request = signal === undefined ? last : last | ABORTABLE;
+    const call = new Call(request, site, signal);
+    mapSet(pending, request, call);
     if (begun !== undefined) {
-      begun(last);
+      begun(request);
     }
     return call;
   }

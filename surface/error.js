@@ -7,32 +7,11 @@ const {
   asIntN, bigintValueOf, captureStackTrace, define, Error, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isArray, isView, RangeError,
   ReferenceError, String, stringIncludes, stringIndexOf, stringSlice, stringStartsWith, SyntaxError, TypeError,
 } = require('./primordials.js');
-const { TAG } = require('./protocol.js');
+const { CODE, TAG } = require('./protocol.js');
 
 const BOUNDARY = '\n    at (<isolated-vm boundary>)';
 const FRAME = '    at ';
 const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.';
-
-/** Stable codes of the errors that this library raises. */
-const CODE = freeze({
-  ABORTED: 'ERR_ISOLATE_ABORTED',
-  CRASH: 'ERR_ISOLATE_CRASH',
-  DEADLINE: 'ERR_ISOLATE_DEADLINE',
-  DISPOSED: 'ERR_ISOLATE_DISPOSED',
-  INVALID_ARG: 'ERR_INVALID_ARG',
-  LIMIT: 'ERR_ISOLATE_LIMIT',
-  MEMORY: 'ERR_ISOLATE_MEMORY',
-  NOT_FOUND: 'ERR_ISOLATE_NOT_FOUND',
-  PERMISSION: 'ERR_ISOLATE_PERMISSION',
-  PLUGIN: 'ERR_ISOLATE_PLUGIN',
-  PROTOCOL: 'ERR_ISOLATE_PROTOCOL',
-  RELEASED: 'ERR_ISOLATE_RELEASED',
-  SYSTEM_CALL: 'ERR_ISOLATE_SYSTEM_CALL',
-  TIMEOUT: 'ERR_ISOLATE_TIMEOUT',
-  TRANSFER: 'ERR_ISOLATE_TRANSFER',
-  UNRESPONSIVE: 'ERR_ISOLATE_UNRESPONSIVE',
-  UNSUPPORTED: 'ERR_ISOLATE_UNSUPPORTED',
-});
 
 /**
  * Creates an error of this library.

@@ -68,7 +68,6 @@ const createSession = require('./session.js');
  * @property {(value: any) => boolean} isSignal
  * @property {(signal: any) => unknown} reason of a signal that has been aborted
  * @property {(signal: any, abort: () => void) => () => void} follow calls `abort` on abort, until the returned function is called
- * @property {(request: number) => void} announce the next call, with this number, may be aborted
  * @property {(request: number) => void} abort
  */
 
@@ -112,14 +111,7 @@ function createSurface(binding, more) {
     entries,
     /** Starts a call in asynchronous mode; undefined in other modes. */
     begin(mode, method, signal, site) {
-      if (mode !== MODE.ASYNC) {
-        return undefined;
-      }
-      const call = calls.begin(method, signal, site);
-      if (signal !== undefined && binding.signals !== undefined) {
-        binding.signals.announce(call.request);
-      }
-      return call;
+      return mode === MODE.ASYNC ? calls.begin(method, signal, site) : undefined;
     },
     follow,
     /** Returns a method's result after `invoke`. */

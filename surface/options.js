@@ -5,14 +5,8 @@
 
 const { cutOff, Error, freeze, isArray, sameValue, TypeError } = require('./primordials.js');
 const { kindOf, recordOf } = require('./handle.js');
-const { KIND, MODE, TRANSFER } = require('./protocol.js');
+const { FILENAME, KIND, MIN_MEMORY, MODE, TRANSFER } = require('./protocol.js');
 const { CODE, coded, invalid } = require('./error.js');
-
-/** Minimum of `memoryLimit` in megabytes. */
-const MIN_MEMORY = 8;
-
-/** The default file name of code. */
-const FILENAME = '<isolated-vm>';
 
 /**
  * @param {number} count arguments required

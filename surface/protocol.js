@@ -1,6 +1,6 @@
 'use strict';
-// The numbers that the surface and the native binding exchange. The native side has the same table: change both together. Frozen, so that
-// code which runs later cannot turn one operation into another.
+// The numbers and names that the surface and the native side exchange. They are declared only here: build.rs generates the native side's
+// constants (`src/protocol`). Frozen, so that code which runs later cannot turn one operation into another.
 
 const { freeze } = Object;
 
@@ -13,6 +13,9 @@ const MODE = freeze({
   /** The result is discarded. */
   IGNORED: 2,
 });
+
+/** A bit in the number of an asynchronous call: the call may be aborted. Lower bits are the count of the call. */
+const ABORTABLE = 1073741824;
 
 /** The kind of a handle. DEREFERENCE and COPY_INTO exist only in the surface and never cross as a
  * handle's kind; LINKER has no object. */
@@ -135,4 +138,50 @@ const OP = freeze({
   DISCARDED: 512,
 });
 
-module.exports = freeze({ MODE, KIND, TRANSFER, TAG, CALLBACK, OP });
+/** The `code` of an error of this library. */
+const CODE = freeze({
+  ABORTED: 'ERR_ISOLATE_ABORTED',
+  CRASH: 'ERR_ISOLATE_CRASH',
+  DEADLINE: 'ERR_ISOLATE_DEADLINE',
+  DISPOSED: 'ERR_ISOLATE_DISPOSED',
+  ENVIRONMENT: 'ERR_ISOLATE_ENVIRONMENT',
+  INVALID_ARG: 'ERR_INVALID_ARG',
+  LIMIT: 'ERR_ISOLATE_LIMIT',
+  MEMORY: 'ERR_ISOLATE_MEMORY',
+  NOT_FOUND: 'ERR_ISOLATE_NOT_FOUND',
+  PERMISSION: 'ERR_ISOLATE_PERMISSION',
+  PLUGIN: 'ERR_ISOLATE_PLUGIN',
+  PROTOCOL: 'ERR_ISOLATE_PROTOCOL',
+  RELEASED: 'ERR_ISOLATE_RELEASED',
+  SYSTEM_CALL: 'ERR_ISOLATE_SYSTEM_CALL',
+  TIMEOUT: 'ERR_ISOLATE_TIMEOUT',
+  TRANSFER: 'ERR_ISOLATE_TRANSFER',
+  UNRESPONSIVE: 'ERR_ISOLATE_UNRESPONSIVE',
+  UNSUPPORTED: 'ERR_ISOLATE_UNSUPPORTED',
+});
+
+/** The index of each figure of heap statistics, by its name in isolated-vm. */
+const HEAP_STATISTIC = freeze({
+  total_heap_size: 0,
+  total_heap_size_executable: 1,
+  total_physical_size: 2,
+  total_available_size: 3,
+  used_heap_size: 4,
+  heap_size_limit: 5,
+  malloced_memory: 6,
+  peak_malloced_memory: 7,
+  does_zap_garbage: 8,
+  externally_allocated_size: 9,
+  total_global_handles_size: 10,
+  used_global_handles_size: 11,
+  number_of_native_contexts: 12,
+  number_of_detached_contexts: 13,
+});
+
+/** The file name of code if its caller gives none. */
+const FILENAME = '<isolated-vm>';
+
+/** The minimum memory limit of an isolate, in megabytes. */
+const MIN_MEMORY = 8;
+
+module.exports = freeze({ ABORTABLE, FILENAME, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, HEAP_STATISTIC });

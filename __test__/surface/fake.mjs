@@ -15,7 +15,7 @@ export const { KIND, MODE, OP, TAG, TRANSFER } = protocol;
  */
 export function fake(answer) {
   const made = { [OP.CREATE_ISOLATE]: KIND.ISOLATE, [OP.CREATE_CONTEXT]: KIND.CONTEXT, [OP.COMPILE_SCRIPT]: KIND.SCRIPT, [OP.GLOBAL]: KIND.REFERENCE, [OP.COPY_NEW]: KIND.EXTERNAL_COPY };
-  const notes = { invoked: [], released: [], replied: [], disowned: [], settle: undefined, serve: undefined };
+  const notes = { invoked: [], released: [], aborted: [], replied: [], disowned: [], settle: undefined, serve: undefined };
   let own;
   let leave;
 
@@ -49,6 +49,9 @@ export function fake(answer) {
       },
       release(id) {
         notes.released.push(id);
+      },
+      abort(request) {
+        notes.aborted.push(request);
       },
       limits: () => [Infinity, Infinity],
       disowned: () => notes.disowned.splice(0),

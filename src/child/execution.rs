@@ -61,8 +61,7 @@ pub struct Job {
     /// The host environment that asks, and its number for the execution.
     pub owner: u64,
     pub request: i64,
-    /// Gets the same as `sandbox::Spec::answer`, but before the lines of the log also the name of the signal that ended the process, if one
-    /// did.
+    /// Gets a `sandbox::ExecutionResult` as a value.
     pub completion: Arc<dyn Completion>,
 }
 

@@ -7,7 +7,7 @@
 use isolated_v8_launcher::{Report, handover};
 
 use super::codec::{Reader, Writer};
-use crate::sandbox::console::LEVELS as LEVEL_NAMES;
+use crate::protocol;
 use crate::sandbox::{self, Body, Sources};
 use crate::value::{Code, ErrorClass, Outcome, Text, Value};
 
@@ -304,7 +304,7 @@ pub fn is_of_child(code: Code) -> bool {
 }
 
 /// The levels of log lines.
-const LEVELS: u8 = LEVEL_NAMES.len() as u8;
+const LEVELS: u8 = protocol::LEVELS.len() as u8;
 
 /// The maximum number of bytes of a READY frame.
 const MAX_REPORT: usize = 64 << 10;

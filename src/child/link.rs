@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::frame::{End, Limits, Message};
 use crate::isolate::next_owner_id;
 use crate::ops::op;
+use crate::protocol::LEVELS;
+use crate::sandbox::ExecutionResult;
 use crate::value::{
     Callable, CallbackMode, Chain, Code, Completion, ErrorClass, Fault, Host, Outcome, Owner, Request, Slot, Text,
     Value,
@@ -16,8 +18,6 @@ use crate::value::{
 
 /// The slot of the function that receives log lines; every other slot is a tool's index.
 const LOG: u32 = u32::MAX;
-
-const LEVELS: [&str; 5] = ["log", "info", "warn", "error", "debug"];
 
 pub struct Link {
     id: u64,
@@ -151,20 +151,8 @@ impl Completion for Last {
     }
 }
 
-/// Converts a session's answer (`sandbox::Spec::answer`). The lines of its log were sent before.
-fn end_of(completion: Value) -> Option<End> {
-    let Value::List(list) = completion else { return None };
-    let mut list = list.into_iter();
-    let mut next = || list.next().unwrap_or(Value::Undefined);
-    let Value::Boolean(ok) = next() else { return None };
-    let value = next();
-    let mut text = || match next() {
-        Value::String(text) => Some(text),
-        _ => None,
-    };
-    let (code, name, stack) = (text(), text(), text());
-    let mut figure = || list.next().and_then(|value| value.as_number()).unwrap_or(0.0);
-    let (_cpu, _wall, heap, _calls, lost) = (figure(), figure(), figure(), figure(), figure());
-    let code = code.and_then(|code| Code::named(&code.to_string()));
-    Some(End { ok, value, code, name, stack, figures: [heap, lost] })
+/// Converts a session's result. The lines of its log were sent before.
+fn end_of(result: Value) -> Option<End> {
+    let ExecutionResult { ok, value, code, name, stack, heap_peak, lost, .. } = ExecutionResult::read(result)?;
+    Some(End { ok, value, code, name, stack, figures: [heap_peak, lost] })
 }

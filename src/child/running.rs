@@ -8,8 +8,9 @@ use super::execution::{Job, Sort};
 use super::frame::{End, GROWTH, Limits, Message, Task};
 use super::time;
 use crate::ops::{self, op};
-use crate::sandbox::Logging;
-use crate::sandbox::console::{LEVELS, Logs};
+use crate::protocol::LEVELS;
+use crate::sandbox::console::Logs;
+use crate::sandbox::{ExecutionResult, Logging};
 use crate::value::{Budget, Callable, Chain, Charge, Code, Completion, NoCompletion, Owner, Request, Text, Value};
 
 /// Half of the maximum number of messages that wait for their host.
@@ -210,26 +211,25 @@ impl Running {
     pub fn complete(self: Box<Self>, end: End, signal: Option<i32>, cpu: Duration, layers: &str) {
         self.calls.end();
         let End { ok, value, code, name, stack, figures: [heap, lost] } = end;
-        let optional = |text: Option<Text>| text.map_or(Value::Undefined, Value::String);
         let (lines, dropped) = self.logs.take();
-        let mut list = vec![
-            Value::Boolean(ok),
+        let result = ExecutionResult {
+            ok,
             value,
-            optional(code.map(|code| Text::from(code.name()))),
-            optional(name),
-            optional(stack),
-            Value::Number(cpu.as_nanos() as f64),
-            Value::Number(self.began.elapsed().as_nanos() as f64),
-            Value::Number(heap),
-            Value::Number(f64::from(self.last_call)),
-            Value::Number(lost.max(f64::from(dropped))),
-            signal.map_or(Value::Undefined, |signal| Value::Number(f64::from(signal))),
-            Value::String(Text::from(layers)),
-        ];
-        list.extend(lines.into_iter().map(Value::String));
+            code,
+            name,
+            stack,
+            cpu: cpu.as_nanos(),
+            wall: self.began.elapsed().as_nanos(),
+            heap_peak: heap,
+            host_calls: self.last_call,
+            lost: lost.max(f64::from(dropped)),
+            signal,
+            layers: Some(Text::from(layers)),
+            lines,
+        };
         // After what the process has sent before.
         self.completion.comes_from(&(self.calls as Arc<dyn Owner>));
-        self.completion.complete(Ok(Value::List(list)));
+        self.completion.complete(Ok(result.into()));
     }
 }
 

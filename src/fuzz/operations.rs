@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::input::Input;
 use super::isolate::{Kept, Pair, settle};
-use crate::ops::{self, op};
+use crate::isolate::Settings;
+use crate::ops::{self, Caller, op};
 use crate::value::{BigInt, Completion, ExternalCopy, Fault, Handle, Payload, Settlement, Text, Value};
 
 static KEPT: Kept = Kept::new(|| Pair::new(true));
@@ -56,12 +57,7 @@ fn run(input: &mut Input<'_>, pair: &Pair) {
         }
         let target = if input.below(8) > 0 { input.pick(&pool).cloned() } else { None };
         let args = (0..input.below(MAX_ARGUMENTS + 1)).map(|_| value(input, &pool, 0)).collect();
-        let outcome = if number == op::RUN {
-            let context = input.pick(&pool).cloned();
-            settle(ops::prepare_run(target, context, args))
-        } else {
-            settle(ops::prepare(number, target, args, &settings))
-        };
+        let outcome = settle(ops::prepare(number, target, args, &Pooled { settings: &settings, pool: &pool }));
         match outcome {
             Ok(Value::Promise(settlement)) if settlement.is_unclaimed() => pool.push(Value::Promise(settlement)),
             Ok(value) => pool.push(value),
@@ -69,6 +65,22 @@ fn run(input: &mut Input<'_>, pair: &Pair) {
             Err(Fault::Error(error)) => assert!(!error.message.is_empty() || error.code.is_none()),
             Err(Fault::Stopped) => {}
         }
+    }
+}
+
+/// A caller whose handles are the values of a pool.
+struct Pooled<'a> {
+    settings: &'a Settings,
+    pool: &'a [Value],
+}
+
+impl Caller for Pooled<'_> {
+    fn settings(&self) -> &Settings {
+        self.settings
+    }
+
+    fn handle(&self, id: usize) -> Option<Value> {
+        self.pool.get(id % self.pool.len()).cloned()
     }
 }
 

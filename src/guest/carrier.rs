@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::{moving, outgoing};
 use crate::convert::{self, Exchange};
 use crate::isolate::{Held, Place};
-use crate::ops::protocol::{callback_mode, kind, tag};
 use crate::ops::{self, Transfer};
-use crate::value::{Callable, Code, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
+use crate::protocol::{kind, tag};
+use crate::value::{Callable, CallbackMode, Code, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
 
 /// The neutral value that a carrier of the surface represents.
 pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local<'s, v8::Value>) -> Outcome {
@@ -33,7 +33,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
         }
         tag::FUNCTION => {
             let target = element(scope, array, 1)?;
-            let mode = callback_mode(number(scope, array, 2)? as u32);
+            let mode = CallbackMode::from_number(number(scope, array, 2)? as u32);
             let name = element(scope, array, 3)?;
             let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
             let name = convert::beginning(scope, name, ops::MAX_NAME);

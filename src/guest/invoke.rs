@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{brand, carrier, children, local, member, outgoing, surface};
 use crate::convert::cap;
-use crate::isolate::Place;
-use crate::ops::protocol::mode;
-use crate::ops::{self, Prepared, op};
-use crate::value::{Code, Completion, ErrorClass, Fault, Payload, Value};
+use crate::isolate::{Place, Remote, Settings};
+use crate::ops::{self, Caller, Prepared, op};
+use crate::protocol::mode;
+use crate::value::{Code, Completion, ErrorClass, Fault, Value};
 
 /// `{ invoke, release, track, brand, owned, cross, get, set, remove, isArrayBuffer, now }`.
 pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
@@ -62,14 +62,14 @@ fn invoke<'s>(
             prepared => outgoing::post(scope, &at, prepared, bytes).map(|()| Value::Undefined),
         },
     });
-    if op == op::DISPOSE && at.guest.check_stopping().is_err() {
+    if ops::may_end_caller(op) && at.guest.check_stopping().is_err() {
         // This isolate was disposed, or the one that created it.
         return at.guest.terminate(scope);
     }
-    let carrier = match op {
-        // The surface already has an object for it.
-        op::CREATE_ISOLATE | op::COPY_NEW => carrier::write_id(scope, &at, outcome),
-        _ => carrier::write(scope, &at, outcome),
+    let carrier = if ops::returns_number(op) {
+        carrier::write_id(scope, &at, outcome)
+    } else {
+        carrier::write(scope, &at, outcome)
     };
     // If no carrier can be written, execution is being terminated.
     if let Ok(carrier) = carrier {
@@ -106,36 +106,33 @@ fn prepare_call(
     at: &Place,
     op: u32,
     target: Option<Value>,
-    mut values: Vec<Value>,
+    values: Vec<Value>,
 ) -> Result<Prepared, Fault> {
-    match op {
-        op::CREATE_ISOLATE => return Ok(Prepared::Done(children::create(scope, at, values))),
-        op::RUN if !values.is_empty() => {
-            let context = values.remove(0).as_number().and_then(|id| at.guest.carried(id as usize));
-            return Ok(ops::prepare_run(target, context, values));
-        }
-        // V8 trusts the contents of a compilation cache. A cache from a guest is treated like one of another version.
-        op::COMPILE_SCRIPT | op::COMPILE_MODULE => {
-            if let Some(cache) = values.get_mut(CACHED_DATA).filter(|cache| !matches!(cache, Value::Undefined)) {
-                *cache = Value::Payload(Box::new(Payload::buffer(Arc::default())));
-            }
-        }
-        op::CREATE_SNAPSHOT
-        | op::OPEN_SESSION
-        | op::SESSION_SEND
-        | op::SESSION_RUN
-        | op::START_PROFILER
-        | op::STOP_PROFILER => {
-            return Err(Fault::coded(ErrorClass::Error, "This is not available inside isolates", Code::Unsupported));
-        }
-        _ => {}
+    if op == op::CREATE_ISOLATE {
+        return Ok(Prepared::Done(children::create(scope, at, values)));
     }
-    let remote = at.guest.remote()?;
-    Ok(ops::prepare(op, target, values, &remote.settings))
+    let caller = GuestCaller { at, remote: at.guest.remote()? };
+    Ok(ops::prepare(op, target, values, &caller))
 }
 
-/// Index of the compilation cache among the arguments of a compilation.
-const CACHED_DATA: usize = 4;
+struct GuestCaller<'a> {
+    at: &'a Place,
+    remote: Arc<Remote>,
+}
+
+impl Caller for GuestCaller<'_> {
+    fn settings(&self) -> &Settings {
+        &self.remote.settings
+    }
+
+    fn handle(&self, id: usize) -> Option<Value> {
+        self.at.guest.carried(id)
+    }
+
+    fn is_guest(&self) -> bool {
+        true
+    }
+}
 
 /// The answer that settles a request of the surface.
 fn settlement(

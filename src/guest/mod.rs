@@ -15,7 +15,7 @@ use crate::convert::{self, Exchange};
 use crate::engine::{BOOTSTRAP, Recipe};
 use crate::isolate::{Binding, Held, Place};
 use crate::ops;
-use crate::ops::protocol::kind;
+use crate::protocol::kind;
 use crate::value::{Code, ErrorClass, Fault, Handle, Settlement, Value};
 
 /// The sources of every realm's surface; the host runs the same files.
@@ -196,23 +196,16 @@ fn adopt_handle<'s>(
     at: &Place,
     handle: Handle,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    let (kind, own, type_of, flags) = match &handle {
-        Handle::Isolate(_) => (kind::ISOLATE, false, "", 0),
-        Handle::Context(_) => (kind::CONTEXT, false, "", 0),
-        Handle::Script(_) => (kind::SCRIPT, false, "", 0),
-        Handle::Module(_) => (kind::MODULE, false, "", 0),
-        Handle::Linker(_) => (kind::LINKER, false, "", 0),
-        Handle::ExternalCopy(_) => (kind::EXTERNAL_COPY, false, "", 0),
-        // Sessions are opened by hosts and stay there.
-        Handle::Session(_) => return Err(ops::malformed()),
-        Handle::Ivm => (kind::IVM, false, "", 0),
-        Handle::Lib => (kind::LIB, false, "", 0),
+    // Sessions are opened by hosts and stay there.
+    if matches!(handle, Handle::Session(_)) {
+        return Err(ops::malformed());
+    }
+    let kind = handle.kind();
+    let (own, type_of, flags) = match &handle {
         Handle::Reference(reference) => {
-            let accessors = if reference.accessors { ops::Transfer::ACCESSORS } else { 0 };
-            let inherit = if reference.inherit { ops::Transfer::UNSAFE_INHERIT } else { 0 };
-            let own = at.guest.owns(&reference.slot);
-            (kind::REFERENCE, own, reference.type_of.name(), accessors | inherit)
+            (at.guest.owns(&reference.slot), reference.type_of.name(), ops::Transfer::of_reference(reference))
         }
+        _ => (false, "", 0),
     };
     carrier::charge_for(scope, at, &handle)?;
     let surface = surface(scope, at)?;

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use crate::isolate::Remote;
+use crate::protocol::ABORTABLE;
 use crate::value::{Completion, Fault, Settlement};
 
 #[derive(Default)]
 pub struct Abortable {
-    calls: RefCell<HashMap<i64, Option<Underway>>>,
+    calls: RefCell<HashMap<i64, Underway>>,
     /// Promises that settle by some time, and keep the event loop alive until then.
     promises: RefCell<HashMap<i64, Weak<Settlement>>>,
     /// Calls and promises that were aborted and have not settled.
@@ -21,15 +22,17 @@ struct Underway {
     remote: Weak<Remote>,
 }
 
-impl Abortable {
-    /// Makes the call that begins next under this number abortable.
-    pub fn announce(&self, request: i64) {
-        self.calls.borrow_mut().insert(request, None);
-    }
+/// Whether this is the number of a call, not of a promise, and the call may be aborted.
+fn is_abortable(request: i64) -> bool {
+    request > 0 && request & i64::from(ABORTABLE) != 0
+}
 
+impl Abortable {
+    /// A call begins. It can be aborted if its number says so.
     pub fn begin(&self, request: i64, completion: &Arc<dyn Completion>, remote: &Weak<Remote>) {
-        if let Some(call) = self.calls.borrow_mut().get_mut(&request) {
-            *call = Some(Underway { completion: Arc::downgrade(completion), remote: remote.clone() });
+        if is_abortable(request) {
+            let call = Underway { completion: Arc::downgrade(completion), remote: remote.clone() };
+            self.calls.borrow_mut().insert(request, call);
         }
     }
 
@@ -41,14 +44,16 @@ impl Abortable {
     pub fn end(&self, request: i64) -> bool {
         if request < 0 {
             self.promises.borrow_mut().remove(&request);
-        } else {
+        } else if is_abortable(request) {
             self.calls.borrow_mut().remove(&request);
+        } else {
+            return true;
         }
         !self.aborted.borrow_mut().remove(&request)
     }
 
     pub fn abort(&self, request: i64) {
-        let call = self.calls.borrow_mut().remove(&request).flatten();
+        let call = self.calls.borrow_mut().remove(&request);
         let promise = self.promises.borrow_mut().remove(&request);
         if call.is_some() || promise.is_some() {
             self.aborted.borrow_mut().insert(request);

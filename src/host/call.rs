@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use napi::sys;
@@ -11,16 +11,14 @@ use napi::sys;
 use super::environment::Local;
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use super::streams::Origin;
-use super::warm::{self, template};
-use super::{carrier, engine as whole, process, replies};
+use super::warm;
+use super::{carrier, engine as whole, execution, process, replies};
 use crate::engine;
 use crate::isolate::{Kind, Limits, Remote, Settings};
-use crate::ops::protocol::mode;
-use crate::ops::{self, Args, Prepared};
-use crate::sandbox::{
-    self, Body, Equipment, Form, Guard, LogStyle, Logging, Modules, Names, Sources, Spec, Supply, Tool,
-};
-use crate::value::{Chain, Charge, Completion, Fault, Handle, IsolateHandle, Outcome, Reply, Value, spin};
+use crate::ops::{self, Caller, Prepared};
+use crate::protocol::{limit, mode, wanted};
+use crate::sandbox::{self, Equipment, Names, Sources};
+use crate::value::{Chain, Charge, Completion, Handle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -66,29 +64,35 @@ pub unsafe extern "C" fn invoke(env: sys::napi_env, info: sys::napi_callback_inf
                 Err(fault) => return finish(js, local, mode, request, Prepared::from(fault)),
             }
         }
-        if op == ops::op::DISPOSE
-            && let Some(Value::Handle(Handle::Isolate(isolate))) = &target
-            && let Some(remote) = Remote::from_owner(&isolate.0)
-        {
-            local.keep_alive_until_gone(js, &remote);
-            if local.shared.has_streams() {
-                local.shared.ask_streams(|streams| streams.dispose(remote.id()));
-            }
-        }
-        let prepared = if op == ops::op::RUN && !values.is_empty() {
-            let context = values.remove(0).as_number().and_then(|id| local.handle(id as usize));
-            ops::prepare_run(target, context, values)
-        } else {
-            ops::prepare(op, target, values, &local.settings)
-        };
-        if op == ops::op::CREATE_SNAPSHOT
-            && let Some(remote) = prepared.remote().upgrade()
-        {
-            // No handle refers to it, but it ends with the environment too.
-            local.shared.add_isolate(&remote);
-        }
+        let prepared = ops::prepare(op, target, values, &HostCaller { js, local });
         finish(js, local, mode, request, prepared)
     })
+}
+
+struct HostCaller<'a> {
+    js: Js<'a>,
+    local: &'static Local,
+}
+
+impl Caller for HostCaller<'_> {
+    fn settings(&self) -> &Settings {
+        &self.local.settings
+    }
+
+    fn handle(&self, id: usize) -> Option<Value> {
+        self.local.handle(id)
+    }
+
+    fn disposes(&self, remote: &Arc<Remote>) {
+        self.local.keep_alive_until_gone(self.js, remote);
+        if self.local.shared.has_streams() {
+            self.local.shared.ask_streams(|streams| streams.dispose(remote.id()));
+        }
+    }
+
+    fn owns(&self, remote: &Arc<Remote>) {
+        self.local.shared.add_isolate(remote);
+    }
 }
 
 fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue> {
@@ -159,115 +163,6 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
         local.shared.end_chain(&chain);
     }
     outcome
-}
-
-/// `execute(request, code, line, column, functionCode, functionLine, functionColumn, functionGuard, flags, memoryLimit, timeout, maxOutput,
-/// maxLogs, maxLogLength, onLog, warm, snapshot, globals, index, sources, main, mainLine, mainColumn, ...tools)`: starts an execution in a
-/// sandbox. `warm` is the number of isolates to keep ready for later executions. Returns the handle of its isolate; the outcome settles
-/// `request`.
-pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, rest @ ..] = args else {
-            return Err(super::js::Refused);
-        };
-        let request = js.read_number(*request)? as i64;
-        let mut values = Vec::with_capacity(rest.len());
-        for carrier in rest {
-            match carrier::read(js, local, *carrier)? {
-                Ok(value) => values.push(value),
-                Err(_) => return Err(super::js::Refused),
-            }
-        }
-        let completion = local.async_completion(js, request, Weak::new());
-        let (mut spec, wanted) = execution(values, completion, &local.settings).map_err(|_| super::js::Refused)?;
-        spec.request = request;
-        let supply = Supply::Pool(Arc::clone(&local.shared.warm_pool), wanted);
-        let remote = sandbox::start(spec, &local.settings, supply);
-        let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
-        js.number(id as f64)
-    })
-}
-
-/// Bits of `flags`.
-pub(super) const SHADOW_GLOBAL: u32 = 1;
-pub(super) const TIMERS: u32 = 2;
-const MARKED_LOGS: u32 = 4;
-/// The bits of the web's names start here.
-pub(super) const WEB_SHIFT: u32 = 8;
-
-/// The execution, and how many isolates to keep ready for later ones.
-fn execution(values: Vec<Value>, completion: Arc<dyn Completion>, settings: &Settings) -> Result<(Spec, usize), Fault> {
-    let mut args = Args::new(values);
-    let code = Body { text: args.text()?, line: args.number()? as i32, column: args.number()? as i32 };
-    let forms = forms(&mut args)?;
-    let flags = args.number()? as u32;
-    let memory_limit = (args.number()? as usize).saturating_mul(1 << 20);
-    let timeout = Duration::try_from_secs_f64(args.number()? / 1_000.0).map_err(|_| ops::malformed())?;
-    let max_output = args.number()? as usize;
-    let logging = Logging {
-        style: if flags & MARKED_LOGS != 0 { LogStyle::Marked } else { LogStyle::Plain },
-        most_lines: args.number()? as usize,
-        most_length: args.number()? as usize,
-        listener: args.optional_function()?,
-    };
-    let wanted = args.number()? as usize;
-    let template = template(flags, memory_limit, args.value(), settings)?;
-    let globals = args.value();
-    let modules = modules_of(&mut args)?;
-    let mut tools = Vec::new();
-    let mut rest = args.rest().into_iter();
-    while let (Some(namespace), Some(method), Some(function)) = (rest.next(), rest.next(), rest.next()) {
-        let (Value::String(namespace), Value::String(method), Value::Function(function)) =
-            (namespace, method, function)
-        else {
-            return Err(ops::malformed());
-        };
-        tools.push(Tool { namespace, method, function });
-    }
-    let spec = Spec {
-        code,
-        forms,
-        modules,
-        template,
-        freeze_builtins: false,
-        timeout,
-        max_output,
-        logging,
-        globals,
-        tools,
-        tools_take_text: false,
-        request: 0,
-        completion,
-    };
-    Ok((spec, wanted))
-}
-
-/// Bits of a form's flags.
-const NEEDS_GUARD: u32 = 1;
-const IS_FUNCTION: u32 = 2;
-
-/// Reads `count`, and `text, line, column, guard, flags` of each form.
-fn forms(args: &mut Args) -> Result<Vec<Form>, Fault> {
-    let mut forms = Vec::new();
-    for _ in 0..args.number()? as u32 {
-        let code = Body { text: args.text()?, line: args.number()? as i32, column: args.number()? as i32 };
-        let (guard, flags) = (args.optional_text()?, args.number()? as u32);
-        let guard = guard.map(|text| Guard { text, must_compile: flags & NEEDS_GUARD != 0 });
-        forms.push(Form { code, guard, is_function: flags & IS_FUNCTION != 0 });
-    }
-    Ok(forms)
-}
-
-/// Reads `index, sources, main, mainLine, mainColumn`: the modules, if there are any, and the code as a module.
-pub(super) fn modules_of(args: &mut Args) -> Result<Option<Modules>, Fault> {
-    let (index, text, main) = (args.optional_text()?, args.optional_text()?, args.optional_text()?);
-    let (line, column) = (args.number()? as i32, args.number()? as i32);
-    Ok(match (index, text, main) {
-        (Some(index), Some(text), Some(main)) => {
-            Some(Modules { sources: Sources { index, text }, main: Body { text: main, line, column } })
-        }
-        _ => None,
-    })
 }
 
 /// `equip(request, context, web, timers, index, sources, logLength)`: puts into a context what sandboxes have. `web` selects names of the
@@ -358,18 +253,7 @@ pub unsafe extern "C" fn adopt(env: sys::napi_env, info: sys::napi_callback_info
     })
 }
 
-/// `announce(request)`: the next call under this number may be aborted.
-pub unsafe extern "C" fn announce(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, ..] = args else {
-            return Err(super::js::Refused);
-        };
-        local.abortable.announce(js.read_number(*request)? as i64);
-        js.undefined()
-    })
-}
-
-/// `abort(request)`: aborts a call that was announced, or the promise that resulted from it.
+/// `abort(request)`: aborts a call whose number has the bit `ABORTABLE`, or the promise that resulted from it.
 pub unsafe extern "C" fn abort(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [request, ..] = args else {
@@ -406,26 +290,18 @@ pub unsafe extern "C" fn pause(env: sys::napi_env, info: sys::napi_callback_info
     callback(env, info, |js, local, _args| js.number(local.pause() as f64))
 }
 
-/// What [`wanted`] returns.
-mod wanted_as {
-    pub const UNWANTED: f64 = 0.0;
-    pub const WANTED: f64 = 1.0;
-    pub const DISPOSED: f64 = 2.0;
-}
-
-/// `wanted(number)`: 0 if the value that is being read is no longer wanted: it was dropped and must not be resumed. 1 if it is wanted. 2 if
-/// it is an outcome of an isolate that the host has disposed of: it must fail.
-pub unsafe extern "C" fn wanted(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+/// `wanted(number)`: whether the value that is being read is still wanted, as one of `WANTED`.
+pub unsafe extern "C" fn is_wanted(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
         let [number, ..] = args else {
             return Err(super::js::Refused);
         };
         let id = js.read_number(*number)? as u64;
-        js.number(match local.is_wanted(js, id) {
-            false => wanted_as::UNWANTED,
-            true if local.shared.ask_streams(|streams| streams.is_disposed(id)) => wanted_as::DISPOSED,
-            true => wanted_as::WANTED,
-        })
+        js.number(f64::from(match local.is_wanted(js, id) {
+            false => wanted::NO,
+            true if local.shared.ask_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
+            true => wanted::YES,
+        }))
     })
 }
 
@@ -447,7 +323,10 @@ pub unsafe extern "C" fn limits(env: sys::napi_env, info: sys::napi_callback_inf
         let Limits { timeout, deadline } = local.limits.get();
         let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1_000.0);
         let left = deadline.map(|deadline| deadline.time.saturating_duration_since(Instant::now()));
-        js.array(&[js.number(milliseconds(left))?, js.number(milliseconds(timeout))?])
+        let mut limits = [0.0; limit::ALL.len()];
+        limits[limit::LEFT as usize] = milliseconds(left);
+        limits[limit::TIMEOUT as usize] = milliseconds(timeout);
+        js.array(&limits.map(|limit| js.number(limit)).into_iter().collect::<Result<Vec<_>, _>>()?)
     })
 }
 
@@ -499,14 +378,13 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
         }
         js.object(&[
             (c"invoke", js.function("invoke", Some(invoke), data)?),
-            (c"announce", js.function("announce", Some(announce), data)?),
             (c"abort", js.function("abort", Some(abort), data)?),
             (c"configure", js.function("configure", Some(whole::configure), data)?),
             (c"statistics", js.function("statistics", Some(whole::statistics), data)?),
             (c"flushWakeUps", js.function("flushWakeUps", Some(flush_wake_ups), data)?),
             (c"drain", js.function("drain", Some(drain), data)?),
             (c"pause", js.function("pause", Some(pause), data)?),
-            (c"wanted", js.function("wanted", Some(wanted), data)?),
+            (c"wanted", js.function("wanted", Some(is_wanted), data)?),
             (c"resume", js.function("resume", Some(resume), data)?),
             (c"limits", js.function("limits", Some(limits), data)?),
             (c"equip", js.function("equip", Some(equip), data)?),
@@ -515,7 +393,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"makeWarm", js.function("makeWarm", Some(warm::make_warm), data)?),
             (c"meter", js.function("meter", Some(warm::meter), data)?),
             (c"prewarm", js.function("prewarm", Some(warm::prewarm), data)?),
-            (c"execute", js.function("execute", Some(execute), data)?),
+            (c"execute", js.function("execute", Some(execution::execute), data)?),
             (c"enact", js.function("enact", Some(enact), data)?),
             (c"adoptModule", js.function("adoptModule", Some(adopt), data)?),
             (c"executeApart", js.function("executeApart", Some(process::execute), data)?),

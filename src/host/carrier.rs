@@ -7,10 +7,10 @@ use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue};
 use super::memory;
 use crate::ops::Transfer;
-use crate::ops::protocol::{callback_mode, callback_number, kind, tag};
+use crate::protocol::tag;
 use crate::value::{
-    Callable, Code, Completion, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload,
-    Reference, Settlement, Text, TypeOf, Value,
+    Callable, CallbackMode, Code, Completion, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome,
+    Payload, Reference, Settlement, Text, TypeOf, Value,
 };
 
 /// From this size on, moved memory stays in place. Copying less takes no longer than creating a reference to it.
@@ -48,7 +48,7 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
                 slot,
                 name: js.read_text(js.element(array, 2)?)?,
                 length: number(3)? as u32,
-                mode: callback_mode(number(4)? as u32),
+                mode: CallbackMode::from_number(number(4)? as u32),
             }))),
             Err(fault) => return Ok(Err(fault)),
         },
@@ -281,25 +281,17 @@ fn write_entry(js: Js<'_>, local: &Local, entry: Entry) -> JsResult<JsValue> {
 }
 
 fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> {
-    let (kind, slot, type_of, flags) = match &handle {
-        Handle::Isolate(_) => (kind::ISOLATE, None, None, 0),
-        Handle::Context(_) => (kind::CONTEXT, None, None, 0),
-        Handle::Script(_) => (kind::SCRIPT, None, None, 0),
-        Handle::Module(_) => (kind::MODULE, None, None, 0),
-        Handle::Linker(_) => (kind::LINKER, None, None, 0),
+    let kind = handle.kind();
+    let (slot, type_of, flags) = match &handle {
         Handle::ExternalCopy(copy) => {
             copy.claim();
-            (kind::EXTERNAL_COPY, None, None, 0)
+            (None, None, 0)
         }
-        Handle::Session(_) => (kind::SESSION, None, None, 0),
-        Handle::Ivm => (kind::IVM, None, None, 0),
-        Handle::Lib => (kind::LIB, None, None, 0),
         Handle::Reference(reference) => {
-            let accessors = if reference.accessors { Transfer::ACCESSORS } else { 0 };
-            let inherit = if reference.inherit { Transfer::UNSAFE_INHERIT } else { 0 };
             let own = local.owns(&reference.slot).then(|| reference.slot.index());
-            (kind::REFERENCE, own, Some(reference.type_of), accessors | inherit)
+            (own, Some(reference.type_of), Transfer::of_reference(reference))
         }
+        _ => (None, None, 0),
     };
     if let Handle::Isolate(isolate) = &handle {
         local.reckon_with(js, isolate);
@@ -323,7 +315,7 @@ fn write_function(js: Js<'_>, local: &Local, callable: Arc<Callable>) -> JsResul
     let own = local.owns(&callable.slot).then(|| callable.slot.index());
     let name = js.text(&callable.name)?;
     let length = f64::from(callable.length);
-    let mode = f64::from(callback_number(callable.mode));
+    let mode = f64::from(callable.mode.number());
     let id = local.keep(Value::Function(callable));
     js.array(&[
         js.number(f64::from(tag::FUNCTION))?,

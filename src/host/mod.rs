@@ -7,6 +7,7 @@ mod carrier;
 mod engine;
 mod environment;
 mod events;
+mod execution;
 mod js;
 mod library;
 mod memory;

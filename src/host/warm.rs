@@ -2,40 +2,44 @@
 
 use napi::sys;
 
-use super::call::{SHADOW_GLOBAL, TIMERS, WEB_SHIFT, callback};
+use super::call::callback;
 use super::carrier;
 use super::js::{JsValue, Refused};
 use crate::isolate::{Remote, Settings};
 use crate::ops;
+use crate::protocol::{flag, meter as meter_figure};
 use crate::sandbox::{IsolateTemplate, Names, RealmTemplate};
 use crate::value::{Fault, Handle, IsolateHandle, Value};
 
 /// What the isolates of executions with these flags contain.
 pub fn template(
     flags: u32,
+    web: u32,
     memory_limit: usize,
     snapshot: Value,
     settings: &Settings,
 ) -> Result<IsolateTemplate, Fault> {
     let realm = RealmTemplate::Sandbox {
-        shadow_global: flags & SHADOW_GLOBAL != 0,
-        timers: flags & TIMERS != 0,
-        web: Names::from_bits(flags >> WEB_SHIFT),
+        shadow_global: flags & flag::SHADOW_GLOBAL != 0,
+        timers: flags & flag::TIMERS != 0,
+        web: Names::from_bits(web),
     };
     Ok(IsolateTemplate { memory_limit, snapshot: ops::snapshot::open(snapshot, settings, memory_limit)?, realm })
 }
 
-/// `prewarm(flags, memoryLimit, snapshot)`: an execution like this follows at once.
+/// `prewarm(flags, web, memoryLimit, snapshot)`: an execution like this follows at once.
 pub unsafe extern "C" fn prewarm(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     callback(env, info, |js, local, args| {
-        let [flags, memory_limit, snapshot, ..] = args else {
+        let [flags, web, memory_limit, snapshot, ..] = args else {
             return Err(Refused);
         };
         let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
-        let flags = js.read_number(*flags)? as u32;
+        let (flags, web) = (js.read_number(*flags)? as u32, js.read_number(*web)? as u32);
         let snapshot = carrier::read(js, local, *snapshot)?;
         // An invalid snapshot is reported when it is used.
-        if let Ok(template) = snapshot.and_then(|snapshot| template(flags, memory_limit, snapshot, &local.settings)) {
+        if let Ok(template) =
+            snapshot.and_then(|snapshot| template(flags, web, memory_limit, snapshot, &local.settings))
+        {
             local.shared.warm_pool.prewarm(&template);
         }
         js.undefined()
@@ -107,7 +111,9 @@ pub unsafe extern "C" fn meter(env: sys::napi_env, info: sys::napi_callback_info
         if js.read_boolean(*anew)? {
             remote.meter.forget_heap();
         }
-        let figures = [js.number(remote.meter.cpu_time() as f64)?, js.number(remote.meter.heap_peak() as f64)?];
-        js.array(&figures)
+        let mut figures = [0; meter_figure::ALL.len()];
+        figures[meter_figure::CPU as usize] = remote.meter.cpu_time();
+        figures[meter_figure::HEAP_PEAK as usize] = remote.meter.heap_peak() as u64;
+        js.array(&figures.map(|figure| js.number(figure as f64)).into_iter().collect::<Result<Vec<_>, _>>()?)
     })
 }

@@ -10,6 +10,7 @@ use super::remote::{Remote, Settings};
 use super::{run, snapshot_creator};
 use crate::engine;
 use crate::native::{self, NativeQuota, TypeBudget, Watch};
+use crate::protocol::heap_statistic;
 
 /// The largest single allocation that V8 makes for one object (128 Mi slots), plus room to unwind.
 const LOAN: usize = 1_150 << 20;
@@ -68,9 +69,8 @@ pub fn install(isolate: &mut v8::OwnedIsolate) {
     isolate.add_gc_epilogue_callback(on_collected, std::ptr::null_mut(), v8::GCType::kGCTypeAll);
 }
 
-/// Figures of a heap: total, executable, physical, available, used, limit, malloced, peak malloced, zapped, external,
-/// global handles total and used, contexts, detached contexts; all but the last two and the flag in bytes.
-pub type HeapFigures = [usize; 14];
+/// Figures of a heap, each at its index of `heap_statistic`; all but the contexts and the flag in bytes.
+pub type HeapFigures = [usize; heap_statistic::ALL.len()];
 
 impl Remote {
     /// Measures the heap and stores the figures.
@@ -78,22 +78,25 @@ impl Remote {
         let heap = isolate.get_heap_statistics();
         // The requested limit, whatever is lent beyond it at the moment.
         let limit = self.settings.memory_limit.min(heap.heap_size_limit());
-        let figures = [
-            heap.total_heap_size(),
-            heap.total_heap_size_executable(),
-            heap.total_physical_size(),
-            heap.total_available_size().min(limit),
-            heap.used_heap_size(),
-            limit,
-            heap.malloced_memory(),
-            heap.peak_malloced_memory(),
-            usize::from(heap.does_zap_garbage()),
-            self.budget.used() + self.budget.shared(),
-            heap.total_global_handles_size(),
-            heap.used_global_handles_size(),
-            heap.number_of_native_contexts(),
-            heap.number_of_detached_contexts(),
-        ];
+        let mut figures = HeapFigures::default();
+        for (index, figure) in [
+            (heap_statistic::TOTAL_HEAP_SIZE, heap.total_heap_size()),
+            (heap_statistic::TOTAL_HEAP_SIZE_EXECUTABLE, heap.total_heap_size_executable()),
+            (heap_statistic::TOTAL_PHYSICAL_SIZE, heap.total_physical_size()),
+            (heap_statistic::TOTAL_AVAILABLE_SIZE, heap.total_available_size().min(limit)),
+            (heap_statistic::USED_HEAP_SIZE, heap.used_heap_size()),
+            (heap_statistic::HEAP_SIZE_LIMIT, limit),
+            (heap_statistic::MALLOCED_MEMORY, heap.malloced_memory()),
+            (heap_statistic::PEAK_MALLOCED_MEMORY, heap.peak_malloced_memory()),
+            (heap_statistic::DOES_ZAP_GARBAGE, usize::from(heap.does_zap_garbage())),
+            (heap_statistic::EXTERNALLY_ALLOCATED_SIZE, self.budget.used() + self.budget.shared()),
+            (heap_statistic::TOTAL_GLOBAL_HANDLES_SIZE, heap.total_global_handles_size()),
+            (heap_statistic::USED_GLOBAL_HANDLES_SIZE, heap.used_global_handles_size()),
+            (heap_statistic::NUMBER_OF_NATIVE_CONTEXTS, heap.number_of_native_contexts()),
+            (heap_statistic::NUMBER_OF_DETACHED_CONTEXTS, heap.number_of_detached_contexts()),
+        ] {
+            figures[index as usize] = figure;
+        }
         self.meter.saw_heap(heap.used_heap_size());
         self.account.measured(heap.total_heap_size().saturating_add(self.beside_heap()));
         *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
@@ -109,7 +112,7 @@ impl Remote {
 
     /// Bytes that the isolate takes at this moment. If its heap cannot be queried from outside, the last measured size of the heap counts.
     pub(super) fn taken(&self) -> usize {
-        let measured = || self.measured().map_or(0, |figures| figures[0]);
+        let measured = || self.measured().map_or(0, |figures| figures[heap_statistic::TOTAL_HEAP_SIZE as usize]);
         let heap = self.guest_thread.heap_size().unwrap_or_else(measured);
         heap.saturating_add(self.beside_heap()).saturating_add(self.copies.used())
     }

@@ -37,7 +37,7 @@ pub use memory::{HeapFigures, park};
 pub use modules::{CompiledModule, Loader, Resolutions, meta_of};
 pub use policy::Policy;
 pub use realm::{Binding, Place, Realm};
-pub use registry::{Ledger, registry};
+pub use registry::{End, Ledger, registry};
 pub use remote::{Maker, Notify, Remote, Settings, next_owner_id};
 pub use undelivered::Undelivered;
 pub use warm::Prepare;

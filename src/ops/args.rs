@@ -26,11 +26,7 @@ impl Args {
 
     /// The next argument as a number; 0 for `undefined`.
     pub fn number(&mut self) -> Result<f64, Fault> {
-        match self.value() {
-            Value::Number(number) => Ok(number),
-            Value::Undefined => Ok(0.0),
-            _ => Err(malformed()),
-        }
+        number(self.value())
     }
 
     pub fn boolean(&mut self) -> bool {
@@ -38,26 +34,15 @@ impl Args {
     }
 
     pub fn text(&mut self) -> Result<Text, Fault> {
-        match self.value() {
-            Value::String(text) => Ok(text),
-            _ => Err(malformed()),
-        }
+        optional_text(self.value())?.ok_or_else(malformed)
     }
 
     pub fn optional_text(&mut self) -> Result<Option<Text>, Fault> {
-        match self.value() {
-            Value::String(text) => Ok(Some(text)),
-            Value::Undefined => Ok(None),
-            _ => Err(malformed()),
-        }
+        optional_text(self.value())
     }
 
     pub fn optional_function(&mut self) -> Result<Option<Arc<Callable>>, Fault> {
-        match self.value() {
-            Value::Function(function) => Ok(Some(function)),
-            Value::Undefined => Ok(None),
-            _ => Err(malformed()),
-        }
+        optional_function(self.value())
     }
 
     /// `timeout` and `deadline` in milliseconds. If one is absent or zero, the engine's default for calls applies. A negative number means
@@ -67,6 +52,73 @@ impl Args {
         let timeout = limit(self.number()?, timeout);
         let deadline = limit(self.number()?, deadline);
         Ok(Limits::new(timeout, deadline))
+    }
+}
+
+/// Arguments with names: each is at the index that the protocol declares for its name.
+pub struct Record(Vec<Value>);
+
+impl Record {
+    pub fn new(values: Vec<Value>) -> Self {
+        Self(values)
+    }
+
+    /// A field, which is taken out; `undefined` if there is none.
+    pub fn value(&mut self, index: u32) -> Value {
+        self.0.get_mut(index as usize).map_or(Value::Undefined, |value| std::mem::replace(value, Value::Undefined))
+    }
+
+    /// 0 for `undefined`.
+    pub fn number(&mut self, index: u32) -> Result<f64, Fault> {
+        number(self.value(index))
+    }
+
+    pub fn text(&mut self, index: u32) -> Result<Text, Fault> {
+        self.optional_text(index)?.ok_or_else(malformed)
+    }
+
+    pub fn optional_text(&mut self, index: u32) -> Result<Option<Text>, Fault> {
+        optional_text(self.value(index))
+    }
+
+    pub fn optional_function(&mut self, index: u32) -> Result<Option<Arc<Callable>>, Fault> {
+        optional_function(self.value(index))
+    }
+
+    pub fn list(&mut self, index: u32) -> Result<Vec<Value>, Fault> {
+        match self.value(index) {
+            Value::List(values) => Ok(values),
+            _ => Err(malformed()),
+        }
+    }
+
+    /// A number of milliseconds.
+    pub fn duration(&mut self, index: u32) -> Result<Duration, Fault> {
+        Duration::try_from_secs_f64(self.number(index)? / 1_000.0).map_err(|_| malformed())
+    }
+}
+
+fn number(value: Value) -> Result<f64, Fault> {
+    match value {
+        Value::Number(number) => Ok(number),
+        Value::Undefined => Ok(0.0),
+        _ => Err(malformed()),
+    }
+}
+
+fn optional_text(value: Value) -> Result<Option<Text>, Fault> {
+    match value {
+        Value::String(text) => Ok(Some(text)),
+        Value::Undefined => Ok(None),
+        _ => Err(malformed()),
+    }
+}
+
+fn optional_function(value: Value) -> Result<Option<Arc<Callable>>, Fault> {
+    match value {
+        Value::Function(function) => Ok(Some(function)),
+        Value::Undefined => Ok(None),
+        _ => Err(malformed()),
     }
 }
 

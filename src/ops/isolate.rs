@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use super::{Args, Prepared, call_callable, malformed, snapshot};
+use super::{Args, Caller, Prepared, call_callable, malformed, snapshot};
 use crate::isolate::{HeapFigures, Held, Kind, Limits, Notify, Realm, Remote, Settings, Stop};
+use crate::protocol;
 use crate::value::{
     BigInt, Chain, Charge, Code, Completion, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, NoCompletion,
     Outcome, Owner, Reference, Slot, Text, TypeOf, Value,
@@ -41,7 +42,7 @@ pub fn plan_child(args: Vec<Value>, settings: &Settings, limits: Limits) -> Resu
 
 /// Memory limit in bytes of an isolate for which no limit was given.
 pub const DEFAULT_MEMORY: usize = 128 << 20;
-const MIN_MEMORY: usize = 8 << 20;
+const MIN_MEMORY: usize = (protocol::MIN_MEMORY as usize) << 20;
 
 /// Reads a limit in megabytes. Without a limit of its own, an isolate gets no more memory than its creator.
 pub fn memory_limit(args: &mut Args, settings: &Settings) -> Result<usize, Fault> {
@@ -185,15 +186,16 @@ fn lifeless_context(remote: &Arc<Remote>) -> Arc<ContextHandle> {
     Arc::new(ContextHandle { slot: slot(), global: Arc::new(global) })
 }
 
-pub fn dispose(target: Option<Value>) -> Result<Prepared, Fault> {
+pub fn dispose(target: Option<Value>, caller: &dyn Caller) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
+    caller.disposes(&remote);
     if remote.stop(Stop::Disposed) {
         return Ok(Prepared::Done(Ok(Value::Undefined)));
     }
     Err(Fault::coded(ErrorClass::Error, "Isolate is already disposed", Code::Disposed))
 }
 
-/// V8's heap statistics, in the order of the names in `surface/heap.js`.
+/// V8's heap statistics, each at its index of `HEAP_STATISTIC`.
 pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
     Ok(Prepared::Enter {

@@ -3,6 +3,7 @@
 
 mod args;
 mod cache;
+mod caller;
 mod compilation;
 mod context;
 mod copy;
@@ -12,7 +13,6 @@ mod inspector;
 mod isolate;
 mod link;
 mod module;
-pub mod protocol;
 pub mod reference;
 mod script;
 pub mod snapshot;
@@ -20,22 +20,21 @@ mod transfer;
 
 use std::sync::{Arc, Weak};
 
-pub use args::{Args, malformed, milliseconds};
+pub use args::{Args, Record, malformed, milliseconds};
 #[cfg(any(test, fuzzing))]
 pub use cache::contents_of as cache_contents;
+pub use caller::{Caller, may_end_caller, returns_number};
 #[cfg(any(test, fuzzing))]
 pub use evals::may_call_eval;
 pub use function::{call_callable, call_function};
 pub use isolate::{DEFAULT_MEMORY, Plan, plan_child};
 pub use link::check_attributes;
 pub use module::{MAX_SPECIFIER, attributes_of, evaluate, evaluate_compiled, numbered};
-pub use protocol::op;
 pub use script::{Origin, compile, run_unbound};
 pub use transfer::{MAX_NAME, Transfer, transfer_out};
 
-use crate::isolate::{
-    Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Settings, Work, async_context,
-};
+use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, Work, async_context};
+pub use crate::protocol::op;
 use crate::value::{Chain, Charge, Completion, Fault, Host, Outcome, Owner, Request, Slot, Value};
 
 /// A call that is ready to be started.
@@ -128,11 +127,18 @@ impl From<Fault> for Prepared {
     }
 }
 
-/// Prepares a call of the surface. `target` is the value of its handle id. New isolates start from `settings`.
-pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Settings) -> Prepared {
+/// Prepares a call of the surface. `target` is the value of its handle id.
+pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, caller: &dyn Caller) -> Prepared {
+    prepared(op, target, args, caller).unwrap_or_else(Prepared::from)
+}
+
+fn prepared(op: u32, target: Option<Value>, mut args: Vec<Value>, caller: &dyn Caller) -> Result<Prepared, Fault> {
+    if caller.is_guest() {
+        caller::restrict(op, &mut args)?;
+    }
     let args = Args::new(args);
-    let prepared = match op {
-        op::CREATE_ISOLATE => isolate::create(args, settings),
+    match op {
+        op::CREATE_ISOLATE => isolate::create(args, caller.settings()),
         op::CREATE_CONTEXT => isolate::create_context(target, args),
         op::COMPILE_SCRIPT => script::compile_script(target, args),
         op::COMPILE_MODULE => module::compile(target, args),
@@ -144,11 +150,12 @@ pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Sett
         op::LINK => link::link(target, args),
         op::INSTANTIATE => link::instantiate(target, args),
         op::SCRIPT_CACHED_DATA => script::cached_data(target),
-        op::CREATE_SNAPSHOT => snapshot::create(args, settings),
-        op::DISPOSE => isolate::dispose(target),
+        op::CREATE_SNAPSHOT => snapshot::create(args, caller),
+        op::DISPOSE => isolate::dispose(target, caller),
         op::HEAP_STATISTICS => isolate::heap_statistics(target),
         op::HEAP_FIGURES => isolate::heap_figures(target),
         op::CPU_TIME | op::WALL_TIME | op::IS_DISPOSED | op::REFERENCE_COUNT => isolate::counter(op, target),
+        op::RUN => script::run(target, args, caller),
         op::EVAL => context::eval(target, args),
         op::EVAL_CLOSURE => context::eval_closure(target, args),
         op::GLOBAL => context::global(target),
@@ -164,13 +171,7 @@ pub fn prepare(op: u32, target: Option<Value>, args: Vec<Value>, settings: &Sett
         op::START_PROFILER => inspector::start_profiler(target, args),
         op::STOP_PROFILER => inspector::stop_profiler(target, args),
         _ => Err(malformed()),
-    };
-    prepared.unwrap_or_else(Prepared::from)
-}
-
-/// A `RUN` has two handles: the script, and the context in which it runs.
-pub fn prepare_run(script: Option<Value>, context: Option<Value>, args: Vec<Value>) -> Prepared {
-    script::run(script, context, Args::new(args)).unwrap_or_else(Prepared::from)
+    }
 }
 
 /// The isolate or the host that owns `slot`.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::args::malformed;
 use super::compilation::Compilation;
-use super::{Args, Prepared, Transfer, cache, work_in_realm};
+use super::{Args, Caller, Prepared, Transfer, cache, work_in_realm};
 use crate::convert;
 use crate::isolate::{CompiledScript, Held, Limits, Place, Remote};
+use crate::protocol::FILENAME;
 use crate::value::{Code, ErrorClass, Fault, Handle, Outcome, Text, Value};
 
 /// The file name and position that code reports as its origin.
@@ -16,9 +17,6 @@ pub struct Origin {
     pub line: i32,
     pub column: i32,
 }
-
-/// The file name of code if its caller gives none.
-const FILENAME: &str = "<isolated-vm>";
 
 impl Origin {
     /// The origin of code for which none was given.
@@ -133,7 +131,9 @@ pub fn cached_data(target: Option<Value>) -> Result<Prepared, Fault> {
     })
 }
 
-pub fn run(script: Option<Value>, context: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+/// The first argument is the number of the context's handle.
+pub fn run(script: Option<Value>, mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
+    let context = args.value().as_number().and_then(|id| caller.handle(id as usize));
     let (Some(Value::Handle(Handle::Script(script))), Some(Value::Handle(Handle::Context(context)))) =
         (script, context)
     else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::evals::may_call_eval;
 use super::isolate::memory_limit;
 use super::script::Origin;
-use super::{Args, Prepared, cache, compile};
+use super::{Args, Caller, Prepared, cache, compile};
 use crate::convert;
 use crate::engine::{self, Snapshot};
 use crate::isolate::{IsolateScope, Realm, Remote, Settings};
@@ -29,7 +29,8 @@ impl Source {
     }
 }
 
-pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
+pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
+    let settings = caller.settings();
     let memory_limit = memory_limit(&mut args, settings)?;
     let limits = args.limits()?;
     let warmup = args.optional_text()?;
@@ -40,8 +41,10 @@ pub fn create(mut args: Args, settings: &Settings) -> Result<Prepared, Fault> {
     // Compiled code stays compiled in the snapshot, unless it may call `eval`.
     let keep = !sources.iter().map(|source| &source.code).chain(&warmup).any(may_call_eval);
     let settings = Settings { memory_limit, snapshot: None, ..settings.clone() };
+    let remote = Remote::create_snapshot_creator(settings);
+    caller.owns(&remote);
     Ok(Prepared::Enter {
-        remote: Remote::create_snapshot_creator(settings),
+        remote,
         limits,
         work: Box::new(move |scope, guest| {
             let kept = Realm::create(scope, guest);

@@ -4,27 +4,34 @@ use std::sync::{Arc, Weak};
 
 use crate::convert::{self, Exchange};
 use crate::isolate::{Deadline, Held, Place, Realm, Remote, clock};
+use crate::protocol::transfer;
 use crate::value::{
     Budget, Callable, CallbackMode, Charge, Completion, ExternalCopy, Fault, Handle, Outcome, Owner, Reference,
     Settlement, Text, Value,
 };
 
-/// Transfer options as bits. The surface has the same numbers (`surface/protocol.js`); a test compares them.
+/// Transfer options as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfer(pub u32);
 
 impl Transfer {
-    pub const COPY: u32 = 1;
-    pub const EXTERNAL_COPY: u32 = 2;
-    pub const REFERENCE: u32 = 3;
-    pub(super) const TYPE_MASK: u32 = 3;
-    pub const PROMISE: u32 = 4;
-    pub const OR_UNDEFINED: u32 = 8;
-    pub const OR_REFERENCE: u32 = 16;
-    pub const OR_COPY: u32 = 24;
-    pub(super) const FALLBACK_MASK: u32 = 24;
-    pub const ACCESSORS: u32 = 32;
-    pub const UNSAFE_INHERIT: u32 = 64;
+    pub const COPY: u32 = transfer::COPY;
+    pub const EXTERNAL_COPY: u32 = transfer::EXTERNAL_COPY;
+    pub const REFERENCE: u32 = transfer::REFERENCE;
+    const TYPE_MASK: u32 = transfer::TYPE_MASK;
+    pub const PROMISE: u32 = transfer::PROMISE;
+    pub const OR_UNDEFINED: u32 = transfer::OR_UNDEFINED;
+    pub const OR_REFERENCE: u32 = transfer::OR_REFERENCE;
+    pub const OR_COPY: u32 = transfer::OR_COPY;
+    const FALLBACK_MASK: u32 = transfer::FALLBACK_MASK;
+    pub const ACCESSORS: u32 = transfer::ACCESSORS;
+    pub const UNSAFE_INHERIT: u32 = transfer::UNSAFE_INHERIT;
+
+    /// The flags of a reference.
+    pub fn of_reference(reference: &Reference) -> u32 {
+        let flag = |is_set, bit| if is_set { bit } else { 0 };
+        flag(reference.accessors, Self::ACCESSORS) | flag(reference.inherit, Self::UNSAFE_INHERIT)
+    }
 
     pub fn from_number(number: f64) -> Self {
         Self(number as u32)

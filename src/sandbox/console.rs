@@ -10,6 +10,7 @@ use crate::convert::{self, cap};
 use crate::guest::outgoing;
 use crate::isolate::Place;
 use crate::ops;
+use crate::protocol::LEVELS;
 use crate::value::{Callable, Fault, Text, Value};
 
 /// The maximum number of bytes of all lines. A last line says when it is reached.
@@ -17,8 +18,6 @@ const MAX_BYTES: usize = 8 << 20;
 
 /// What a line takes beside its characters.
 const LINE_BYTES: usize = 64;
-
-pub const LEVELS: [&str; 5] = ["log", "info", "warn", "error", "debug"];
 
 /// The lines of one execution.
 pub struct Logs {

@@ -6,6 +6,7 @@ mod builtins;
 pub mod console;
 mod equip;
 mod modules;
+mod result;
 mod session;
 mod shadows;
 mod template;
@@ -20,6 +21,7 @@ pub use actors::{Enactment, enact};
 pub use builtins::RECIPE as BUILTINS;
 pub use equip::{Equipment, adopt, equip};
 pub use modules::Sources;
+pub use result::ExecutionResult;
 pub use session::{Supply, most_clone, start};
 pub use template::{IsolateTemplate, RealmTemplate};
 pub use warm::Pool;
@@ -74,8 +76,7 @@ pub struct Spec {
     pub tools_take_text: bool,
     /// The host's number for the execution.
     pub request: i64,
-    /// Gets a list `[ok, value or error message, error's code, name and frames, processor time and wall-clock time in nanoseconds, heap's
-    /// peak in bytes, calls of the host, lines lost, line, line, …]`.
+    /// Gets an [`ExecutionResult`] as a value.
     pub completion: Arc<dyn Completion>,
 }
 

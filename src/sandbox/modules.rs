@@ -13,10 +13,11 @@ use crate::convert::{self, cap};
 use crate::guest::import;
 use crate::isolate::Place;
 use crate::ops;
+use crate::protocol::{MAIN_FILE, MODULE_ROOT as ROOT};
 use crate::value::{Code, ErrorClass, Fault, Text};
 
 /// The name of the code itself. No module has this name.
-pub const MAIN: &str = "sandbox.js";
+pub const MAIN: &str = MAIN_FILE;
 
 /// The name by which added code can be imported.
 pub fn name(number: usize) -> String {
@@ -25,9 +26,6 @@ pub fn name(number: usize) -> String {
 
 /// The maximum number of pieces of added code that are kept until they are imported.
 const MAX_KEPT_SOURCES: usize = 10_000;
-
-/// Names are like URLs relative to this one.
-const ROOT: &str = "module:///";
 
 /// The maximum number of characters of a specifier that messages show.
 const MAX_SHOWN_SPECIFIER: usize = 200;

@@ -8,12 +8,12 @@ use super::console::Logs;
 use super::modules::{Graph, MAIN};
 use super::template::put;
 use super::timers::Timers;
-use super::{Body, Pool, RealmTemplate, Spec, builtins, shadows, timers, tools};
+use super::{Body, ExecutionResult, Pool, RealmTemplate, Spec, builtins, shadows, timers, tools};
 use crate::convert;
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{Guest, IsolateScope, Job, Kind, Place, Remote, Settings, Stop, async_context};
 use crate::ops::{self, Transfer};
-use crate::value::{Chain, Code, Completion, ErrorFault, Fault, Outcome, Owner, Text, Value};
+use crate::value::{Chain, Code, Completion, Fault, Outcome, Owner, Text, Value};
 
 pub struct Session {
     pub remote: Arc<Remote>,
@@ -135,27 +135,23 @@ impl Session {
             _ => false,
         };
         let ended_of_itself = !stopped && !self.remote.is_disposed();
-        let mut list = match outcome {
-            Ok(value) => vec![Value::Boolean(true), value, Value::Undefined, Value::Undefined, Value::Undefined],
-            Err(fault) => describe(fault),
-        };
         let meter = &self.remote.meter;
         let (lines, dropped) = self.logs.take();
-        let figures = [
-            meter.cpu_time() as f64,
-            self.began.elapsed().as_nanos() as f64,
-            meter.heap_peak() as f64,
-            f64::from(meter.host_calls()),
-            f64::from(dropped),
-        ];
-        list.extend(figures.map(Value::Number));
-        list.extend(lines.into_iter().map(Value::String));
+        let result = ExecutionResult {
+            cpu: u128::from(meter.cpu_time()),
+            wall: self.began.elapsed().as_nanos(),
+            heap_peak: meter.heap_peak() as f64,
+            host_calls: meter.host_calls(),
+            lost: f64::from(dropped),
+            lines,
+            ..ExecutionResult::of(outcome)
+        };
         if ended_of_itself {
             self.remote.undelivered.complete();
         }
         // Stop first: no guest code may run after the caller has the result.
         self.remote.stop(Stop::Disposed);
-        self.completion.complete(Ok(Value::List(list)));
+        self.completion.complete(Ok(result.into()));
     }
 
     /// Finishes with the code's value: clones it and checks its size.
@@ -180,30 +176,6 @@ impl Session {
             format!("Result of {size} bytes as a clone exceeds the maximum output size of {most} bytes by far");
         Err(Fault::coded(crate::value::ErrorClass::RangeError, &message, Code::Limit))
     }
-}
-
-/// The maximum number of characters of a thrown value in messages, the same as for an error's message.
-const MAX_THROWN: usize = 1 << 20;
-
-fn beginning(text: &str) -> &str {
-    text.char_indices().nth(MAX_THROWN).map_or(text, |(end, _)| &text[..end])
-}
-
-/// A failure as `[false, message, code, name, frames]`.
-fn describe(fault: Fault) -> Vec<Value> {
-    let (message, code, name, stack) = match fault {
-        Fault::Thrown(value) => (Text::from(beginning(&value.describe())), None, None, None),
-        Fault::Error(error) => {
-            let ErrorFault { class, name, message, stack, code } = *error;
-            (message, code, Some(name.unwrap_or_else(|| Text::from(class.name()))), Some(stack))
-        }
-        Fault::Stopped => {
-            (Text::from("Execution was terminated"), Some(Code::Disposed), Some(Text::from("Error")), None)
-        }
-    };
-    let optional = |text: Option<Text>| text.map_or(Value::Undefined, Value::String);
-    let code = optional(code.map(|code| Text::from(code.name())));
-    vec![Value::Boolean(false), Value::String(message), code, optional(name), optional(stack)]
 }
 
 /// The maximum number of bytes of a result's clone if the result may take `max_output` bytes as JSON.

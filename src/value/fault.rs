@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Text, Value};
+use crate::protocol::code;
 
 /// The standard error constructors that are kept across a boundary; any other error arrives as `Error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,21 +87,21 @@ impl Code {
 
     pub fn name(self) -> &'static str {
         match self {
-            Self::Timeout => "ERR_ISOLATE_TIMEOUT",
-            Self::Deadline => "ERR_ISOLATE_DEADLINE",
-            Self::Memory => "ERR_ISOLATE_MEMORY",
-            Self::Disposed => "ERR_ISOLATE_DISPOSED",
-            Self::Unresponsive => "ERR_ISOLATE_UNRESPONSIVE",
-            Self::Released => "ERR_ISOLATE_RELEASED",
-            Self::Transfer => "ERR_ISOLATE_TRANSFER",
-            Self::Environment => "ERR_ISOLATE_ENVIRONMENT",
-            Self::Limit => "ERR_ISOLATE_LIMIT",
-            Self::Aborted => "ERR_ISOLATE_ABORTED",
-            Self::Unsupported => "ERR_ISOLATE_UNSUPPORTED",
-            Self::InvalidArgument => "ERR_INVALID_ARG",
-            Self::Crash => "ERR_ISOLATE_CRASH",
-            Self::SystemCall => "ERR_ISOLATE_SYSTEM_CALL",
-            Self::Protocol => "ERR_ISOLATE_PROTOCOL",
+            Self::Timeout => code::TIMEOUT,
+            Self::Deadline => code::DEADLINE,
+            Self::Memory => code::MEMORY,
+            Self::Disposed => code::DISPOSED,
+            Self::Unresponsive => code::UNRESPONSIVE,
+            Self::Released => code::RELEASED,
+            Self::Transfer => code::TRANSFER,
+            Self::Environment => code::ENVIRONMENT,
+            Self::Limit => code::LIMIT,
+            Self::Aborted => code::ABORTED,
+            Self::Unsupported => code::UNSUPPORTED,
+            Self::InvalidArgument => code::INVALID_ARG,
+            Self::Crash => code::CRASH,
+            Self::SystemCall => code::SYSTEM_CALL,
+            Self::Protocol => code::PROTOCOL,
         }
     }
 }

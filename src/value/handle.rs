@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::protocol::{callback, kind};
+
 use super::{Budget, Charge, Code, ErrorClass, Fault, ModuleHandle, Owner, Slot, Text, Value};
 
 /// An `ivm` object in transit.
@@ -24,6 +26,24 @@ pub enum Handle {
     Ivm,
     /// Its `lib`.
     Lib,
+}
+
+impl Handle {
+    /// The surface's number for the kind.
+    pub fn kind(&self) -> u32 {
+        match self {
+            Self::Isolate(_) => kind::ISOLATE,
+            Self::Context(_) => kind::CONTEXT,
+            Self::Script(_) => kind::SCRIPT,
+            Self::Module(_) => kind::MODULE,
+            Self::Linker(_) => kind::LINKER,
+            Self::Reference(_) => kind::REFERENCE,
+            Self::ExternalCopy(_) => kind::EXTERNAL_COPY,
+            Self::Session(_) => kind::SESSION,
+            Self::Ivm => kind::IVM,
+            Self::Lib => kind::LIB,
+        }
+    }
 }
 
 /// An isolate itself.
@@ -104,6 +124,28 @@ pub enum CallbackMode {
     Ignored,
     /// The caller waits until the promise that the function returns has settled.
     Awaited,
+}
+
+impl CallbackMode {
+    /// `Sync` for a number that the surface does not use.
+    pub fn from_number(number: u32) -> Self {
+        match number {
+            callback::ASYNC => Self::Async,
+            callback::IGNORED => Self::Ignored,
+            callback::AWAITED => Self::Awaited,
+            _ => Self::Sync,
+        }
+    }
+
+    /// The surface's number for the mode.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Sync => callback::SYNC,
+            Self::Async => callback::ASYNC,
+            Self::Ignored => callback::IGNORED,
+            Self::Awaited => callback::AWAITED,
+        }
+    }
 }
 
 /// A function that other realms can call.

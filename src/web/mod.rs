@@ -16,6 +16,7 @@ use std::time::Instant;
 use crate::convert::{self, Exchange};
 use crate::engine::{Prelude, Recipe};
 use crate::isolate::Place;
+use crate::protocol::{NO_WASM, web};
 use crate::value::{Fault, Text};
 
 /// The sources, and one script that combines them.
@@ -36,27 +37,22 @@ const SOURCES: &[(&str, &str)] = sources![
     "interfaces.js",
     "objects.js",
     "primordials.js",
+    "protocol.js",
     "search-params.js",
     "url.js",
 ];
 
-/// The bits of the web's names.
-const WEB: u32 = 0x1ff;
-
-/// The realm's isolate must not have `WebAssembly`, which isolates otherwise have.
-const NO_WASM: u32 = 0x200;
-
-/// The names that a realm gets: bits that `surface/host/sandbox/options.js` lists.
+/// The names that a realm gets, as bits, and whether it has no WebAssembly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Names(u32);
 
 impl Names {
     pub fn from_bits(bits: u32) -> Self {
-        Self(bits & (WEB | NO_WASM))
+        Self(web::ALL.iter().fold(bits & NO_WASM, |names, (_, bit)| names | bits & bit))
     }
 
     fn web(self) -> u32 {
-        self.0 & WEB
+        self.0 & !NO_WASM
     }
 
     pub fn is_empty(self) -> bool {
@@ -68,22 +64,9 @@ impl Names {
     }
 
     pub fn list(self) -> impl Iterator<Item = &'static str> {
-        (0..).zip(NAMES).filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| name)
+        web::ALL.iter().filter(move |(_, bit)| self.0 & bit != 0).map(|(name, _)| *name)
     }
 }
-
-/// In the order of their bits.
-const NAMES: [&str; 9] = [
-    "TextEncoder",
-    "TextDecoder",
-    "URL",
-    "URLSearchParams",
-    "atob",
-    "btoa",
-    "structuredClone",
-    "crypto",
-    "performance",
-];
 
 /// What a realm's functions share.
 struct Shared {

@@ -8,6 +8,7 @@ use url::{Position, Url, quirks};
 
 use super::{ascii, number, string, utf8};
 use crate::isolate::Place;
+use crate::protocol::{url_part, url_record};
 use crate::value::Fault;
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
@@ -51,22 +52,22 @@ pub fn set<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) ->
 fn change(url: &mut Url, part: u32, value: &str) -> bool {
     let is_blank = || !value.is_empty() && value.chars().all(|c| matches!(c, '\t' | '\n' | '\r'));
     match part {
-        0 => set_file(url, value) || quirks::set_protocol(url, value).is_ok(),
-        1 => quirks::set_username(url, value).is_ok(),
-        2 => quirks::set_password(url, value).is_ok(),
-        3 => quirks::set_host(url, value).is_ok(),
-        4 => quirks::set_hostname(url, value).is_ok(),
-        5 => !is_blank() && quirks::set_port(url, value).is_ok(),
-        6 => {
+        url_part::PROTOCOL => set_file(url, value) || quirks::set_protocol(url, value).is_ok(),
+        url_part::USERNAME => quirks::set_username(url, value).is_ok(),
+        url_part::PASSWORD => quirks::set_password(url, value).is_ok(),
+        url_part::HOST => quirks::set_host(url, value).is_ok(),
+        url_part::HOSTNAME => quirks::set_hostname(url, value).is_ok(),
+        url_part::PORT => !is_blank() && quirks::set_port(url, value).is_ok(),
+        url_part::PATHNAME => {
             // Before the crate checks whether the value is empty.
             quirks::set_pathname(url, &value.replace(['\t', '\n', '\r'], ""));
             true
         }
-        7 => {
+        url_part::SEARCH => {
             quirks::set_search(url, value);
             true
         }
-        8 => {
+        url_part::HASH => {
             quirks::set_hash(url, value);
             true
         }
@@ -103,10 +104,18 @@ fn contained<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
     result.ok().flatten()
 }
 
-/// The whole text, and the offsets of its parts, in the order of `surface/web/url.js`.
-type Layout = (String, [usize; 12]);
-const BEFORE_PATH: usize = 9;
-const AFTER_PATH: usize = 10;
+/// The whole text, and the offsets of its parts.
+type Layout = (String, Offsets);
+
+/// The elements of a record after the text, each at [`at`] its index in the record.
+type Offsets = [usize; url_record::ALL.len() - 1];
+
+const fn at(index: u32) -> usize {
+    index as usize - 1
+}
+
+const BEFORE_PATH: usize = at(url_record::BEFORE_PATH);
+const AFTER_PATH: usize = at(url_record::AFTER_PATH);
 
 fn record<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, layout: Option<Layout>) -> Returned<'s> {
     let Some((href, offsets)) = layout else {
@@ -130,20 +139,23 @@ fn layout(url: Url) -> Layout {
         Some(password) => [before_host - 1 - password.len(), before_host - 1],
         None => [after_username; 2],
     };
-    let mut offsets = [
-        place(Position::AfterScheme),
-        before_username,
-        after_username,
-        password[0],
-        password[1],
-        before_host,
-        place(Position::AfterHost),
-        place(Position::BeforePort),
-        place(Position::AfterPort),
-        place(Position::BeforePath),
-        place(Position::AfterPath),
-        place(Position::AfterQuery),
-    ];
+    let mut offsets: Offsets = Default::default();
+    for (index, offset) in [
+        (url_record::AFTER_SCHEME, place(Position::AfterScheme)),
+        (url_record::BEFORE_USERNAME, before_username),
+        (url_record::AFTER_USERNAME, after_username),
+        (url_record::BEFORE_PASSWORD, password[0]),
+        (url_record::AFTER_PASSWORD, password[1]),
+        (url_record::BEFORE_HOST, before_host),
+        (url_record::AFTER_HOST, place(Position::AfterHost)),
+        (url_record::BEFORE_PORT, place(Position::BeforePort)),
+        (url_record::AFTER_PORT, place(Position::AfterPort)),
+        (url_record::BEFORE_PATH, place(Position::BeforePath)),
+        (url_record::AFTER_PATH, place(Position::AfterPath)),
+        (url_record::AFTER_QUERY, place(Position::AfterQuery)),
+    ] {
+        offsets[at(index)] = offset;
+    }
     let opaque = url.cannot_be_a_base();
     let href = String::from(url);
     let (start, end) = (offsets[BEFORE_PATH], offsets[AFTER_PATH]);

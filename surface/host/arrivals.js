@@ -9,13 +9,12 @@ const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { TAG } = require('../protocol.js');
 const { ORIGIN } = require('./host-calls.js');
+const { LIMIT, WANTED } = require('./protocol.js');
 const { FIXED_TIME, MAX_WEIGHT, Reader } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
 /** Messages of up to this many bytes are read at once, however long that takes. */
 const SMALL = 4096;
-/** What `native.wanted` returns for an outcome of an isolate that the host has disposed. */
-const DISPOSED = 2;
 /** Milliseconds of reading in one turn of the event loop. */
 const TURN = 16;
 /** Milliseconds of reading after which a message counts as large. */
@@ -164,8 +163,8 @@ class Message {
 /**
  * @param {object} host
  * @param {any} host.native `pause()` holds back further messages from the isolate that sent the message just delivered, until `resume()` is
- *   called with the number that `pause()` returns; `wanted(number)` returns 0 if the message is no longer wanted, which also counts as
- *   `resume()`, and `DISPOSED` if it must fail; `limits()` returns the milliseconds until the deadline of the message just delivered;
+ *   called with the number that `pause()` returns; `wanted(number)` returns one of `WANTED`, and `WANTED.NO` also counts as
+ *   `resume()`; `limits()` returns the milliseconds until the deadline of the message just delivered;
  *   `drain()`; `reply(request, carrier)`
  * @param {import('./wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
@@ -213,7 +212,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
    * @param {() => void} drop
    * @param {ReadLimits} [limits]
    */
-  function isRead(carriers, deliver, drop, limits = { until: performance.now() + native.limits()[0] }) {
+  function isRead(carriers, deliver, drop, limits = { until: performance.now() + native.limits()[LIMIT.LEFT] }) {
     const message = new Message(carriers, keeping, deliver, drop, limits);
     if (message.read(performance.now() + GLANCE, allowanceOf(message))) return true;
     message.id = native.pause();
@@ -245,10 +244,10 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     const index = nextIndex();
     const message = messages[index];
     const wanted = native.wanted(message.id);
-    if (wanted === DISPOSED) {
+    if (wanted === WANTED.DISPOSED) {
       message.failure = coded(Error, 'Isolate was disposed during execution', CODE.DISPOSED);
     }
-    if (!wanted) {
+    if (wanted === WANTED.NO) {
       messages.splice(index, 1);
       message.drop();
     } else if (message.read(until, allowanceOf(message))) {
@@ -338,7 +337,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
       return {
         get isWanted() {
           // If it is not wanted, the native side itself has ended it.
-          isOver ||= !native.wanted(id);
+          isOver ||= native.wanted(id) === WANTED.NO;
           return !isOver;
         },
         release() {

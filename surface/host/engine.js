@@ -3,6 +3,7 @@
 
 const { invalid } = require('../error.js');
 const { optionsArgument } = require('../options.js');
+const { SETTING, STATISTIC } = require('./protocol.js');
 const { checkOptions } = require('./sandbox/options.js');
 
 /** Milliseconds. A shorter grace period would abandon guests that do stop; a longer one has no use. */
@@ -49,22 +50,45 @@ function createEngine(environment) {
   function configureEngine(options) {
     const settings = checkOptions(optionsArgument(options, 1, 'configureEngine'), SETTINGS);
     const lost = readSetting(settings, 'lostMemoryLimit', MIN_LOST_MEMORY, MAX_LOST_MEMORY, 'megabytes');
-    const [terminationGrace, timeout, deadline, lostMemoryLimit] = environment.configure(
-      readSetting(settings, 'terminationGrace', MIN_GRACE, MAX_GRACE),
-      readSetting(settings, 'timeout', 0, MAX_LIMIT),
-      readSetting(settings, 'deadline', 0, MAX_LIMIT),
-      lost === UNSAID ? UNSAID : lost * MEGABYTE,
-    );
-    return { terminationGrace, timeout, deadline, lostMemoryLimit: lostMemoryLimit / MEGABYTE };
+    /** @type {number[]} */
+    const changes = [];
+    changes[SETTING.TERMINATION_GRACE] = readSetting(settings, 'terminationGrace', MIN_GRACE, MAX_GRACE);
+    changes[SETTING.TIMEOUT] = readSetting(settings, 'timeout', 0, MAX_LIMIT);
+    changes[SETTING.DEADLINE] = readSetting(settings, 'deadline', 0, MAX_LIMIT);
+    changes[SETTING.LOST_MEMORY_LIMIT] = lost === UNSAID ? UNSAID : lost * MEGABYTE;
+    const current = environment.configure(...changes);
+    return {
+      terminationGrace: current[SETTING.TERMINATION_GRACE],
+      timeout: current[SETTING.TIMEOUT],
+      deadline: current[SETTING.DEADLINE],
+      lostMemoryLimit: current[SETTING.LOST_MEMORY_LIMIT] / MEGABYTE,
+    };
   }
 
   return {
     configureEngine,
     engineStats() {
-      const [made, idle, spare, threads, lostThreads, lostRunning, lostBytes, disposed, collected, outOfMemory, environmentGone, givenUp] = environment.statistics();
-      const endings = { disposed, collected, outOfMemory, environmentGone, givenUp };
-      const all = disposed + collected + outOfMemory + environmentGone + givenUp;
-      return { made, alive: made - all, idle, spare, ended: all, endings, threads, lostThreads, lostRunning, lostBytes };
+      const figures = environment.statistics();
+      const endings = {
+        disposed: figures[STATISTIC.DISPOSED],
+        collected: figures[STATISTIC.COLLECTED],
+        outOfMemory: figures[STATISTIC.OUT_OF_MEMORY],
+        environmentGone: figures[STATISTIC.ENVIRONMENT_GONE],
+        givenUp: figures[STATISTIC.GIVEN_UP],
+      };
+      const ended = Object.values(endings).reduce((sum, count) => sum + count, 0);
+      return {
+        made: figures[STATISTIC.MADE],
+        alive: figures[STATISTIC.MADE] - ended,
+        idle: figures[STATISTIC.IDLE],
+        spare: figures[STATISTIC.WARM],
+        ended,
+        endings,
+        threads: figures[STATISTIC.THREADS],
+        lostThreads: figures[STATISTIC.LOST_THREADS],
+        lostRunning: figures[STATISTIC.LOST_RUNNING],
+        lostBytes: figures[STATISTIC.LOST_BYTES],
+      };
     },
   };
 }

@@ -169,7 +169,6 @@ const createSignals = (native) => Object.freeze({
   isSignal,
   reason,
   follow,
-  announce: (request) => native.announce(request),
   abort: (request) => native.abort(request),
 });
 

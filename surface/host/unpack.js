@@ -7,6 +7,7 @@ const { CODE, callSite, coded, errorOf } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
 const { checkArgument } = require('./pack.js');
+const { LIMIT } = require('./protocol.js');
 const { bufferOf } = require('./shared.js');
 const { deserialize, FIXED_TIME } = require('./wire/index.js');
 const { Work } = require('./work.js');
@@ -103,7 +104,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
 
   /** The budget for a value that is read while its caller waits. The limits of the call apply. */
   function workOfCall() {
-    const [left, timeout] = native.limits();
+    const { [LIMIT.LEFT]: left, [LIMIT.TIMEOUT]: timeout } = native.limits();
     const start = now();
     const end = start + Math.max(timeout, FIXED_TIME);
     return new Work({ time: FIXED_TIME, until: start + left, stopped: () => (now() >= end ? timedOut() : undefined) });

@@ -1,7 +1,7 @@
 'use strict';
 // The web APIs that a host requests for the guests of a sandbox. Evaluated in a realm before any code of its guest.
 
-const { freeze, global } = require('./primordials.js');
+const { global } = require('./primordials.js');
 const { expose } = require('./interfaces.js');
 const { DOMException } = require('./exception.js');
 const createEncoding = require('./encoding.js');
@@ -9,12 +9,7 @@ const createFunctions = require('./functions.js');
 const createObjects = require('./objects.js');
 const createSearchParams = require('./search-params.js');
 const createUrl = require('./url.js');
-
-/** One bit for each name that a host can request. Keep in sync with src/web/mod.rs and surface/host/sandbox/options.js. */
-const WEB = freeze({
-  __proto__: null,
-  TextEncoder: 1, TextDecoder: 2, URL: 4, URLSearchParams: 8, atob: 16, btoa: 32, structuredClone: 64, crypto: 128, performance: 256,
-});
+const { WEB } = require('./protocol.js');
 
 /** The APIs that throw a `DOMException`. */
 const THROWING = WEB.atob | WEB.btoa | WEB.structuredClone | WEB.crypto;

@@ -1,26 +1,14 @@
 'use strict';
 // `URL`. The native side parses; this side keeps the text and the offsets of its parts.
 
-const { freeze, put, stringSlice, TypeError } = require('./primordials.js');
+const { put, stringSlice, TypeError } = require('./primordials.js');
 const { checkCount, scalarText, shape } = require('./interfaces.js');
+const { URL_PART: PART, URL_RECORD } = require('./protocol.js');
 
-/** The part that `native.setUrl` changes. */
-const PART = freeze({ __proto__: null, PROTOCOL: 0, USERNAME: 1, PASSWORD: 2, HOST: 3, HOSTNAME: 4, PORT: 5, PATHNAME: 6, SEARCH: 7, HASH: 8 });
-
-/** Indexes in a record of the native side: the whole text, then offsets in it. */
-const HREF = 0;
-const AFTER_SCHEME = 1;
-const BEFORE_USERNAME = 2;
-const AFTER_USERNAME = 3;
-const BEFORE_PASSWORD = 4;
-const AFTER_PASSWORD = 5;
-const BEFORE_HOST = 6;
-const AFTER_HOST = 7;
-const BEFORE_PORT = 8;
-const AFTER_PORT = 9;
-const BEFORE_PATH = 10;
-const AFTER_PATH = 11;
-const AFTER_QUERY = 12;
+const {
+  HREF, AFTER_SCHEME, BEFORE_USERNAME, AFTER_USERNAME, BEFORE_PASSWORD, AFTER_PASSWORD, BEFORE_HOST, AFTER_HOST, BEFORE_PORT, AFTER_PORT,
+  BEFORE_PATH, AFTER_PATH, AFTER_QUERY,
+} = URL_RECORD;
 
 /** @typedef {[string, ...number[]]} UrlRecord */
 

@@ -2,7 +2,7 @@
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { fake, KIND, MODE, OP, TAG, TRANSFER } from '../../surface/fake.mjs';
+import { fake, KIND, MODE, OP, protocol, TAG, TRANSFER } from '../../surface/fake.mjs';
 
 function withContext(answer) {
   const made = fake(answer);
@@ -42,6 +42,23 @@ test('eval without options is one short call', () => {
   assert.deepEqual([last().mode, last().request], [MODE.ASYNC, 1]);
   context.eval('1', {});
   assert.equal(last().request, 2);
+});
+
+test('a call that may be aborted is one call, too, and its number says so', async () => {
+  const { context, invoked, last, notes } = withContext();
+  const controller = new AbortController();
+  const before = invoked.length;
+  const result = context.eval('1', { signal: controller.signal });
+  assert.equal(invoked.length, before + 1);
+  assert.equal(last().request, 1 | protocol.ABORTABLE);
+  context.eval('1');
+  assert.equal(last().request, 2, 'no other number does');
+  controller.abort(new Error('enough'));
+  await assert.rejects(result, { message: 'enough' });
+  assert.deepEqual(notes.aborted, [1 | protocol.ABORTABLE]);
+  const settled = context.eval('1', { signal: new AbortController().signal });
+  notes.settle(last().request, 5);
+  assert.equal(await settled, 5);
 });
 
 test('eval with options', () => {

@@ -5,7 +5,8 @@ const { performance } = require('node:perf_hooks');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
-const { DISPOSED: GONE, FLAG, follow, gone } = require('./execution.js');
+const { FLAG } = require('../protocol.js');
+const { DISPOSED: GONE, follow, gone } = require('./execution.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {

@@ -6,8 +6,9 @@ const { CODE } = require('../../error.js');
 const { TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
 const { isMalformation } = require('../wire/refusal.js');
-const { abortedBy, disposed, refusedBy } = require('./execution.js');
-const { partsOf } = require('./modules.js');
+const { EXECUTION, PROCESS, record, RESULT } = require('../protocol.js');
+const { abortedBy, disposed, outcomeOf, refusedBy } = require('./execution.js');
+const { fieldsOf } = require('./modules.js');
 
 /**
  * Settings that are equal for all processes that can replace each other.
@@ -70,8 +71,17 @@ function createApart(core, environment, launcher) {
   const { binding, calls } = core;
 
   /** @param {Sort} sort */
-  const parts = (sort) => [launcher, sort.environment.join('\0'), sort.off.join(','), sort.required.join(','), sort.timeout, sort.memoryLimit, sort.pool, sort.web,
-    binding.pack(sort.snapshot, TRANSFER.DEFAULT)];
+  const processOf = ({ environment: variables, off, required, timeout, memoryLimit, pool, web, snapshot }) => record(PROCESS, {
+    launcher,
+    environment: variables.join('\0'),
+    off: off.join(','),
+    required: required.join(','),
+    timeout,
+    memoryLimit,
+    pool,
+    web,
+    snapshot: binding.pack(snapshot, TRANSFER.DEFAULT),
+  });
 
   /**
    * @param {Spec} spec
@@ -83,10 +93,29 @@ function createApart(core, environment, launcher) {
     }
     const until = performance.now() + sort.timeout - spent;
     const packed = tools.flatMap(({ places, callback }) => [places.join('\0'), binding.pack(callback, TRANSFER.DEFAULT)]);
-    const listener = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
+    const onLog = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
     const call = calls.begin(execute);
-    const number = environment.executeApart(call.request, ...parts(sort), spent, code.text, code.line, code.column,
-      maxOutputSize, console.entries, console.length, listener, ...partsOf(modules), ...packed);
+    const number = environment.executeApart(call.request, processOf(sort), record(EXECUTION, {
+      code: code.text,
+      line: code.line,
+      column: code.column,
+      forms: [],
+      ...fieldsOf(modules),
+      timeout: sort.timeout,
+      spent,
+      maxOutput: maxOutputSize,
+      maxLogs: console.entries,
+      maxLogLength: console.length,
+      onLog,
+      // What follows is the same for all executions of the process.
+      flags: undefined,
+      web: undefined,
+      memoryLimit: undefined,
+      snapshot: undefined,
+      globals: undefined,
+      warm: undefined,
+      tools: packed,
+    }));
     const running = new Running(environment, number);
     const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isTerminated ? disposed() : undefined) });
     let aborted = false;
@@ -98,12 +127,15 @@ function createApart(core, environment, launcher) {
         running.terminate();
       });
       onStart(running);
-      const [ok, value, failure, name, stack, cpu, wall, heapPeak, hostCalls, lost, by, layers, ...logs] = await call.promise;
-      const usage = { cpuMs: cpu / 1e6, wallMs: wall / 1e6, heapPeak, hostCalls };
-      const more = { logs, lost, usage, layers: layers.split(',').filter(Boolean) };
-      const outcome = value instanceof Unreadable
-        ? { ok: false, ...refusedBy(value.error), ...(isMalformation(value.error) ? { code: CODE.PROTOCOL } : {}), ...more }
-        : { ok, value, code: failure, name, stack, ...more, signal: by };
+      const result = await call.promise;
+      /** @type {Outcome} */
+      const outcome = { ...outcomeOf(result), layers: result[RESULT.LAYERS].split(',').filter(Boolean) };
+      const value = result[RESULT.VALUE];
+      if (!(value instanceof Unreadable)) {
+        outcome.signal = result[RESULT.SIGNAL];
+      } else if (isMalformation(value.error)) {
+        outcome.code = CODE.PROTOCOL;
+      }
       return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(signal) } : outcome;
     } catch (error) {
       // No process could be started.
@@ -121,7 +153,7 @@ function createApart(core, environment, launcher) {
    */
   async function survey(sort) {
     const call = calls.begin(survey);
-    environment.surveyApart(call.request, ...parts(sort));
+    environment.surveyApart(call.request, processOf(sort));
     const list = await call.promise;
     const layers = [];
     for (let at = 0; at < list.length; at += 3) {

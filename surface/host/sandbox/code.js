@@ -6,7 +6,8 @@ const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
 const { failureOf } = require('./failure.js');
 const { bridgeGlobals } = require('./globals.js');
-const { DISPOSED, FLAG, follow, gone, refusedBy } = require('./execution.js');
+const { FLAG, MAIN_FILE } = require('../protocol.js');
+const { DISPOSED, follow, gone, refusedBy } = require('./execution.js');
 const { readModules } = require('./modules.js');
 const { findCode } = require('./fence.js');
 const { nextLine } = require('./lines.js');
@@ -15,7 +16,7 @@ const {
 } = require('./normalize.js');
 const { bounded, callCounter } = require('./quota.js');
 const { failureOfBoth, leftOf } = require('./typescript.js');
-const { MIN_MEMORY } = require('../../options.js');
+const { MIN_MEMORY } = require('../../protocol.js');
 const {
   bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
 } = require('./options.js');
@@ -48,7 +49,7 @@ function withoutOurs(outcome, code) {
   if (Number(found) <= line || found === undefined) {
     return outcome;
   }
-  const place = `sandbox.js:${line}:${column}`;
+  const place = `${MAIN_FILE}:${line}:${column}`;
   return { ...outcome, value: `Unexpected end of input [${place}]`, stack: `\n    at ${place}` };
 }
 

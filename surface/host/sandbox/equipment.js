@@ -4,6 +4,7 @@
 const { CallbackRecord } = require('../../callback.js');
 const { recordOf, stamp } = require('../../handle.js');
 const { CALLBACK, KIND, MODE, TRANSFER } = require('../../protocol.js');
+const { METER } = require('../protocol.js');
 const { readModules } = require('./modules.js');
 const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readQuota, readWarm, readWeb } = require('./options.js');
 const { errorOf } = require('./plugin-failure.js');
@@ -23,7 +24,7 @@ const MODULES_DEADLINE = 30_000;
  * @property {import('./options.js').Logging} console
  * @property {ReadonlyMap<string, string> | undefined} texts of the modules, as their author wrote them
  * @property {(memoryLimit: number) => any} take returns an unused isolate with this memory limit
- * @property {(isolate: object, anew: boolean) => [cpu: number, heapPeak: number]} meter returns nanoseconds of its CPU clock, and the most
+ * @property {(isolate: object, anew: boolean) => { cpu: number, heapPeak: number }} meter returns nanoseconds of its CPU clock, and the most
  *   bytes of heap that were in use since the last call with `anew`
  * @property {(context: object, failed: (code: string | undefined, name: string, message: string) => void) => Promise<any>} install
  *   called before other code runs in the context, the only one of its isolate; resolves to a Reference to a list of functions for `BOOTSTRAP`
@@ -67,7 +68,10 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
       texts: modules?.texts,
       take: (memoryLimit) =>
         core.binding.unpack(environment.takeIsolate(memoryLimit, warm, core.binding.pack(snapshot, TRANSFER.DEFAULT)), readEquipment),
-      meter: (isolate, anew) => environment.meter(recordOf(isolate, KIND.ISOLATE).entry.id, anew),
+      meter(isolate, anew) {
+        const figures = environment.meter(recordOf(isolate, KIND.ISOLATE).entry.id, anew);
+        return { cpu: figures[METER.CPU], heapPeak: figures[METER.HEAP_PEAK] };
+      },
       async install(context, failed) {
         const ready = await modules?.ready(strip, MODULES_DEADLINE, undefined);
         if (ready?.failure !== undefined) {

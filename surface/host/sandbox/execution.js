@@ -5,17 +5,12 @@ const { performance } = require('node:perf_hooks');
 const { CODE, coded, thrownText } = require('../../error.js');
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
-const { partsOf } = require('./modules.js');
+const { EXECUTION, FORM, record, RESULT } = require('../protocol.js');
+const { fieldsOf } = require('./modules.js');
 const { own } = require('./options.js');
 
-/** Flags for the native side. */
-/** Of a form. */
-const FORM = Object.freeze({ NEEDS_GUARD: 1, FUNCTION: 2 });
-/** Of an execution. */
-const FLAG = Object.freeze({ SHADOW_GLOBAL: 1, TIMERS: 2, MARKED_LOGS: 4 });
-
-/** The bits of web APIs follow those flags. */
-const WEB_SHIFT = 8;
+/** Nanoseconds in a millisecond. */
+const NANOSECONDS = 1e6;
 
 /**
  * @typedef {object} Spec
@@ -99,7 +94,7 @@ class Running {
   }
 
   /**
-   * Figures of its heap, in the order of `HEAP_STATISTICS`.
+   * Figures of its heap, each at its index of `HEAP_STATISTIC`.
    * @returns {number[] | undefined} undefined before the first measurement, and after the end of the isolate
    */
   heapFigures() {
@@ -158,11 +153,34 @@ function refusedBy(error) {
 }
 
 /**
+/**
  * @param {import('./normalize.js').Form} form
  * @returns {[text: string, line: number, column: number, guard: string | undefined, flags: number]}
  */
 const partsOfForm = ({ code: { text, line, column }, guard, needsGuard, isFunction }) =>
   [text, line, column, guard, (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0)];
+
+/**
+ * @param {any[]} result each element at its index of RESULT
+ * @returns {Outcome}
+ */
+function outcomeOf(result) {
+  const value = result[RESULT.VALUE];
+  const more = {
+    logs: result.slice(RESULT.LOGS),
+    lost: result[RESULT.LOST],
+    usage: {
+      cpuMs: result[RESULT.CPU] / NANOSECONDS,
+      wallMs: result[RESULT.WALL] / NANOSECONDS,
+      heapPeak: result[RESULT.HEAP_PEAK],
+      hostCalls: result[RESULT.HOST_CALLS],
+    },
+  };
+  if (value instanceof Unreadable) {
+    return { ok: false, ...refusedBy(value.error), ...more };
+  }
+  return { ok: result[RESULT.OK], value, code: result[RESULT.CODE], name: result[RESULT.NAME], stack: result[RESULT.STACK], ...more };
+}
 
 /**
  * @param {import('../../index.js').Core} core
@@ -176,19 +194,36 @@ function createExecute(core, environment) {
     }
     const { calls, binding } = core;
     const until = performance.now() + spec.timeout;
-    const flags = spec.flags | (spec.web << WEB_SHIFT);
+    const { code, console, flags, forms = [], memoryLimit, web } = spec;
     const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
     if (spec.warm > 0) {
       // A thread takes as long to wake up as all of the following takes.
-      environment.prewarm(flags, spec.memoryLimit, snapshot);
+      environment.prewarm(flags, web, memoryLimit, snapshot);
     }
     const globals = binding.pack(spec.globals, TRANSFER.COPY);
     const tools = spec.tools.map((part) => binding.pack(part, TRANSFER.DEFAULT));
+    const onLog = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
     const call = calls.begin(execute);
-    const { code: main, console, forms = [] } = spec;
-    const listener = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
-    const id = environment.execute(call.request, main.text, main.line, main.column, forms.length, ...forms.flatMap(partsOfForm), flags, spec.memoryLimit, spec.timeout, spec.maxOutputSize, console.entries, console.length, listener,
-      spec.warm, snapshot, globals, ...partsOf(spec.modules), ...tools);
+    const id = environment.execute(call.request, record(EXECUTION, {
+      code: code.text,
+      line: code.line,
+      column: code.column,
+      forms: forms.flatMap(partsOfForm),
+      ...fieldsOf(spec.modules),
+      timeout: spec.timeout,
+      spent: 0,
+      maxOutput: spec.maxOutputSize,
+      maxLogs: console.entries,
+      maxLogLength: console.length,
+      onLog,
+      flags,
+      web,
+      memoryLimit,
+      snapshot,
+      globals,
+      warm: spec.warm,
+      tools,
+    }));
     const running = new Running(core, id);
     const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isDisposed ? disposed() : undefined) });
     let aborted = false;
@@ -200,11 +235,7 @@ function createExecute(core, environment) {
         running.dispose();
       });
       spec.onStart?.(running);
-      const [ok, value, code, name, stack, cpu, wall, heapPeak, hostCalls, lost, ...logs] = await call.promise;
-      const usage = { cpuMs: cpu / 1e6, wallMs: wall / 1e6, heapPeak, hostCalls };
-      const outcome = value instanceof Unreadable
-        ? { ok: false, ...refusedBy(value.error), logs, lost, usage }
-        : { ok, value, code, name, stack, logs, lost, usage };
+      const outcome = outcomeOf(await call.promise);
       return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../signals.js').Signal} */ (spec.signal)) } : outcome;
     } finally {
       unfollow?.();
@@ -214,4 +245,4 @@ function createExecute(core, environment) {
   };
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, disposed, FLAG, follow, gone, refusedBy };
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, outcomeOf, refusedBy };

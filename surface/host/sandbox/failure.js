@@ -2,10 +2,9 @@
 // Describes why an execution failed, for human readers: the error as the guest saw it, its position in the user's own text, and the lines
 // there. The guest controls the stack, so all code here must take time at most linear in the stack's length.
 
+const { MAIN_FILE: FILE } = require('../protocol.js');
 const { Lines } = require('./lines.js');
 
-/** The name of the guest's code in stacks. */
-const FILE = 'sandbox.js';
 /** @param {string} file */
 const positionIn = (file) => new RegExp(`(?:\\bat (?:async )?|\\()${file.replace('.', '\\.')}:(\\d{1,10}):(-?\\d{1,10})`);
 const POSITION = positionIn(FILE);

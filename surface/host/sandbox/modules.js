@@ -2,15 +2,14 @@
 // ES modules that a host gives a sandbox: a map of names to sources, read once. The native side finds, links and evaluates them.
 
 const { performance } = require('node:perf_hooks');
+const { MODULE_ROOT } = require('../protocol.js');
 const { FILE } = require('./failure.js');
 const { own, wrong } = require('./options.js');
 const { leftOf } = require('./typescript.js');
 
-/** Names are resolved like URLs relative to this one; src/sandbox/modules.rs has the same. */
-const ROOT = 'module:///';
 /** The name of the code itself in stacks (a plugin's has a number), and names that look like one of its lines there. */
 const OWN = new RegExp(`^${FILE.replace('.', '\\.')}(?:[#:]|$)`);
-const OWN_PLACE = new URL(FILE, ROOT).href;
+const OWN_PLACE = new URL(FILE, MODULE_ROOT).href;
 /** Most characters of a name. */
 const MAX_NAME = 1_000;
 /** Names of modules without types. */
@@ -129,7 +128,7 @@ function placeOf(name) {
     return undefined;
   }
   try {
-    return new URL(name, ROOT).href;
+    return new URL(name, MODULE_ROOT).href;
   } catch {
     return undefined;
   }
@@ -143,11 +142,15 @@ function placeOf(name) {
 /** @typedef {{ packed: Packed, main: Main }} Importable what an execution can import, and its code as a module */
 
 /**
- * The parts in the form that the native side expects.
+ * The fields of an execution's record.
  * @param {Importable | undefined} importable
- * @returns {[index: string | undefined, text: string | undefined, main: string | undefined, line: number, column: number]}
  */
-const partsOf = (importable) => (importable === undefined ? [undefined, undefined, undefined, 0, 0]
-  : [importable.packed.index, importable.packed.text, importable.main.text, importable.main.line, importable.main.column]);
+const fieldsOf = (importable) => ({
+  moduleIndex: importable?.packed.index,
+  moduleSources: importable?.packed.text,
+  moduleCode: importable?.main.text,
+  moduleLine: importable?.main.line,
+  moduleColumn: importable?.main.column,
+});
 
-module.exports = { partsOf, readModules };
+module.exports = { fieldsOf, readModules };

@@ -4,9 +4,9 @@
 const { invalid } = require('../../error.js');
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
-const { MIN_MEMORY } = require('../../options.js');
-const { CALLBACK, KIND } = require('../../protocol.js');
+const { CALLBACK, KIND, MIN_MEMORY } = require('../../protocol.js');
 const { notify, ORIGIN } = require('../host-calls.js');
+const { NO_WASM, WEB } = require('../../web/protocol.js');
 const { guard, isSignal } = require('../signals.js');
 
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
@@ -233,13 +233,7 @@ const MAX_WARM = 64;
  */
 const readWarm = (options) => Math.min(Math.trunc(readNumber(options, 'warm', WARM, 0)), MAX_WARM);
 
-/** Names of web APIs that guests can have, in the order of their bits; surface/web/index.js has the same. */
-const WEB = Object.freeze([
-  'TextEncoder', 'TextDecoder', 'URL', 'URLSearchParams', 'atob', 'btoa', 'structuredClone', 'crypto', 'performance',
-]);
-
-/** The bit after those: the guest has no WebAssembly; src/web/mod.rs has the same. */
-const NO_WASM = 1 << 9;
+const WEB_NAMES = Object.freeze(Object.keys(WEB));
 
 /**
  * @param {Record<string, any>} options
@@ -264,16 +258,16 @@ function readWeb(options) {
   if (web === undefined || web === null || web === false) {
     return wasm;
   }
-  const names = web === true ? WEB : web;
+  const names = web === true ? WEB_NAMES : web;
   if (!Array.isArray(names)) {
-    throw wrong('web', `a boolean or an array of names: ${WEB.join(', ')}`);
+    throw wrong('web', `a boolean or an array of names: ${WEB_NAMES.join(', ')}`);
   }
   return names.reduce((bits, name) => {
-    const index = WEB.indexOf(name);
-    if (index < 0) {
-      throw wrong('web', `a boolean or an array of names: ${WEB.join(', ')}`);
+    const bit = own(WEB, name);
+    if (bit === undefined) {
+      throw wrong('web', `a boolean or an array of names: ${WEB_NAMES.join(', ')}`);
     }
-    return bits | (1 << index);
+    return bits | bit;
   }, wasm);
 }
 

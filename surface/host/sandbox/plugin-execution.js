@@ -9,7 +9,7 @@ const NANOSECONDS = 1e6;
 
 /**
  * The usage of an isolate: nanoseconds of its CPU clock, and the most bytes of heap that were in use since the last call with `anew`.
- * @typedef {(anew: boolean) => [cpu: number, heapPeak: number]} Meter
+ * @typedef {(anew: boolean) => { cpu: number, heapPeak: number }} Meter
  */
 
 class Execution {
@@ -33,7 +33,7 @@ class Execution {
     this.#text = text;
     this.#equipment = equipment;
     this.#meter = meter;
-    [this.#cpu] = meter(isAlone);
+    this.#cpu = meter(isAlone).cpu;
     this.file = number === 1 ? FILE : `${FILE}#${number}`;
     this.#actor = actor;
   }
@@ -44,7 +44,7 @@ class Execution {
 
   /** @returns {import('./execution.js').Usage} up to now */
   get usage() {
-    const [cpu, heapPeak] = this.#meter(false);
+    const { cpu, heapPeak } = this.#meter(false);
     return { cpuMs: (cpu - this.#cpu) / NANOSECONDS, wallMs: performance.now() - this.#start, heapPeak, hostCalls: this.#actor.calls };
   }
 

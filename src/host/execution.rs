@@ -1,0 +1,132 @@
+//! Executions in sandboxes, as the host's surface requests them: one record of arguments, which `EXECUTION` declares.
+
+use std::sync::{Arc, Weak};
+
+use napi::sys;
+
+use super::call::callback;
+use super::carrier;
+use super::environment::Local;
+use super::js::{Js, JsResult, JsValue, Refused};
+use super::warm::template;
+use crate::isolate::Settings;
+use crate::ops::{self, Args, Record};
+use crate::protocol::{execution, flag, form};
+use crate::sandbox::{self, Body, Form, Guard, LogStyle, Logging, Modules, Sources, Spec, Supply, Tool};
+use crate::value::{Completion, Fault, Handle, IsolateHandle, Value};
+
+/// `execute(request, execution)`: starts an execution in a sandbox. Returns the handle of its isolate; the outcome settles `request`.
+pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+    callback(env, info, |js, local, args| {
+        let [request, record, ..] = args else { return Err(Refused) };
+        let request = js.read_number(*request)? as i64;
+        let mut record = read(js, local, *record, LISTS)?;
+        let completion = local.async_completion(js, request, Weak::new());
+        let spec = spec(&mut record, request, completion, &local.settings).map_err(|_| Refused)?;
+        let warm = record.number(execution::WARM).map_err(|_| Refused)? as usize;
+        let supply = Supply::Pool(Arc::clone(&local.shared.warm_pool), warm);
+        let remote = sandbox::start(spec, &local.settings, supply);
+        let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
+        js.number(id as f64)
+    })
+}
+
+/// The elements of `EXECUTION` that are lists.
+pub(super) const LISTS: &[u32] = &[execution::FORMS, execution::TOOLS];
+
+/// Reads a record of carriers. Its elements `lists` are lists of carriers.
+pub(super) fn read(js: Js<'_>, local: &Local, record: JsValue, lists: &[u32]) -> JsResult<Record> {
+    let one = |value| carrier::read(js, local, value)?.map_err(|_| Refused);
+    let length = js.length(record)?;
+    let mut values = Vec::with_capacity(length as usize);
+    for index in 0..length {
+        let value = js.element(record, index)?;
+        values.push(if lists.contains(&index) {
+            let elements = (0..js.length(value)?).map(|index| one(js.element(value, index)?));
+            Value::List(elements.collect::<JsResult<Vec<_>>>()?)
+        } else {
+            one(value)?
+        });
+    }
+    Ok(Record::new(values))
+}
+
+fn spec(
+    record: &mut Record,
+    request: i64,
+    completion: Arc<dyn Completion>,
+    settings: &Settings,
+) -> Result<Spec, Fault> {
+    let flags = record.number(execution::FLAGS)? as u32;
+    let web = record.number(execution::WEB)? as u32;
+    let memory_limit = (record.number(execution::MEMORY_LIMIT)? as usize).saturating_mul(1 << 20);
+    let mut tools = Vec::new();
+    let mut parts = record.list(execution::TOOLS)?.into_iter();
+    while let (Some(namespace), Some(method), Some(function)) = (parts.next(), parts.next(), parts.next()) {
+        let (Value::String(namespace), Value::String(method), Value::Function(function)) =
+            (namespace, method, function)
+        else {
+            return Err(ops::malformed());
+        };
+        tools.push(Tool { namespace, method, function });
+    }
+    Ok(Spec {
+        code: body(record)?,
+        forms: forms(record)?,
+        modules: modules(record)?,
+        template: template(flags, web, memory_limit, record.value(execution::SNAPSHOT), settings)?,
+        freeze_builtins: false,
+        timeout: record.duration(execution::TIMEOUT)?,
+        max_output: record.number(execution::MAX_OUTPUT)? as usize,
+        logging: logging(record, if flags & flag::MARKED_LOGS != 0 { LogStyle::Marked } else { LogStyle::Plain })?,
+        globals: record.value(execution::GLOBALS),
+        tools,
+        tools_take_text: false,
+        request,
+        completion,
+    })
+}
+
+fn forms(record: &mut Record) -> Result<Vec<Form>, Fault> {
+    let mut args = Args::new(record.list(execution::FORMS)?);
+    let mut forms = Vec::new();
+    while let Some(text) = args.optional_text()? {
+        let code = Body { text, line: args.number()? as i32, column: args.number()? as i32 };
+        let (guard, flags) = (args.optional_text()?, args.number()? as u32);
+        let guard = guard.map(|text| Guard { text, must_compile: flags & form::NEEDS_GUARD != 0 });
+        forms.push(Form { code, guard, is_function: flags & form::FUNCTION != 0 });
+    }
+    Ok(forms)
+}
+
+pub(super) fn body(record: &mut Record) -> Result<Body, Fault> {
+    Ok(Body {
+        text: record.text(execution::CODE)?,
+        line: record.number(execution::LINE)? as i32,
+        column: record.number(execution::COLUMN)? as i32,
+    })
+}
+
+pub(super) fn logging(record: &mut Record, style: LogStyle) -> Result<Logging, Fault> {
+    Ok(Logging {
+        style,
+        most_lines: record.number(execution::MAX_LOGS)? as usize,
+        most_length: record.number(execution::MAX_LOG_LENGTH)? as usize,
+        listener: record.optional_function(execution::ON_LOG)?,
+    })
+}
+
+/// The modules, if there are any, and the code as a module.
+pub(super) fn modules(record: &mut Record) -> Result<Option<Modules>, Fault> {
+    let (index, text) =
+        (record.optional_text(execution::MODULE_INDEX)?, record.optional_text(execution::MODULE_SOURCES)?);
+    let main = record.optional_text(execution::MODULE_CODE)?;
+    let (line, column) =
+        (record.number(execution::MODULE_LINE)? as i32, record.number(execution::MODULE_COLUMN)? as i32);
+    Ok(match (index, text, main) {
+        (Some(index), Some(text), Some(main)) => {
+            Some(Modules { sources: Sources { index, text }, main: Body { text: main, line, column } })
+        }
+        _ => None,
+    })
+}

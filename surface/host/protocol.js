@@ -1,0 +1,154 @@
+'use strict';
+// What only hosts exchange with the native side. build.rs generates the native side's constants from this file.
+
+const { freeze } = Object;
+
+/** Flags of an execution in a sandbox, as bits. */
+const FLAG = freeze({
+  SHADOW_GLOBAL: 1,
+  TIMERS: 2,
+  MARKED_LOGS: 4,
+});
+
+/** Flags of a way to run code, as bits. */
+const FORM = freeze({
+  /** It fits if its guard compiles. Otherwise it fits if its guard does not. */
+  NEEDS_GUARD: 1,
+  /** The code returns a function, which is called. */
+  FUNCTION: 2,
+});
+
+/** The levels of a sandbox's console. */
+const LEVELS = freeze([
+  'log', 'info', 'warn', 'error', 'debug',
+]);
+
+/** The record of an execution in a sandbox. */
+const EXECUTION = freeze({
+  code: 0,
+  line: 1,
+  column: 2,
+  /** A list: text, line, column, guard and flags of each way to run the code. */
+  forms: 3,
+  // What it can import, and the code as a module.
+  moduleIndex: 4,
+  moduleSources: 5,
+  moduleCode: 6,
+  moduleLine: 7,
+  moduleColumn: 8,
+  timeout: 9, // milliseconds
+  spent: 10, // milliseconds of the timeout that have passed
+  maxOutput: 11, // bytes of JSON
+  maxLogs: 12,
+  maxLogLength: 13, // characters
+  onLog: 14,
+  // Of an isolate's alone.
+  flags: 15,
+  web: 16,
+  memoryLimit: 17, // megabytes
+  snapshot: 18,
+  globals: 19,
+  warm: 20, // isolates to keep ready for later executions
+  /** A list: namespace, method and function of each; for a process, namespaces and methods with NULs between them, and function. */
+  tools: 21,
+});
+
+/** The record of what processes have in common if they can replace each other. */
+const PROCESS = freeze({
+  launcher: 0, // path of the executable, if it is not the usual one
+  environment: 1, // separated by NULs
+  off: 2, // names of layers, separated by commas
+  required: 3, // as `off`
+  timeout: 4, // milliseconds
+  memoryLimit: 5, // megabytes
+  pool: 6, // processes to keep ready
+  web: 7,
+  snapshot: 8,
+});
+
+/** The outcome of an execution. */
+const RESULT = freeze({
+  OK: 0,
+  VALUE: 1, // or the message of a failure
+  CODE: 2,
+  NAME: 3,
+  STACK: 4,
+  CPU: 5, // nanoseconds
+  WALL: 6, // nanoseconds
+  HEAP_PEAK: 7, // bytes
+  HOST_CALLS: 8,
+  LOST: 9,
+  SIGNAL: 10, // that ended the process
+  LAYERS: 11, // active ones, separated by commas
+  /** The first line of the log; the others follow. */
+  LOGS: 12,
+});
+
+/** The name of a sandbox's code in stacks. */
+const MAIN_FILE = 'sandbox.js';
+
+/** Names of modules are resolved like URLs relative to this one. */
+const MODULE_ROOT = 'module:///';
+
+/** Elements of `statistics()`. */
+const STATISTIC = freeze({
+  MADE: 0,
+  IDLE: 1,
+  WARM: 2,
+  THREADS: 3,
+  LOST_THREADS: 4,
+  LOST_RUNNING: 5,
+  LOST_BYTES: 6,
+  // Isolates by how they ended.
+  DISPOSED: 7,
+  COLLECTED: 8,
+  OUT_OF_MEMORY: 9,
+  ENVIRONMENT_GONE: 10,
+  GIVEN_UP: 11,
+});
+
+/** Arguments of `configure()`, and elements of its result. */
+const SETTING = freeze({
+  TERMINATION_GRACE: 0,
+  TIMEOUT: 1,
+  DEADLINE: 2,
+  LOST_MEMORY_LIMIT: 3,
+});
+
+/** Elements of `meter()`. */
+const METER = freeze({
+  CPU: 0,
+  HEAP_PEAK: 1,
+});
+
+/** Elements of `limits()`. */
+const LIMIT = freeze({
+  LEFT: 0,
+  TIMEOUT: 1,
+});
+
+/** Results of `wanted()`. */
+const WANTED = freeze({
+  /** It was dropped and must not be resumed. */
+  NO: 0,
+  YES: 1,
+  /** It must fail: the host has disposed of its isolate. */
+  DISPOSED: 2,
+});
+
+/**
+ * A record in the form that the native side reads.
+ * @template {Readonly<Record<string, number>>} Layout
+ * @param {Layout} layout
+ * @param {{ [Name in keyof Layout]: unknown }} fields carriers
+ * @returns {unknown[]}
+ */
+function record(layout, fields) {
+  const list = [];
+  for (const name in layout) {
+    list[/** @type {number} */ (layout[name])] = fields[name];
+  }
+  return list;
+}
+
+module.exports = freeze({ EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
