@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::ending::Stop;
+use super::reason::Stop;
 use super::remote::{Remote, Settings};
 use crate::value::{Budget, Charge, Code, ErrorClass, Fault};
 
@@ -83,7 +83,7 @@ impl Remote {
 
     /// Ends the isolates that the guest has created.
     pub(super) fn stop_children(&self) {
-        let reason = if self.stop_reason() == Stop::Environment { Stop::Environment } else { Stop::Disposed };
+        let reason = self.stop_reason().filter(|reason| *reason == Stop::Environment).unwrap_or(Stop::Disposed);
         // Upgraded before the list is released: another thread may then drop what refers to them.
         let children: Vec<_> = {
             let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);

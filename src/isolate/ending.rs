@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use super::grace::Grace;
 use super::job::Kind;
-use super::registry::End;
+use super::lifecycle::{Effects, Event};
+use super::reason::Stop;
 use super::remote::Remote;
-use super::{Job, clock, deferred_disposal};
+use super::run::Body;
+use super::{clock, deferred_disposal};
 use crate::engine::{self, ThreadState};
 use crate::native;
 use crate::value::{Completion, Fault, KeepAlive, Outcome, Value};
@@ -26,71 +28,23 @@ const LAST_SHARING_ATTEMPTS: Duration = Duration::from_millis(250);
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 const LAST_LOOKS: Duration = Duration::from_secs(1);
 
-/// How often to check whether a grace period is over.
-const GRACE_CHECK: Duration = Duration::from_millis(50);
+/// How often a guest that must stop is checked. If it still runs, its execution is terminated again: after one termination, the guest may
+/// still run elsewhere.
+const GRACE_CHECK: Duration = Duration::from_millis(10);
 
 /// After this time, a thread that may use a host's memory is suspended wherever it is.
 const SHARING_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Why an isolate ends. The first reason is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Stop {
-    None = 0,
-    Disposed = 1,
-    Memory = 2,
-    Environment = 3,
-    /// Its thread did not return.
-    Lost = 4,
-    /// It was not created: lost isolates take too much memory.
-    Refused = 5,
-}
-
-impl Stop {
-    pub(super) fn from_u8(value: u8) -> Self {
-        match value {
-            0 => Stop::None,
-            1 => Stop::Disposed,
-            2 => Stop::Memory,
-            3 => Stop::Environment,
-            4 => Stop::Lost,
-            _ => Stop::Refused,
-        }
-    }
-
-    /// The fault for a call that was running; `None` for an isolate that was not stopped.
-    pub fn fault(self) -> Option<Fault> {
-        match self {
-            Stop::None => None,
-            Stop::Disposed => Some(Fault::disposed_during_execution()),
-            Stop::Memory => Some(Fault::out_of_memory()),
-            Stop::Environment => Some(Fault::environment_gone()),
-            Stop::Lost => Some(Fault::unresponsive()),
-            Stop::Refused => Some(Fault::too_much_lost()),
-        }
-    }
-
-    pub(super) fn end(self) -> End {
-        match self {
-            Stop::None => End::Collected,
-            Stop::Disposed => End::Disposed,
-            Stop::Memory | Stop::Refused => End::OutOfMemory,
-            Stop::Environment => End::Environment,
-            Stop::Lost => End::GivenUp,
-        }
-    }
-}
-
 #[derive(Default)]
 pub(super) struct EndListeners {
-    gone: bool,
     waiting: Vec<Arc<dyn Completion>>,
 }
 
 impl Remote {
     /// Ends the isolate: terminates execution and answers every call with the reason. False if the isolate was stopped before.
     pub fn stop(&self, reason: Stop) -> bool {
-        if self.stop.compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        let Effects { changed, action } = self.transition(&self.mailbox.lock(), Event::Stop(reason));
+        if !changed {
             return false;
         }
         self.undelivered.end();
@@ -106,27 +60,26 @@ impl Remote {
             v8.terminate_execution();
         }
         self.stop_children();
-        let fault = reason.fault().unwrap_or(Fault::Stopped);
-        self.complete_end_listeners(&fault);
-        if self.entries.is_running() {
-            self.give_up_after(Grace::begin(self));
+        self.complete_end_listeners(&reason.fault());
+        if self.entries.runs(None) {
+            self.abandon_after(None, Grace::begin(self));
         }
-        self.signal(self.lock());
+        self.perform(action);
         true
     }
 
     /// Completes `completion` when the isolate ends, at once if it has ended.
     pub fn when_ended(&self, completion: Arc<dyn Completion>) {
         *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(completion);
-        if let Some(fault) = self.stop_reason().fault() {
-            self.complete_end_listeners(&fault);
+        if let Some(reason) = self.stop_reason() {
+            self.complete_end_listeners(&reason.fault());
         }
     }
 
     /// Completes `completion` when the isolate's V8 side is gone or abandoned, at once if it already is.
     pub fn when_gone(&self, completion: Arc<dyn Completion>) {
         let mut end_listeners = self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        if end_listeners.gone {
+        if self.is_gone() {
             drop(end_listeners);
             return completion.complete(Ok(Value::Undefined));
         }
@@ -135,7 +88,7 @@ impl Remote {
 
     /// Whether the V8 side is gone or abandoned.
     pub(super) fn is_gone(&self) -> bool {
-        self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner).gone
+        self.lifecycle.is_gone()
     }
 
     /// Waits until the isolate's V8 side is gone or abandoned. Must not be called on a thread of an isolate.
@@ -155,11 +108,12 @@ impl Remote {
         }
     }
 
-    pub(super) fn announce_gone(&self) {
-        let mut end_listeners = self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        end_listeners.gone = true;
-        let waiting = std::mem::take(&mut end_listeners.waiting);
-        drop(end_listeners);
+    /// The V8 side is gone ([`Event::End`]), or can do no more harm ([`Event::Retire`]).
+    fn announce_gone(&self, event: Event<Box<Body>>) {
+        if !self.lifecycle.transition(event).changed {
+            return;
+        }
+        let waiting = std::mem::take(&mut self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner).waiting);
         for completion in waiting {
             completion.complete(Ok(Value::Undefined));
         }
@@ -212,25 +166,28 @@ impl Remote {
         }
     }
 
-    /// Abandons the isolate, unless its thread returns in time.
-    fn give_up_after(&self, grace: Grace) {
+    /// Abandons the isolate, unless the call `serial` ends within the grace period; `None`: all calls. Meanwhile, terminates execution from
+    /// outside if the guest does not handle interrupts.
+    pub(super) fn abandon_after(&self, serial: Option<u64>, grace: Grace) {
         let remote = self.me.clone();
         clock::after(GRACE_CHECK, move || {
-            let Some(remote) = remote.upgrade().filter(|remote| remote.entries.is_running()) else { return };
+            let Some(remote) = remote.upgrade().filter(|remote| remote.entries.runs(serial)) else { return };
             if grace.is_over(&remote) {
-                remote.give_up("Script failed to terminate");
-            } else {
-                remote.give_up_after(grace);
+                return remote.abandon("Script failed to terminate");
             }
+            if grace.interrupt_was_missed(&remote) {
+                remote.terminate_call(serial);
+            }
+            remote.abandon_after(serial, grace);
         });
     }
 
     /// Abandons the isolate, whose thread is not expected to return: answers every call, including queued ones, and retires the thread.
     /// V8's out-of-memory handler also calls this, on the thread itself.
-    pub fn give_up(&self, problem: &str) {
-        let first = !self.lost.swap(true, Ordering::AcqRel);
-        // An earlier reason is kept.
-        let _ = self.stop.compare_exchange(0, Stop::Lost as u8, Ordering::AcqRel, Ordering::Acquire);
+    pub fn abandon(&self, problem: &str) {
+        if !self.lifecycle.transition(Event::Abandon).changed {
+            return;
+        }
         self.undelivered.end();
         self.has_arrived();
         self.stop_children();
@@ -239,19 +196,31 @@ impl Remote {
             ThreadState::Working(_) => self.account.lose(self.me.clone(), true),
             ThreadState::Parked | ThreadState::Suspended => self.account.lose(self.me.clone(), false),
         }
-        self.account.end(self.stop_reason().end());
-        let fault = self.stop_reason().fault().unwrap_or(Fault::Stopped);
+        let reason = self.stop_reason().unwrap_or(Stop::Lost);
+        self.account.end(reason.end());
         // Before the calls: those keep a host alive, promises do not.
         self.abandon_promises();
-        self.complete_end_listeners(&fault);
-        self.fail_queued(&fault);
-        if !first {
-            return;
-        }
+        self.complete_end_listeners(&reason.fault());
+        self.fail_queued(&reason.fault());
         self.retire_thread();
         if let Some(callback) = self.on_catastrophe.get() {
             callback(problem);
         }
+    }
+
+    /// The end of a stopped isolate, on the thread that has its V8 side; `dispose` disposes of that.
+    pub(super) fn end(&self, dispose: impl FnOnce()) {
+        let reason = self.stop_reason().unwrap_or(Stop::Disposed);
+        self.fail_queued(&reason.fault());
+        // This thread may be faster than the one that stops the isolate. Isolates that only this guest refers to would then be dropped
+        // instead of stopped.
+        self.stop_children();
+        dispose();
+        drop(self.take_membership());
+        self.abandon_promises();
+        self.account.recover();
+        self.account.end(reason.end());
+        self.announce_gone(Event::End);
     }
 
     /// Stops the thread permanently as soon as that is safe.
@@ -262,7 +231,7 @@ impl Remote {
             deferred_disposal::tidy_after(self.most_native());
         }
         if !self.may_touch_host() {
-            self.announce_gone();
+            self.announce_gone(Event::Retire);
         }
     }
 
@@ -322,11 +291,11 @@ impl Remote {
                 // Memory that grows while the thread runs leaves its previous blocks free.
                 deferred_disposal::tidy_after(remote.most_native());
                 if !matches!(state, ThreadState::Working(_)) {
-                    return remote.announce_gone();
+                    return remote.announce_gone(Event::Retire);
                 }
                 if cfg!(not(target_os = "linux")) && waited >= SHARING_PATIENCE {
                     // On this system it is never suspended.
-                    return remote.announce_gone();
+                    return remote.announce_gone(Event::Retire);
                 }
                 // From now on it runs only when no other thread wants to. Not before the first attempt, which the thread has to answer.
                 remote.guest_thread.lower_priority();
@@ -337,14 +306,8 @@ impl Remote {
     }
 
     /// Answers every job that has not started.
-    pub(super) fn fail_queued(&self, fault: &Fault) {
-        let mut inbox = self.lock();
-        let jobs: Vec<Job> = {
-            self.waiting_calls.store(0, Ordering::Release);
-            let inbox = &mut *inbox;
-            inbox.calls.drain(..).chain(inbox.tasks.drain(..)).collect()
-        };
-        drop(inbox);
+    fn fail_queued(&self, fault: &Fault) {
+        let jobs = self.mailbox.drain();
         for job in jobs {
             job.completion.complete(Err(fault.clone()));
             if job.kind == Kind::Detached {

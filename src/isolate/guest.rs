@@ -363,7 +363,7 @@ impl Guest {
         let remote = self.remote()?;
         let paused = remote.pause(host);
         let outcome = loop {
-            let version = remote.version.load(Ordering::Acquire);
+            let version = remote.mailbox.version();
             // First: an answer may have come, and a stopped guest must not continue with it.
             if remote.is_stopping() {
                 // Work for this reply that has not begun need not begin.
@@ -375,7 +375,7 @@ impl Guest {
                 break outcome;
             }
             drain(self);
-            match remote.take_call() {
+            match remote.mailbox.take_call() {
                 Some(job) => entry::run(scope, self, &remote, job),
                 None if remote.spin(version) => {}
                 None => {

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 
 use std::sync::{Arc, PoisonError, Weak};
 
-use super::ending::Stop;
+use super::reason::Stop;
 use super::remote::{Remote, Settings};
 use super::{run, snapshot_creator};
 use crate::engine;
@@ -208,10 +208,10 @@ pub fn park(refused: bool) {
     engine::abandon_texts();
     if std::thread::panicking() {
         // Rust does not let a panic unwind through V8. A panic is a bug of ours; the guest has not run out of memory.
-        remote.give_up("Internal error");
+        remote.abandon("Internal error");
     } else {
         remote.stop(Stop::Memory);
-        remote.give_up("Catastrophic out-of-memory error");
+        remote.abandon("Catastrophic out-of-memory error");
     }
     // If the isolate was abandoned before, its thread counts as running.
     remote.account.freeze();

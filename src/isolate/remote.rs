@@ -1,9 +1,8 @@
 //! An isolate as every other thread sees it: an inbox, the stack of running entries, and one way to stop it.
 
 use std::any::Any;
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use slab::Slab;
@@ -11,11 +10,14 @@ use slab::Slab;
 use super::arrivals::Arrival;
 use super::deferred_disposal::{self, DeferredDisposal};
 use super::descendants::{Descendants, Membership};
-use super::ending::{EndListeners, Stop};
+use super::ending::EndListeners;
 use super::entry::Entries;
 use super::inspector::{Port, Profiles};
 use super::job::Kind;
+use super::lifecycle::{Action, Effects, Event, Lifecycle};
+use super::mailbox::{Inbox, Mailbox};
 use super::meter::Meter;
+use super::reason::Stop;
 use super::registry::{self, Account, Ledger};
 use super::run::{self, Body};
 use super::undelivered::Undelivered;
@@ -67,45 +69,14 @@ pub(super) struct Awaited {
     request: i64,
 }
 
-/// Where the V8 side of the isolate is.
-pub(super) enum Placement {
-    /// Not created yet: the first thread that borrows the isolate creates it.
-    NotStarted,
-    Idle(Box<Body>),
-    /// On a pool thread, or on the way there.
-    Borrowed,
-    Gone,
-}
-
-pub(super) struct Inbox {
-    pub(super) calls: VecDeque<Job>,
-    pub(super) tasks: VecDeque<Job>,
-    pub(super) place: Placement,
-    /// The borrowing thread sleeps on `ready` and has not been woken yet.
-    pub(super) parked: bool,
-}
-
-impl Inbox {
-    fn take_call(&mut self, waiting: &AtomicU32) -> Option<Job> {
-        let job = self.calls.pop_front()?;
-        waiting.fetch_sub(1, Ordering::Release);
-        Some(job)
-    }
-}
-
 pub struct Remote {
     id: u64,
     pub(super) me: Weak<Remote>,
     pub settings: Settings,
-    pub(super) inbox: Mutex<Inbox>,
-    pub(super) ready: Condvar,
+    pub(super) lifecycle: Lifecycle<Box<Body>>,
+    pub(super) mailbox: Mailbox,
     /// Set while the V8 side is being created.
     arrival: Mutex<Option<Arrival>>,
-    /// Counts the changes that a waiting thread must look at.
-    pub(super) version: AtomicU32,
-    pub(super) stop: AtomicU8,
-    /// Its thread is not expected to return.
-    pub(super) lost: AtomicBool,
     pub(super) entries: Entries,
     pub(super) v8: OnceLock<v8::IsolateHandle>,
     /// Slots whose last handle is gone; freed by the thread that borrows the isolate.
@@ -133,8 +104,6 @@ pub struct Remote {
     /// Requests of inspector sessions.
     pub port: Port,
     pub profiles: Profiles,
-    /// The number of queued sync calls.
-    pub(super) waiting_calls: AtomicU32,
     /// The receivers of the outcomes of guests' promises, and how each value is transferred.
     pub(super) awaited: Mutex<Slab<Awaited>>,
     /// Bytes outside the guest's heap of calls that the guest does not wait for, from question to answer.
@@ -184,9 +153,6 @@ fn answer_at(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completion
     })
 }
 
-/// Tasks that may be queued before a sleeping thread is woken for them. With more, the thread starts while others are still being sent.
-const MAX_UNWOKEN_TASKS: usize = 16;
-
 /// See [`Remote::note_compiling`].
 const MAX_COMPILED_IN_A_ROW: u32 = 64;
 
@@ -201,12 +167,12 @@ impl Remote {
     /// Creates an isolate. Its V8 side is created on a pool thread, at once.
     pub fn create(settings: Settings) -> Arc<Self> {
         let remote = Self::new(settings, false, Warm::default());
-        remote.borrow_thread(remote.lock());
+        remote.signal(remote.mailbox.lock());
         remote
     }
 
     /// Calls `notify` when the isolate is abandoned. The creator of the isolate sets this, once.
-    pub fn when_given_up(&self, notify: Notify) {
+    pub fn when_abandoned(&self, notify: Notify) {
         // Fails only if it was set before.
         let _ = self.on_catastrophe.set(notify);
     }
@@ -226,17 +192,9 @@ impl Remote {
             me: me.clone(),
             quota: memory::quota(me, &settings),
             settings,
-            inbox: Mutex::new(Inbox {
-                calls: VecDeque::new(),
-                tasks: VecDeque::new(),
-                place: Placement::NotStarted,
-                parked: false,
-            }),
-            ready: Condvar::new(),
+            lifecycle: Lifecycle::default(),
+            mailbox: Mailbox::default(),
             arrival: Mutex::default(),
-            version: AtomicU32::new(0),
-            stop: AtomicU8::new(Stop::None as u8),
-            lost: AtomicBool::new(false),
             entries: Entries::default(),
             v8: OnceLock::new(),
             released: Mutex::default(),
@@ -253,7 +211,6 @@ impl Remote {
             guest_thread: GuestThread::default(),
             port: Port::default(),
             profiles: Profiles::default(),
-            waiting_calls: AtomicU32::new(0),
             awaited: Mutex::default(),
             outstanding,
             held,
@@ -280,10 +237,6 @@ impl Remote {
 
     pub fn id(&self) -> u64 {
         self.id
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes so far; `None` if it has ended or another ledger
@@ -346,17 +299,18 @@ impl Remote {
         }
     }
 
-    pub fn stop_reason(&self) -> Stop {
-        Stop::from_u8(self.stop.load(Ordering::SeqCst))
+    /// Why the isolate ends or has ended; `None` if it goes on.
+    pub fn stop_reason(&self) -> Option<Stop> {
+        self.lifecycle.stop_reason()
     }
 
     pub fn is_disposed(&self) -> bool {
-        self.stop_reason() != Stop::None
+        self.lifecycle.is_stopped()
     }
 
-    /// Whether running code must stop: the isolate was stopped, or a limit of an entry has expired.
+    /// See [`Lifecycle::is_stopping`].
     pub fn is_stopping(&self) -> bool {
-        self.is_disposed() || self.entries.any_expired()
+        self.lifecycle.is_stopping()
     }
 
     /// Queues `job`. If the isolate is gone, the job's answer says so.
@@ -372,42 +326,25 @@ impl Remote {
     pub fn enqueue_without_wake(&self, job: Job) -> bool {
         let Some(inbox) = self.queue(job) else { return false };
         // With sessions, the thread's idle time is unlimited.
-        let sleeps = matches!(inbox.place, Placement::Borrowed) && inbox.parked && !self.port.has_sessions();
-        if !sleeps || inbox.tasks.len() >= MAX_UNWOKEN_TASKS {
+        if !inbox.can_wait() || self.port.has_sessions() {
             self.signal(inbox);
             return false;
         }
-        self.version.fetch_add(1, Ordering::Release);
+        self.mailbox.touch();
         true
     }
 
     /// Wakes the isolate's thread for the tasks that [`Remote::enqueue_without_wake`] has queued.
     pub fn flush_wake_ups(&self) {
-        self.awaken(self.lock());
-    }
-
-    /// Wakes the thread if it sleeps.
-    fn awaken(&self, mut inbox: MutexGuard<'_, Inbox>) {
-        // Taken, so that no other caller wakes the thread again before it runs.
-        let parked = std::mem::take(&mut inbox.parked);
-        drop(inbox);
-        if parked {
-            self.ready.notify_all();
-        }
+        self.mailbox.wake(self.mailbox.lock());
     }
 
     /// Puts `job` into the inbox, or answers it if the isolate has ended.
     fn queue(&self, mut job: Job) -> Option<MutexGuard<'_, Inbox>> {
-        let mut inbox = self.lock();
-        if self.is_disposed() || matches!(inbox.place, Placement::Gone) {
+        let mut inbox = self.mailbox.lock();
+        if let Some(reason) = self.stop_reason() {
             drop(inbox);
-            let fault = match self.stop_reason() {
-                Stop::Memory => Fault::out_of_memory(),
-                Stop::Lost => Fault::unresponsive(),
-                Stop::Refused => Fault::too_much_lost(),
-                _ => Fault::disposed(job.kind == Kind::Call),
-            };
-            job.completion.complete(Err(fault));
+            job.completion.complete(Err(reason.refusal(job.kind == Kind::Call)));
             return None;
         }
         if let Some(deadline) = job.limits.deadline
@@ -418,12 +355,7 @@ impl Remote {
         if job.kind == Kind::Detached {
             self.detached.fetch_add(1, Ordering::AcqRel);
         }
-        if job.kind == Kind::Call {
-            inbox.calls.push_back(job);
-            self.waiting_calls.fetch_add(1, Ordering::Release);
-        } else {
-            inbox.tasks.push_back(job);
-        }
+        self.mailbox.push(&mut inbox, job);
         Some(inbox)
     }
 
@@ -453,56 +385,42 @@ impl Remote {
         }
     }
 
-    /// The next job: sync calls first.
-    pub(super) fn take_job(&self) -> Option<Job> {
-        let mut inbox = self.lock();
-        inbox.take_call(&self.waiting_calls).or_else(|| inbox.tasks.pop_front())
-    }
-
-    /// Whether a sync call is queued.
-    pub(super) fn has_waiting_call(&self) -> bool {
-        self.waiting_calls.load(Ordering::Acquire) > 0
-    }
-
-    /// The next sync call.
-    pub(super) fn take_call(&self) -> Option<Job> {
-        if !self.has_waiting_call() {
-            return None;
-        }
-        self.lock().take_call(&self.waiting_calls)
-    }
-
     /// Makes sure that a thread looks at the isolate's state again.
     pub(super) fn signal(&self, inbox: MutexGuard<'_, Inbox>) {
-        self.version.fetch_add(1, Ordering::Release);
-        match inbox.place {
-            Placement::Borrowed => self.awaken(inbox),
-            Placement::NotStarted | Placement::Idle(_) => self.borrow_thread(inbox),
-            Placement::Gone => {}
+        if self.lifecycle.needs_thread() {
+            let Effects { action, .. } = self.transition(&inbox, Event::Work);
+            drop(inbox);
+            self.perform(action);
+        } else {
+            self.mailbox.notify(inbox);
         }
     }
 
     /// Makes the thread that works for the isolate, if there is one, look at its state again.
     pub(super) fn wake(&self) {
-        let inbox = self.lock();
-        if matches!(inbox.place, Placement::Borrowed) {
-            self.signal(inbox);
-        }
+        self.mailbox.notify(self.mailbox.lock());
     }
 
-    pub(super) fn borrow_thread(&self, mut inbox: MutexGuard<'_, Inbox>) {
-        let Some(me) = self.me.upgrade() else { return };
-        let place = std::mem::replace(&mut inbox.place, Placement::Borrowed);
-        let is_warm = self.warm.is_one();
-        drop(inbox);
-        let Placement::Idle(body) = place else { return run::start(me, None) };
-        if !is_warm {
-            registry::stir();
+    /// Changes the state, and counts the isolate as idle or not. The lock of the inbox makes that one step.
+    pub(super) fn transition(&self, _inbox: &Inbox, event: Event<Box<Body>>) -> Effects<Box<Body>> {
+        let was_idle = self.lifecycle.is_idle();
+        let effects = self.lifecycle.transition(event);
+        match (was_idle, self.lifecycle.is_idle()) {
+            (false, true) if !self.warm.is_one() => registry::rest(),
+            (true, false) if !self.warm.is_one() => registry::stir(),
+            _ => {}
         }
-        if self.is_disposed() {
-            deferred_disposal::defer(DeferredDisposal::Stopped(body, me))
-        } else {
-            run::start(me, Some(body))
+        effects
+    }
+
+    /// Does what a transition requires.
+    pub(super) fn perform(&self, action: Action<Box<Body>>) {
+        let Some(me) = self.me.upgrade() else { return };
+        match action {
+            Action::Start(body) => run::start(me, body),
+            Action::Dispose(body) => deferred_disposal::defer(DeferredDisposal::Stopped(body, me)),
+            Action::Wake => self.wake(),
+            Action::None | Action::Continue(_) => {}
         }
     }
 
@@ -541,7 +459,7 @@ impl Owner for Remote {
 
 impl Wake for Remote {
     fn wake(&self) {
-        self.signal(self.lock());
+        self.signal(self.mailbox.lock());
     }
 }
 
@@ -568,9 +486,7 @@ impl Drop for Remote {
         self.announce_drained();
         self.stop_children();
         let membership = self.take_membership();
-        let inbox = self.inbox.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let place = std::mem::replace(&mut inbox.place, Placement::Gone);
-        if let Placement::Idle(body) = place {
+        if let Some(body) = self.lifecycle.take_idle() {
             if !self.warm.is_one() {
                 registry::stir();
             }

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::codegen::on_code_generation;
-use super::ending::Stop;
 use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
-use super::remote::{Placement, Remote};
+use super::lifecycle::{Action, Event};
+use super::reason::Stop;
+use super::remote::Remote;
 use super::{Job, arrivals, clock, deferred_disposal, entry, memory, registry, snapshot_creator};
 use crate::engine::{self, Snapshot, TaskSink, background};
 use crate::native;
-use crate::value::{Fault, NoCompletion, Value, spin};
+use crate::value::{NoCompletion, Value, spin};
 
 /// The isolate itself, with what belongs to it.
 pub struct Body {
@@ -60,7 +61,7 @@ impl Waiting {
         move || {
             let Some(waiting) = waiting.upgrade() else { return };
             if STARTED.load(Ordering::Relaxed) == before {
-                waiting.0.give_up(NO_THREAD);
+                waiting.0.abandon(NO_THREAD);
             } else {
                 clock::after(PATIENCE, Box::new(waiting.watch()) as Box<dyn FnOnce() + Send>);
             }
@@ -90,7 +91,7 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
         occupy(remote, body);
     };
     if !engine::run_on_pool(occupy) {
-        failed.give_up(NO_THREAD);
+        failed.abandon(NO_THREAD);
     }
 }
 
@@ -102,7 +103,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
             CURRENT.with(|current| current.borrow_mut().take());
             self.0.has_arrived();
             if std::thread::panicking() {
-                self.0.give_up("Internal error");
+                self.0.abandon("Internal error");
             }
         }
     }
@@ -113,18 +114,18 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     let _portion = native::draw_on(remote.quota.as_ref());
     if body.is_none() && !engine::has_room(registry::alive()) {
         remote.stop(Stop::Memory);
-        return remote.give_up("There is no address space for another isolate");
+        return remote.abandon("There is no address space for another isolate");
     }
     if body.is_none() && registry::has_lost_too_much() {
         remote.stop(Stop::Refused);
-        return end_without(&remote, || {});
+        return remote.end(|| {});
     }
     if remote.is_snapshot_creator {
         remote.has_arrived();
         return snapshot_creator::write(&remote);
     }
     if body.is_none() && remote.is_disposed() {
-        return end_without(&remote, || {});
+        return remote.end(|| {});
     }
     let body = body.or_else(|| make(&remote).map(Box::new));
     remote.has_arrived();
@@ -134,9 +135,9 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     }
 }
 
-fn serve(remote: &Arc<Remote>, body: Box<Body>) {
+fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
     // Dropped before the body, also on a panic.
-    let sitting = remote.guest_thread.take();
+    let mut sitting = remote.guest_thread.take();
     loop {
         let ended = {
             let mut locker = body.shared.lock();
@@ -167,39 +168,20 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             remote.give_way();
             return end(remote, *body);
         }
-        let mut inbox = remote.lock();
-        if inbox.calls.is_empty() && inbox.tasks.is_empty() && remote.stop_reason() == Stop::None {
+        let inbox = remote.mailbox.lock();
+        if inbox.is_empty() && !remote.is_disposed() {
             drop(sitting);
-            if !remote.warm.is_one() {
-                registry::rest();
-            }
-            inbox.place = Placement::Idle(body);
-            return;
+            let Action::Continue(refused) = remote.transition(&inbox, Event::Rest(body)).action else { return };
+            drop(inbox);
+            (body, sitting) = (refused, remote.guest_thread.take());
         }
-        drop(inbox);
     }
 }
 
 /// Ends a stopped isolate.
 pub fn end(remote: &Remote, body: Body) {
-    end_without(remote, || dispose(body));
+    remote.end(|| dispose(body));
     deferred_disposal::tidy_after(remote.most_native());
-}
-
-/// The same; `dispose` disposes of its V8 side.
-fn end_without(remote: &Remote, dispose: impl FnOnce()) {
-    remote.lock().place = Placement::Gone;
-    let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
-    remote.fail_queued(&fault);
-    // This thread may be faster than the one that stops the isolate. Isolates that only this guest refers to would then be dropped instead
-    // of stopped.
-    remote.stop_children();
-    dispose();
-    drop(remote.take_membership());
-    remote.abandon_promises();
-    remote.account.recover();
-    remote.account.end(remote.stop_reason().end());
-    remote.announce_gone();
 }
 
 fn make(remote: &Arc<Remote>) -> Option<Body> {
@@ -207,7 +189,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     let snapshot = settings.snapshot.clone();
     let Some(engine) = (settings.engine)() else {
         remote.stop(Stop::Memory);
-        remote.give_up("There is no memory for V8 in this process");
+        remote.abandon("There is no memory for V8 in this process");
         return None;
     };
     let params = engine.create_params(settings.memory_limit, &remote.budget, snapshot.as_ref());
@@ -241,7 +223,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     match unsafe { isolate.try_into_shared() } {
         Ok(shared) => Some(Body { shared, guest, snapshot }),
         Err(_) => {
-            remote.give_up("The isolate cannot be shared between threads");
+            remote.abandon("The isolate cannot be shared between threads");
             None
         }
     }
@@ -280,16 +262,16 @@ enum Next {
 impl Remote {
     fn next(&self) -> Next {
         loop {
-            let version = self.version.load(Ordering::Acquire);
-            if self.stop_reason() != Stop::None {
+            let version = self.mailbox.version();
+            if self.is_disposed() {
                 return Next::Ended;
             }
-            if let Some(job) = self.take_job() {
+            if let Some(job) = self.mailbox.take() {
                 return Next::Job(job);
             }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
             let limit = if self.port.has_sessions() { None } else { Some(LINGER) };
-            if !self.spin(version) && !self.expect_work(version) && !self.park(version, limit) {
+            if !self.spin(version) && !self.expect_work(version) && !self.mailbox.park(version, limit) {
                 return Next::Idle;
             }
         }
@@ -298,40 +280,13 @@ impl Remote {
     /// The guest waits until something has changed since `version`. This does not count as running time.
     pub(super) fn sleep(&self, version: u32) {
         let ran = self.meter.set_running(false);
-        self.park(version, None);
+        self.mailbox.park(version, None);
         self.meter.set_running(ran);
-    }
-
-    /// Sleeps until something has changed since `version`, at most for `limit`. False if nothing has.
-    fn park(&self, version: u32, limit: Option<Duration>) -> bool {
-        let until = limit.map(|limit| Instant::now() + limit);
-        let mut inbox = self.lock();
-        let changed = loop {
-            if self.version.load(Ordering::Acquire) != version {
-                break true;
-            }
-            inbox.parked = true;
-            inbox = match until {
-                None => self.ready.wait(inbox).unwrap_or_else(std::sync::PoisonError::into_inner),
-                Some(until) => {
-                    let now = Instant::now();
-                    if now >= until {
-                        break false;
-                    }
-                    match self.ready.wait_timeout(inbox, until - now) {
-                        Ok((inbox, _)) => inbox,
-                        Err(poisoned) => poisoned.into_inner().0,
-                    }
-                }
-            };
-        };
-        inbox.parked = false;
-        changed
     }
 
     /// Spins for a short time. True if something has changed since `version`.
     pub(super) fn spin(&self, version: u32) -> bool {
-        let changed = || self.version.load(Ordering::Acquire) != version;
+        let changed = || self.mailbox.version() != version;
         let others = SPINNING.fetch_add(1, Ordering::Relaxed);
         let result = if others > 0 { changed() } else { spin(SPIN, changed) };
         SPINNING.fetch_sub(1, Ordering::Relaxed);

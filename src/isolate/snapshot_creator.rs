@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock::{self, Alarm};
 use super::codegen::on_code_generation;
-use super::ending::Stop;
-use super::remote::{Placement, Remote};
+use super::reason::Stop;
+use super::remote::Remote;
 use super::{Deadline, Guest, Job, entry, memory, policy, run};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
 use crate::native;
@@ -43,7 +43,7 @@ impl Completion for Kept {
 
 /// Runs the one job of `remote` and answers it with the snapshot, as an `ExternalCopy`.
 pub fn write(remote: &Arc<Remote>) {
-    if let Some(job) = remote.take_job() {
+    if let Some(job) = remote.mailbox.take() {
         let completion = Arc::clone(&job.completion);
         remote.when_ended(Arc::clone(&completion));
         let sitting = remote.guest_thread.take();
@@ -51,11 +51,7 @@ pub fn write(remote: &Arc<Remote>) {
         drop(sitting);
     }
     remote.stop(Stop::Disposed);
-    remote.lock().place = Placement::Gone;
-    remote.fail_queued(&Fault::disposed(false));
-    remote.account.recover();
-    remote.account.end(remote.stop_reason().end());
-    remote.announce_gone();
+    remote.end(|| {});
 }
 
 /// Collecting garbage and writing cannot be stopped, but the caller does not have to wait for it. The thread ends by itself.

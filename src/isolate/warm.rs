@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::registry;
-use super::remote::{Placement, Remote, Settings};
+use super::remote::{Remote, Settings};
 use super::{Guest, IsolateScope, Realm};
 use crate::value::spin;
 
@@ -63,7 +63,7 @@ impl Remote {
 
     fn begin(settings: Settings, warm: Warm) -> Arc<Self> {
         let remote = Self::new(settings, false, warm);
-        remote.borrow_thread(remote.lock());
+        remote.signal(remote.mailbox.lock());
         remote
     }
 
@@ -76,28 +76,27 @@ impl Remote {
 
     /// The isolate is about to be taken: borrows a thread for it in advance.
     pub fn prewarm(&self) {
-        let inbox = self.lock();
-        if matches!(inbox.place, Placement::Idle(_)) {
+        let inbox = self.mailbox.lock();
+        if self.lifecycle.is_idle() {
             self.warm.prewarmed.store(true, Ordering::Release);
-            self.borrow_thread(inbox);
+            self.signal(inbox);
         }
     }
 
     /// Spins for the work that it was roused for. True if something has changed since `version`.
     pub(super) fn expect_work(&self, version: u32) -> bool {
-        self.warm.prewarmed.swap(false, Ordering::AcqRel)
-            && spin(EXPECTANT, || self.version.load(Ordering::Acquire) != version)
+        self.warm.prewarmed.swap(false, Ordering::AcqRel) && spin(EXPECTANT, || self.mailbox.version() != version)
     }
 
     /// Takes a warm isolate into use, once. False if it has ended since, or was taken before.
     pub fn enlist(&self) -> bool {
-        let inbox = self.lock();
+        let _inbox = self.mailbox.lock();
         if self.is_disposed() || !self.warm.waits.swap(false, Ordering::AcqRel) {
             return false;
         }
         self.meter.reset();
         self.account.enlist();
-        if matches!(inbox.place, Placement::Idle(_)) {
+        if self.lifecycle.is_idle() {
             registry::rest();
         }
         true

@@ -17,7 +17,7 @@ pub fn create(args: Args, settings: &Settings) -> Result<Prepared, Fault> {
         None => Remote::create(settings),
     };
     if let Some(notify) = on_catastrophe {
-        remote.when_given_up(notify);
+        remote.when_abandoned(notify);
     }
     Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote))))))
 }
@@ -157,7 +157,7 @@ pub fn outlast_disposal(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -
     struct Outlasting(Weak<Remote>, Arc<dyn Completion>);
     impl Completion for Outlasting {
         fn complete(&self, outcome: Outcome) {
-            let remote = self.0.upgrade().filter(|remote| remote.stop_reason() == Stop::Disposed);
+            let remote = self.0.upgrade().filter(|remote| remote.stop_reason() == Some(Stop::Disposed));
             self.1.complete(match (outcome, remote) {
                 (Err(_), Some(remote)) => Ok(Value::Handle(Handle::Context(lifeless_context(&remote)))),
                 (outcome, _) => outcome,

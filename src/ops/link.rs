@@ -69,8 +69,8 @@ fn linker_of(target: Option<Value>) -> Result<Arc<Linker>, Fault> {
 /// The error for a call of an isolate that is ending.
 fn ended(remote: &Remote, sync: bool) -> Fault {
     match remote.stop_reason() {
-        Stop::None | Stop::Disposed => Fault::disposed(sync),
-        reason => reason.fault().unwrap_or(Fault::Stopped),
+        None | Some(Stop::Disposed) => Fault::disposed(sync),
+        Some(reason) => reason.fault(),
     }
 }
 

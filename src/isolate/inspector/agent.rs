@@ -4,7 +4,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -218,7 +217,7 @@ impl V8InspectorClientImpl for Client {
         // V8 never pauses while it checks for side effects.
         let busy = guest.agent().and_then(|agent| agent.busy.take());
         loop {
-            let version = remote.version.load(Ordering::Acquire);
+            let version = remote.mailbox.version();
             if remote.is_stopping() {
                 scope.terminate_execution();
                 break;
@@ -227,7 +226,7 @@ impl V8InspectorClientImpl for Client {
             if self.pause.get() == Pause::Ends {
                 break;
             }
-            if let Some(job) = remote.take_call() {
+            if let Some(job) = remote.mailbox.take_call() {
                 entry::run(scope, &guest, &remote, job);
                 continue;
             }
