@@ -105,9 +105,10 @@ pub unsafe extern "C" fn meter(env: sys::napi_env, info: sys::napi_callback_info
         };
         let remote = Remote::from_owner(&isolate.0).ok_or(Refused)?;
         if js.read_boolean(*anew)? {
-            remote.meter.forget_heap();
+            remote.accounts.meter.forget_heap();
         }
-        let figures = [js.number(remote.meter.cpu_time() as f64)?, js.number(remote.meter.heap_peak() as f64)?];
+        let figures =
+            [js.number(remote.accounts.meter.cpu_time() as f64)?, js.number(remote.accounts.meter.heap_peak() as f64)?];
         js.array(&figures)
     })
 }

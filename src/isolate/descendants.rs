@@ -56,8 +56,8 @@ impl Remote {
         }
         let descendants = self.descendants.get_or_init(|| Descendants::of(&self.settings));
         let Some(membership) = descendants.admit(settings.memory_limit) else { return Ok(None) };
-        let types = self.quota.as_ref().map(|quota| Arc::clone(quota.types()));
-        let references = Some(Arc::clone(&self.references));
+        let types = self.accounts.quota.as_ref().map(|quota| Arc::clone(quota.types()));
+        let references = Some(Arc::clone(&self.accounts.references));
         let made = Remote::create(Settings { types, references, ..settings });
         // Fails only if it was set before, but no other code has the isolate yet.
         let _ = made.descendants.set(Arc::clone(descendants));

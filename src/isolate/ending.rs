@@ -1,6 +1,5 @@
 //! How an isolate ends: by its owner, by its host, out of memory, or because its thread does not return.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -193,11 +192,11 @@ impl Remote {
         self.stop_children();
         match self.guest_thread.state() {
             ThreadState::Absent => {}
-            ThreadState::Working(_) => self.account.lose(self.me.clone(), true),
-            ThreadState::Parked | ThreadState::Suspended => self.account.lose(self.me.clone(), false),
+            ThreadState::Working(_) => self.accounts.account.lose(self.me.clone(), true),
+            ThreadState::Parked | ThreadState::Suspended => self.accounts.account.lose(self.me.clone(), false),
         }
         let reason = self.stop_reason().unwrap_or(Stop::Lost);
-        self.account.end(reason.end());
+        self.accounts.account.end(reason.end());
         // Before the calls: those keep a host alive, promises do not.
         self.abandon_promises();
         self.complete_end_listeners(&reason.fault());
@@ -218,8 +217,8 @@ impl Remote {
         dispose();
         drop(self.take_membership());
         self.abandon_promises();
-        self.account.recover();
-        self.account.end(reason.end());
+        self.accounts.account.recover();
+        self.accounts.account.end(reason.end());
         self.announce_gone(Event::End);
     }
 
@@ -228,7 +227,7 @@ impl Remote {
         if matches!(self.guest_thread.state(), ThreadState::Working(_)) {
             let sharing = self.may_touch_host();
             self.suspend_after(if sharing { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
-            deferred_disposal::tidy_after(self.most_native());
+            deferred_disposal::tidy_after(self.accounts.most_native());
         }
         if !self.may_touch_host() {
             self.announce_gone(Event::Retire);
@@ -237,28 +236,27 @@ impl Remote {
 
     /// Whether its thread may be using memory that belongs to a host.
     fn may_touch_host(&self) -> bool {
-        let has_memory = self.shares_memory.load(Ordering::SeqCst) || self.borrowed.load(Ordering::SeqCst) > 0;
-        has_memory && matches!(self.guest_thread.state(), ThreadState::Working(_))
+        self.accounts.has_host_memory() && matches!(self.guest_thread.state(), ThreadState::Working(_))
     }
 
     /// The thread has stopped permanently, inside `entered` tasks of V8. Returns the heap's memory to the system when V8's own threads are
     /// done with it.
     pub(super) fn give_back_heap(&self, entered: usize) {
         // An inspector or a profile may sample the thread's stack, which refers to the heap.
-        if let Some(quota) = self.quota.as_ref().filter(|_| !self.profiles.are_taken()) {
+        if let Some(quota) = self.accounts.quota.as_ref().filter(|_| !self.profiles.are_taken()) {
             quota.tasks().close();
             self.give_back_heap_after(entered, FIRST_LOOK);
         }
     }
 
     fn give_back_heap_after(&self, entered: usize, delay: Duration) {
-        let Some(quota) = &self.quota else { return };
+        let Some(quota) = &self.accounts.quota else { return };
         if quota.tasks().are_over(entered) {
             // SAFETY: V8's own threads do nothing for the isolate, and never will. No other thread reads its heap: neither threads that ask
             // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
             unsafe { self.guest_thread.give_back_heap() };
             native::give_back_blocks(quota);
-            deferred_disposal::tidy_after(self.most_native());
+            deferred_disposal::tidy_after(self.accounts.most_native());
             return;
         }
         let remote = self.me.clone();
@@ -286,10 +284,10 @@ impl Remote {
                     if !anywhere {
                         remote.give_back_heap(0);
                     }
-                    remote.account.freeze();
+                    remote.accounts.account.freeze();
                 }
                 // Memory that grows while the thread runs leaves its previous blocks free.
-                deferred_disposal::tidy_after(remote.most_native());
+                deferred_disposal::tidy_after(remote.accounts.most_native());
                 if !matches!(state, ThreadState::Working(_)) {
                     return remote.announce_gone(Event::Retire);
                 }

@@ -311,7 +311,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     let outermost = guest.push_chain(chain, limits);
     let last_evaluation = guest.modules.last_evaluation();
-    let ran = remote.meter.set_running(true);
+    let ran = remote.accounts.meter.set_running(true);
     let time = outermost.then(Instant::now);
     let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
@@ -341,9 +341,9 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     if let Some(profiling) = profiling {
         profiling.finish(remote);
     }
-    remote.meter.set_running(ran);
+    remote.accounts.meter.set_running(ran);
     if let Some(since) = time {
-        remote.meter.worked(since);
+        remote.accounts.meter.worked(since);
     }
     if outermost {
         // Before the answer: its receiver checks whether the guest has more work.

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use super::reason::Stop;
 use super::remote::{Remote, Settings};
@@ -55,7 +55,7 @@ impl Watch for Native {
 unsafe extern "C" fn on_soft_limit(isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
     unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) }.low_memory_notification();
-    if let Some(quota) = run::current().and_then(|remote| remote.quota.clone()) {
+    if let Some(quota) = run::current().and_then(|remote| remote.accounts.quota.clone()) {
         quota.collected();
     }
 }
@@ -88,15 +88,13 @@ impl Remote {
             heap.malloced_memory(),
             heap.peak_malloced_memory(),
             usize::from(heap.does_zap_garbage()),
-            self.budget.used() + self.budget.shared(),
+            self.accounts.budget.used() + self.accounts.budget.shared(),
             heap.total_global_handles_size(),
             heap.used_global_handles_size(),
             heap.number_of_native_contexts(),
             heap.number_of_detached_contexts(),
         ];
-        self.meter.saw_heap(heap.used_heap_size());
-        self.account.measured(heap.total_heap_size().saturating_add(self.beside_heap()));
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
+        self.accounts.measured(figures);
         figures
     }
 
@@ -109,24 +107,9 @@ impl Remote {
 
     /// Bytes that the isolate takes at this moment. If its heap cannot be queried from outside, the last measured size of the heap counts.
     pub(super) fn taken(&self) -> usize {
-        let measured = || self.measured().map_or(0, |figures| figures[0]);
+        let measured = || self.accounts.figures().map_or(0, |figures| figures[0]);
         let heap = self.guest_thread.heap_size().unwrap_or_else(measured);
-        heap.saturating_add(self.beside_heap()).saturating_add(self.copies.used())
-    }
-
-    /// Bytes of buffers, and of V8's other memory outside its heap.
-    fn beside_heap(&self) -> usize {
-        self.budget.used().saturating_add(self.quota.as_ref().map_or(0, |quota| quota.used()))
-    }
-
-    /// The peak of V8's memory outside its heap and buffers.
-    pub(super) fn most_native(&self) -> usize {
-        self.quota.as_ref().map_or(0, |quota| quota.peak())
-    }
-
-    /// The last measured figures.
-    pub fn measured(&self) -> Option<HeapFigures> {
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+        heap.saturating_add(self.accounts.beside_heap()).saturating_add(self.accounts.copies.used())
     }
 }
 
@@ -140,7 +123,7 @@ unsafe extern "C" fn before_collection(
     // SAFETY: V8 passes the isolate that is about to collect, on its thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
     if let Some(remote) = run::current() {
-        remote.meter.saw_heap(isolate.get_heap_statistics().used_heap_size());
+        remote.accounts.meter.saw_heap(isolate.get_heap_statistics().used_heap_size());
     }
 }
 
@@ -182,7 +165,7 @@ unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, current: usize, in
     let mut isolate = unsafe { v8::Isolate::from_raw_ptr(isolate.cast()) };
     let heap = isolate.get_heap_statistics();
     // V8 also calls this after its last attempt to make room for a buffer. The heap is not full then; the guest gets a RangeError.
-    if remote.budget.take_refusal() && heap.used_heap_size() < remote.settings.memory_limit / 10 * 9 {
+    if remote.accounts.budget.take_refusal() && heap.used_heap_size() < remote.settings.memory_limit / 10 * 9 {
         return current;
     }
     remote.stop(Stop::Memory);
@@ -214,7 +197,7 @@ pub fn park(refused: bool) {
         remote.abandon("Catastrophic out-of-memory error");
     }
     // If the isolate was abandoned before, its thread counts as running.
-    remote.account.freeze();
+    remote.accounts.account.freeze();
     // V8's heap is in the middle of an operation; if this returned, V8 could abort the process.
     park_forever()
 }

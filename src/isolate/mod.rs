@@ -1,6 +1,7 @@
 //! One isolate: its inbox, the thread it borrows, its limits and its realms. This module does not know what calls do: they arrive as
 //! [`Job`]s.
 
+mod accounts;
 mod arrivals;
 pub mod async_context;
 pub mod clock;

@@ -1,12 +1,13 @@
 //! An isolate as every other thread sees it: an inbox, the stack of running entries, and one way to stop it.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use slab::Slab;
 
+use super::accounts::Accounts;
 use super::arrivals::Arrival;
 use super::deferred_disposal::{self, DeferredDisposal};
 use super::descendants::{Descendants, Membership};
@@ -16,15 +17,14 @@ use super::inspector::{Port, Profiles};
 use super::job::Kind;
 use super::lifecycle::{Action, Effects, Event, Lifecycle};
 use super::mailbox::{Inbox, Mailbox};
-use super::meter::Meter;
 use super::reason::Stop;
 use super::registry::{self, Account, Ledger};
 use super::run::{self, Body};
 use super::undelivered::Undelivered;
 use super::warm::Warm;
-use super::{Binding, Deadline, HeapFigures, Job, clock, handles, memory, realm};
+use super::{Binding, Deadline, Job, clock, memory};
 use crate::engine::{self, Engine, GuestThread, Snapshot, TaskSink};
-use crate::native::{NativeQuota, TypeBudget};
+use crate::native::TypeBudget;
 use crate::value::{Budget, Completion, Fault, Host, KeepAlive, NoCompletion, Owner, Value, Wake};
 
 /// Receives a description of what went wrong.
@@ -82,11 +82,7 @@ pub struct Remote {
     /// Slots whose last handle is gone; freed by the thread that borrows the isolate.
     pub(super) released: Mutex<Vec<u32>>,
     pub(super) has_released: AtomicBool,
-    pub budget: Arc<Budget>,
-    /// V8's memory other than its heap and buffers; no limit if the isolate can be inspected.
-    pub(super) quota: Option<Arc<NativeQuota>>,
-    /// Address space that buffers reserve.
-    pub(super) space: Arc<Budget>,
+    pub accounts: Accounts,
     /// Called when the isolate is abandoned.
     pub(super) on_catastrophe: OnceLock<Notify>,
     /// Answered when the isolate ends, for callers that wait for more than a call.
@@ -97,8 +93,6 @@ pub struct Remote {
     pub(super) keep_alive: Mutex<Option<KeepAlive>>,
     /// Keep-alives of the host's event loop while the guest waits for something, or still processes what has arrived.
     pub(super) keep_alives: Mutex<Slab<KeepAlive>>,
-    pub(super) figures: Mutex<Option<HeapFigures>>,
-    pub meter: Meter,
     /// The thread that works for the isolate.
     pub guest_thread: GuestThread,
     /// Requests of inspector sessions.
@@ -106,17 +100,6 @@ pub struct Remote {
     pub profiles: Profiles,
     /// The receivers of the outcomes of guests' promises, and how each value is transferred.
     pub(super) awaited: Mutex<Slab<Awaited>>,
-    /// Bytes outside the guest's heap of calls that the guest does not wait for, from question to answer.
-    pub outstanding: Arc<Budget>,
-    /// Bytes of the guest's values that a host may hold until it answers, measured as they are in the host: the host's function keeps them
-    /// until it is done.
-    pub held: Arc<Budget>,
-    /// The same for calls whose answer the guest ignores.
-    pub posted: Arc<Budget>,
-    /// Bytes of the copies that the guest has made and holds outside its heap.
-    pub copies: Arc<Budget>,
-    /// References to values of hosts, and functions of hosts, that the guest was given at its own request and may still use.
-    pub references: Arc<Budget>,
     /// Isolates that the guest has created.
     pub(super) children: Mutex<Vec<Weak<Remote>>>,
     /// The family of this isolate, set when its guest creates the first one or if a guest has created it.
@@ -130,17 +113,12 @@ pub struct Remote {
     compiled_in_a_row: AtomicU32,
     /// Answered when there are no detached jobs.
     drained: Mutex<Vec<Arc<dyn Completion>>>,
-    /// The isolate has received memory of a host.
-    pub shares_memory: AtomicBool,
-    /// Buffers in the isolate whose memory a host has given away.
-    pub(super) borrowed: Arc<AtomicUsize>,
     /// Live handles on values of this isolate.
     pub handles: AtomicU32,
     /// Unread messages of the isolate, which may outlive it.
     pub undelivered: Arc<Undelivered>,
     pub(super) is_snapshot_creator: bool,
     pub(super) warm: Warm,
-    pub(super) account: Arc<Account>,
 }
 
 /// A deadline counts from the call: a call that has not even started by then is answered too.
@@ -184,13 +162,10 @@ impl Remote {
     }
 
     pub(super) fn new(settings: Settings, is_snapshot_creator: bool, warm: Warm) -> Arc<Self> {
-        let held = Budget::new(realm::most_outside(settings.memory_limit));
-        let [budget, outstanding, posted, copies] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
-        let references = settings.references.clone().unwrap_or_else(|| handles::references(settings.memory_limit));
         Arc::new_cyclic(|me: &Weak<Remote>| Self {
             id: next_owner_id(),
             me: me.clone(),
-            quota: memory::quota(me, &settings),
+            accounts: Accounts::new(&settings, memory::quota(me, &settings), Account::open(warm.is_one())),
             settings,
             lifecycle: Lifecycle::default(),
             mailbox: Mailbox::default(),
@@ -199,24 +174,15 @@ impl Remote {
             v8: OnceLock::new(),
             released: Mutex::default(),
             has_released: AtomicBool::new(false),
-            budget,
-            space: engine::address_space(),
             on_catastrophe: OnceLock::new(),
             ending: Mutex::default(),
             end_listeners: Mutex::default(),
             keep_alive: Mutex::default(),
             keep_alives: Mutex::default(),
-            figures: Mutex::default(),
-            meter: Meter::default(),
             guest_thread: GuestThread::default(),
             port: Port::default(),
             profiles: Profiles::default(),
             awaited: Mutex::default(),
-            outstanding,
-            held,
-            posted,
-            copies,
-            references,
             children: Mutex::default(),
             descendants: OnceLock::new(),
             membership: Mutex::default(),
@@ -225,12 +191,9 @@ impl Remote {
             compiling_counts: AtomicBool::new(false),
             compiled_in_a_row: AtomicU32::new(0),
             drained: Mutex::default(),
-            shares_memory: AtomicBool::new(false),
-            borrowed: Arc::default(),
             handles: AtomicU32::new(0),
             undelivered: Arc::default(),
             is_snapshot_creator,
-            account: Arc::new(Account::open(warm.is_one())),
             warm,
         })
     }
@@ -242,7 +205,7 @@ impl Remote {
     /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes so far; `None` if it has ended or another ledger
     /// tracks it.
     pub fn charge(&self, ledger: Weak<dyn Ledger>) -> Option<usize> {
-        self.account.charge(ledger)
+        self.accounts.account.charge(ledger)
     }
 
     /// Whether the guest has work of its own that no call waits for yet.
@@ -490,10 +453,10 @@ impl Drop for Remote {
             if !self.warm.is_one() {
                 registry::stir();
             }
-            let native = self.most_native();
+            let native = self.accounts.most_native();
             deferred_disposal::defer(DeferredDisposal::Forgotten {
                 body,
-                account: Arc::clone(&self.account),
+                account: Arc::clone(&self.accounts.account),
                 membership,
                 native,
             });

@@ -110,8 +110,8 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     background::set(remote.warm.is_one());
     CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
-    let _budgets = engine::draw_on(&remote.budget, &remote.space);
-    let _portion = native::draw_on(remote.quota.as_ref());
+    let _budgets = engine::draw_on(&remote.accounts.budget, &remote.accounts.space);
+    let _portion = native::draw_on(remote.accounts.quota.as_ref());
     if body.is_none() && !engine::has_room(registry::alive()) {
         remote.stop(Stop::Memory);
         return remote.abandon("There is no address space for another isolate");
@@ -181,7 +181,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
 /// Ends a stopped isolate.
 pub fn end(remote: &Remote, body: Body) {
     remote.end(|| dispose(body));
-    deferred_disposal::tidy_after(remote.most_native());
+    deferred_disposal::tidy_after(remote.accounts.most_native());
 }
 
 fn make(remote: &Arc<Remote>) -> Option<Body> {
@@ -192,7 +192,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
         remote.abandon("There is no memory for V8 in this process");
         return None;
     };
-    let params = engine.create_params(settings.memory_limit, &remote.budget, snapshot.as_ref());
+    let params = engine.create_params(settings.memory_limit, &remote.accounts.budget, snapshot.as_ref());
     let make = || engine::make_isolate(params);
     let mut isolate = if snapshot.is_some() { engine::contain_fatal_errors(make) } else { make() };
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
@@ -279,9 +279,9 @@ impl Remote {
 
     /// The guest waits until something has changed since `version`. This does not count as running time.
     pub(super) fn sleep(&self, version: u32) {
-        let ran = self.meter.set_running(false);
+        let ran = self.accounts.meter.set_running(false);
         self.mailbox.park(version, None);
-        self.meter.set_running(ran);
+        self.accounts.meter.set_running(ran);
     }
 
     /// Spins for a short time. True if something has changed since `version`.

@@ -62,7 +62,7 @@ fn answer_late(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completi
 
 fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let engine = (remote.settings.engine)().ok_or_else(engine::no_memory)?;
-    let (origin, params) = engine.snapshot_creator_params(remote.settings.memory_limit, &remote.budget);
+    let (origin, params) = engine.snapshot_creator_params(remote.settings.memory_limit, &remote.accounts.budget);
     let mut isolate = engine::make_snapshot_creator(origin, params);
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
@@ -149,7 +149,7 @@ fn leave_behind(
     };
     isolate.remove_slot::<Arc<Guest>>();
     let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(plain.heap);
-    let size = Size { heap, buffers: remote.budget.used() };
+    let size = Size { heap, buffers: remote.accounts.budget.used() };
     (left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) }), late)
 }
 
@@ -157,7 +157,7 @@ fn leave_behind(
 fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
     let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
     let budget = Budget::new(0);
-    let _budgets = engine::draw_on(&budget, &remote.space);
+    let _budgets = engine::draw_on(&budget, &remote.accounts.space);
     let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
     budget.overdraw(|| {
         let mut isolate = engine::make_isolate(params);

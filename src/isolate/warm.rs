@@ -94,8 +94,8 @@ impl Remote {
         if self.is_disposed() || !self.warm.waits.swap(false, Ordering::AcqRel) {
             return false;
         }
-        self.meter.reset();
-        self.account.enlist();
+        self.accounts.meter.reset();
+        self.accounts.account.enlist();
         if self.lifecycle.is_idle() {
             registry::rest();
         }

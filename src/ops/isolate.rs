@@ -134,7 +134,7 @@ fn make_room(scope: &mut v8::Isolate, remote: &Remote) -> Result<(), Fault> {
     let limit = remote.settings.memory_limit;
     let fits = |scope: &mut v8::Isolate| {
         scope.get_heap_statistics().used_heap_size().saturating_add(size.heap) <= limit
-            && remote.budget.has(size.buffers)
+            && remote.accounts.budget.has(size.buffers)
     };
     if !fits(scope) {
         scope.low_memory_notification();
@@ -209,7 +209,7 @@ pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
 /// The most recently measured heap statistics; `undefined` before the first measurement and after the isolate's end.
 pub fn heap_figures(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
-    let measured = if remote.is_disposed() { None } else { remote.measured() };
+    let measured = if remote.is_disposed() { None } else { remote.accounts.figures() };
     Ok(Prepared::Done(Ok(measured.map_or(Value::Undefined, |heap| figures(&heap)))))
 }
 
@@ -227,8 +227,8 @@ pub fn counter(op: u32, target: Option<Value>) -> Result<Prepared, Fault> {
     }
     let nanoseconds = |time: u64| Value::BigInt(Box::new(BigInt { negative: false, words: [time].into() }));
     Ok(Prepared::Done(Ok(match op {
-        super::op::CPU_TIME => nanoseconds(remote.meter.cpu_time()),
-        super::op::WALL_TIME => nanoseconds(remote.meter.wall_time()),
+        super::op::CPU_TIME => nanoseconds(remote.accounts.meter.cpu_time()),
+        super::op::WALL_TIME => nanoseconds(remote.accounts.meter.wall_time()),
         _ => Value::Number(f64::from(remote.handles.load(Ordering::Relaxed))),
     })))
 }

@@ -155,7 +155,7 @@ fn promise_out<'s>(
             }
         }));
     }
-    let outstanding = Arc::clone(&remote.outstanding);
+    let outstanding = Arc::clone(&remote.accounts.outstanding);
     let completion = Arc::new(Guarded { settlement: Arc::clone(&settlement), outstanding });
     await_promise(scope, place, promise, completion, transfer)?;
     Ok(settlement)

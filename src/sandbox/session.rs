@@ -139,7 +139,7 @@ impl Session {
             Ok(value) => vec![Value::Boolean(true), value, Value::Undefined, Value::Undefined, Value::Undefined],
             Err(fault) => describe(fault),
         };
-        let meter = &self.remote.meter;
+        let meter = &self.remote.accounts.meter;
         let (lines, dropped) = self.logs.take();
         let figures = [
             meter.cpu_time() as f64,
@@ -160,7 +160,7 @@ impl Session {
 
     /// Finishes with the code's value: clones it and checks its size.
     fn complete<'s>(&self, scope: &mut v8::PinScope<'s, '_>, at: &Place, value: v8::Local<'s, v8::Value>) {
-        self.remote.meter.saw_heap(scope.get_heap_statistics().used_heap_size());
+        self.remote.accounts.meter.saw_heap(scope.get_heap_statistics().used_heap_size());
         let outcome = ops::transfer_out(scope, at, value, Transfer(Transfer::COPY));
         match outcome.and_then(|value| self.check_size(value)) {
             // The code that stops the isolate has answered.
