@@ -1,6 +1,5 @@
 //! Calls out of a guest: functions of other isolates or hosts, and answers that return into the realm later.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::convert::{self, Exchange, cap};
@@ -118,7 +117,7 @@ pub struct Arguments {
 impl Arguments {
     pub fn new(at: &Place) -> Self {
         let remote = at.guest.remote().ok();
-        let handles = remote.as_ref().map_or(0, |remote| remote.handles.load(Ordering::Relaxed));
+        let handles = remote.as_ref().map_or(0, |remote| remote.slots.handles());
         Self { values: Vec::new(), bytes: 0, limit: at.limit(), remote, handles }
     }
 
@@ -128,7 +127,7 @@ impl Arguments {
             return Err(convert::too_large(self.limit));
         }
         if let Some(remote) = &self.remote {
-            let handles = remote.handles.load(Ordering::Relaxed);
+            let handles = remote.slots.handles();
             if handles > self.handles && handles > remote.max_handles() {
                 return Err(Fault::too_many_handles(remote.max_handles()));
             }
@@ -284,7 +283,7 @@ impl KeepingAlive {
     fn end(&self) {
         let keep_alive = self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(id), Some(remote)) = (keep_alive, self.remote.upgrade()) {
-            remote.end_keep_alive(id);
+            remote.keep_alives.end(id);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::run::Body;
 use super::{clock, deferred_disposal};
 use crate::engine::{self, ThreadState};
 use crate::native;
-use crate::value::{Completion, Fault, KeepAlive, Outcome, Value};
+use crate::value::{Completion, Fault, Outcome};
 
 /// When a thread that has not returned is suspended. Work that is slow but ends gives its memory back before that. Each further attempt
 /// waits twice as long as the one before, up to `LAST_ATTEMPTS`.
@@ -34,11 +34,6 @@ const GRACE_CHECK: Duration = Duration::from_millis(10);
 /// After this time, a thread that may use a host's memory is suspended wherever it is.
 const SHARING_PATIENCE: Duration = Duration::from_millis(500);
 
-#[derive(Default)]
-pub(super) struct EndListeners {
-    waiting: Vec<Arc<dyn Completion>>,
-}
-
 impl Remote {
     /// Ends the isolate: terminates execution and answers every call with the reason. False if the isolate was stopped before.
     pub fn stop(&self, reason: Stop) -> bool {
@@ -46,20 +41,18 @@ impl Remote {
         if !changed {
             return false;
         }
-        self.undelivered.end();
+        self.listeners.undelivered.end();
         if reason != Stop::Environment {
             // No matter what stops it, the promises that it abandons must still be reported.
-            self.keep_host();
-            if self.is_gone() {
-                // Its thread was faster: the isolate is gone already.
-                drop(self.keep_alive());
-            }
+            self.keep_alives.hold();
+            // Unless its thread was faster, and the isolate is gone already.
+            self.keep_alives.release(|| !self.is_gone());
         }
         if let Some(v8) = self.v8.get() {
             v8.terminate_execution();
         }
         self.stop_children();
-        self.complete_end_listeners(&reason.fault());
+        self.fail_running(&reason.fault());
         if self.entries.runs(None) {
             self.abandon_after(None, Grace::begin(self));
         }
@@ -69,20 +62,15 @@ impl Remote {
 
     /// Completes `completion` when the isolate ends, at once if it has ended.
     pub fn when_ended(&self, completion: Arc<dyn Completion>) {
-        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(completion);
+        self.listeners.when_ended(completion);
         if let Some(reason) = self.stop_reason() {
-            self.complete_end_listeners(&reason.fault());
+            self.fail_running(&reason.fault());
         }
     }
 
     /// Completes `completion` when the isolate's V8 side is gone or abandoned, at once if it already is.
     pub fn when_gone(&self, completion: Arc<dyn Completion>) {
-        let mut end_listeners = self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_gone() {
-            drop(end_listeners);
-            return completion.complete(Ok(Value::Undefined));
-        }
-        end_listeners.waiting.push(completion);
+        self.listeners.when_gone(completion, || self.is_gone());
     }
 
     /// Whether the V8 side is gone or abandoned.
@@ -112,57 +100,25 @@ impl Remote {
         if !self.lifecycle.transition(event).changed {
             return;
         }
-        let waiting = std::mem::take(&mut self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner).waiting);
-        for completion in waiting {
-            completion.complete(Ok(Value::Undefined));
-        }
-        self.announce_drained();
-        drop(self.keep_alive());
-        let keep_alives = std::mem::take(&mut *self.keep_alives.lock().unwrap_or_else(PoisonError::into_inner));
-        drop(keep_alives);
+        self.listeners.announce_gone();
+        self.detached.announce_drained();
+        self.keep_alives.end_all();
     }
 
-    /// Keeps the host's event loop alive while the guest waits for something, until [`Remote::end_keep_alive`] or the isolate's end.
+    /// Keeps the host's event loop alive while the guest waits for something, until [`KeepAlives::end`] or the isolate's end.
+    ///
+    /// [`KeepAlives::end`]: super::keep_alives::KeepAlives::end
     pub fn begin_keep_alive(&self) -> Option<usize> {
-        let keep_alive = self.settings.host.as_ref().and_then(KeepAlive::with)?;
-        let id = self.keep_alives.lock().unwrap_or_else(PoisonError::into_inner).insert(keep_alive);
+        let id = self.keep_alives.begin()?;
         if self.is_gone() {
-            self.end_keep_alive(id);
+            self.keep_alives.end(id);
         }
         Some(id)
     }
 
-    pub fn end_keep_alive(&self, id: usize) {
-        let keep_alive = self.keep_alives.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id);
-        drop(keep_alive);
-    }
-
-    /// Keeps the host's event loop alive from now on.
-    pub(super) fn keep_host(&self) {
-        let keep_alive = self.settings.host.as_ref().and_then(KeepAlive::with);
-        let before =
-            std::mem::replace(&mut *self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner), keep_alive);
-        drop(before);
-    }
-
-    /// Ends [`Remote::keep_host`], unless the isolate is being stopped.
-    pub(super) fn let_host_go(&self) {
-        let mut held = self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner);
-        let keep_alive = if self.is_disposed() { None } else { held.take() };
-        drop(held);
-        drop(keep_alive);
-    }
-
-    fn keep_alive(&self) -> Option<KeepAlive> {
-        self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn complete_end_listeners(&self, fault: &Fault) {
+    fn fail_running(&self, fault: &Fault) {
         self.entries.answer_all(fault);
-        let ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(ending) = ending {
-            ending.complete(Err(fault.clone()));
-        }
+        self.listeners.announce_ended(fault);
     }
 
     /// Abandons the isolate, unless the call `serial` ends within the grace period; `None`: all calls. Meanwhile, terminates execution from
@@ -187,7 +143,7 @@ impl Remote {
         if !self.lifecycle.transition(Event::Abandon).changed {
             return;
         }
-        self.undelivered.end();
+        self.listeners.undelivered.end();
         self.has_arrived();
         self.stop_children();
         match self.guest_thread.state() {
@@ -198,13 +154,11 @@ impl Remote {
         let reason = self.stop_reason().unwrap_or(Stop::Lost);
         self.accounts.account.end(reason.end());
         // Before the calls: those keep a host alive, promises do not.
-        self.abandon_promises();
-        self.complete_end_listeners(&reason.fault());
+        self.promises.abandon();
+        self.fail_running(&reason.fault());
         self.fail_queued(&reason.fault());
         self.retire_thread();
-        if let Some(callback) = self.on_catastrophe.get() {
-            callback(problem);
-        }
+        self.listeners.announce_abandoned(problem);
     }
 
     /// The end of a stopped isolate, on the thread that has its V8 side; `dispose` disposes of that.
@@ -216,7 +170,7 @@ impl Remote {
         self.stop_children();
         dispose();
         drop(self.take_membership());
-        self.abandon_promises();
+        self.promises.abandon();
         self.accounts.account.recover();
         self.accounts.account.end(reason.end());
         self.announce_gone(Event::End);
@@ -305,19 +259,11 @@ impl Remote {
 
     /// Answers every job that has not started.
     fn fail_queued(&self, fault: &Fault) {
-        let jobs = self.mailbox.drain();
-        for job in jobs {
+        for job in self.mailbox.drain() {
             job.completion.complete(Err(fault.clone()));
             if job.kind == Kind::Detached {
                 self.finish_detached();
             }
-        }
-    }
-
-    pub(super) fn abandon_promises(&self) {
-        let awaited = std::mem::take(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner));
-        for (_, awaited) in awaited {
-            awaited.completion.complete(Err(Fault::promise_abandoned()));
         }
     }
 }

@@ -275,7 +275,7 @@ impl Remote {
                     entry.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
                 let fault = expired.fault(stack);
                 if matches!(expired, Expired::Timeout) && request != 0 {
-                    self.fail_awaited(request, &fault);
+                    self.promises.fail(request, &fault);
                 }
                 (Err(fault), Some(request))
             }

@@ -1,34 +1,32 @@
 //! An isolate as every other thread sees it: an inbox, the stack of running entries, and one way to stop it.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
-
-use slab::Slab;
 
 use super::accounts::Accounts;
 use super::arrivals::Arrival;
 use super::deferred_disposal::{self, DeferredDisposal};
 use super::descendants::{Descendants, Membership};
-use super::ending::EndListeners;
+use super::detached::DetachedWork;
 use super::entry::Entries;
 use super::inspector::{Port, Profiles};
 use super::job::Kind;
+use super::keep_alives::KeepAlives;
 use super::lifecycle::{Action, Effects, Event, Lifecycle};
+use super::listeners::EndListeners;
 use super::mailbox::{Inbox, Mailbox};
+use super::promises::Promises;
 use super::reason::Stop;
 use super::registry::{self, Account, Ledger};
 use super::run::{self, Body};
-use super::undelivered::Undelivered;
+use super::slots::Slots;
 use super::warm::Warm;
 use super::{Binding, Deadline, Job, clock, memory};
-use crate::engine::{self, Engine, GuestThread, Snapshot, TaskSink};
+use crate::engine::{Engine, GuestThread, Snapshot, TaskSink};
 use crate::native::TypeBudget;
-use crate::value::{Budget, Completion, Fault, Host, KeepAlive, NoCompletion, Owner, Value, Wake};
-
-/// Receives a description of what went wrong.
-pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
+use crate::value::{Budget, Completion, Fault, Host, Owner, Wake};
 
 /// What an isolate is created from.
 #[derive(Clone)]
@@ -61,14 +59,6 @@ pub trait Maker: Send + Sync {
     fn make(&self, settings: Settings, warm: usize) -> Arc<Remote>;
 }
 
-/// A caller that waits for a promise of the guest.
-pub(super) struct Awaited {
-    pub completion: Arc<dyn Completion>,
-    transfer: u32,
-    /// The host's number for the async call that waits; 0 for none.
-    request: i64,
-}
-
 pub struct Remote {
     id: u64,
     pub(super) me: Weak<Remote>,
@@ -79,44 +69,22 @@ pub struct Remote {
     arrival: Mutex<Option<Arrival>>,
     pub(super) entries: Entries,
     pub(super) v8: OnceLock<v8::IsolateHandle>,
-    /// Slots whose last handle is gone; freed by the thread that borrows the isolate.
-    pub(super) released: Mutex<Vec<u32>>,
-    pub(super) has_released: AtomicBool,
+    pub slots: Slots,
     pub accounts: Accounts,
-    /// Called when the isolate is abandoned.
-    pub(super) on_catastrophe: OnceLock<Notify>,
-    /// Answered when the isolate ends, for callers that wait for more than a call.
-    pub(super) ending: Mutex<Option<Arc<dyn Completion>>>,
-    /// Answered when nothing of the isolate can run any more.
-    pub(super) end_listeners: Mutex<EndListeners>,
-    /// Keep-alive of the host's event loop for what a running job will still cause, and from the isolate's stop until it is gone.
-    pub(super) keep_alive: Mutex<Option<KeepAlive>>,
-    /// Keep-alives of the host's event loop while the guest waits for something, or still processes what has arrived.
-    pub(super) keep_alives: Mutex<Slab<KeepAlive>>,
+    pub listeners: EndListeners,
+    pub keep_alives: KeepAlives,
     /// The thread that works for the isolate.
     pub guest_thread: GuestThread,
     /// Requests of inspector sessions.
     pub port: Port,
     pub profiles: Profiles,
-    /// The receivers of the outcomes of guests' promises, and how each value is transferred.
-    pub(super) awaited: Mutex<Slab<Awaited>>,
+    pub promises: Promises,
+    pub(super) detached: DetachedWork,
     /// Isolates that the guest has created.
     pub(super) children: Mutex<Vec<Weak<Remote>>>,
     /// The family of this isolate, set when its guest creates the first one or if a guest has created it.
     pub(super) descendants: OnceLock<Arc<Descendants>>,
     pub(super) membership: Mutex<Membership>,
-    /// Detached jobs that are queued or running, plus one while the host waits for a module that V8 compiles.
-    detached: AtomicU32,
-    compiles: AtomicBool,
-    compiling_counts: AtomicBool,
-    /// Consecutive compilations that only the guest's own compilations have caused.
-    compiled_in_a_row: AtomicU32,
-    /// Answered when there are no detached jobs.
-    drained: Mutex<Vec<Arc<dyn Completion>>>,
-    /// Live handles on values of this isolate.
-    pub handles: AtomicU32,
-    /// Unread messages of the isolate, which may outlive it.
-    pub undelivered: Arc<Undelivered>,
     pub(super) is_snapshot_creator: bool,
     pub(super) warm: Warm,
 }
@@ -130,9 +98,6 @@ fn answer_at(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completion
         }
     })
 }
-
-/// See [`Remote::note_compiling`].
-const MAX_COMPILED_IN_A_ROW: u32 = 64;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -149,12 +114,6 @@ impl Remote {
         remote
     }
 
-    /// Calls `notify` when the isolate is abandoned. The creator of the isolate sets this, once.
-    pub fn when_abandoned(&self, notify: Notify) {
-        // Fails only if it was set before.
-        let _ = self.on_catastrophe.set(notify);
-    }
-
     /// Creates a snapshot creator: an isolate that does one job, whose answer is the snapshot of the isolate after the job (see
     /// [`super::snapshot_creator`]).
     pub fn create_snapshot_creator(settings: Settings) -> Arc<Self> {
@@ -166,33 +125,23 @@ impl Remote {
             id: next_owner_id(),
             me: me.clone(),
             accounts: Accounts::new(&settings, memory::quota(me, &settings), Account::open(warm.is_one())),
+            keep_alives: KeepAlives::new(settings.host.clone()),
             settings,
             lifecycle: Lifecycle::default(),
             mailbox: Mailbox::default(),
+            slots: Slots::default(),
+            listeners: EndListeners::default(),
+            promises: Promises::default(),
+            detached: DetachedWork::default(),
             arrival: Mutex::default(),
             entries: Entries::default(),
             v8: OnceLock::new(),
-            released: Mutex::default(),
-            has_released: AtomicBool::new(false),
-            on_catastrophe: OnceLock::new(),
-            ending: Mutex::default(),
-            end_listeners: Mutex::default(),
-            keep_alive: Mutex::default(),
-            keep_alives: Mutex::default(),
             guest_thread: GuestThread::default(),
             port: Port::default(),
             profiles: Profiles::default(),
-            awaited: Mutex::default(),
             children: Mutex::default(),
             descendants: OnceLock::new(),
             membership: Mutex::default(),
-            detached: AtomicU32::new(0),
-            compiles: AtomicBool::new(false),
-            compiling_counts: AtomicBool::new(false),
-            compiled_in_a_row: AtomicU32::new(0),
-            drained: Mutex::default(),
-            handles: AtomicU32::new(0),
-            undelivered: Arc::default(),
             is_snapshot_creator,
             warm,
         })
@@ -210,55 +159,30 @@ impl Remote {
 
     /// Whether the guest has work of its own that no call waits for yet.
     pub fn has_detached_work(&self) -> bool {
-        !self.is_disposed() && self.detached.load(Ordering::Acquire) > 0
+        !self.is_disposed() && self.detached.exists()
     }
 
     /// Completes `completion` when the guest has no more work of its own, at once if it has none. If the isolate is stopped, answers when it is
     /// gone, after the promises that it abandons were reported.
     pub fn when_drained(&self, completion: Arc<dyn Completion>) {
-        self.drained.lock().unwrap_or_else(PoisonError::into_inner).push(completion);
-        let done = if self.is_disposed() { self.is_gone() } else { self.detached.load(Ordering::Acquire) == 0 };
+        self.detached.when_drained(completion);
+        let done = if self.is_disposed() { self.is_gone() } else { !self.detached.exists() };
         if done {
-            self.announce_drained();
-        }
-    }
-
-    pub(super) fn announce_drained(&self) {
-        let drained = std::mem::take(&mut *self.drained.lock().unwrap_or_else(PoisonError::into_inner));
-        for completion in drained {
-            completion.complete(Ok(Value::Undefined));
+            self.detached.announce_drained();
         }
     }
 
     pub(super) fn finish_detached(&self) {
-        if self.detached.fetch_sub(1, Ordering::AcqRel) == 1 && !self.is_disposed() {
-            self.announce_drained();
+        if self.detached.finish() && !self.is_disposed() {
+            self.detached.announce_drained();
         }
     }
 
-    /// Records, after a job of kind `kind`, whether V8 compiles a module asynchronously. This is work of the guest's own that keeps the
-    /// host alive, because it may end in a call of the host. A guest that compiles again and again does not keep a host alive unless a
-    /// caller awaits one of the guest's promises.
+    /// See [`DetachedWork::note_compiling`].
     pub(super) fn note_compiling(&self, isolate: &v8::Isolate, kind: Kind) {
-        let began = engine::began_compiling();
-        if !began && !self.compiles.load(Ordering::Relaxed) {
-            return;
-        }
-        if kind != Kind::Background {
-            self.compiled_in_a_row.store(0, Ordering::Relaxed);
-        } else if began {
-            self.compiled_in_a_row.fetch_add(1, Ordering::Relaxed);
-        }
-        let is_endless = self.compiled_in_a_row.load(Ordering::Relaxed) > MAX_COMPILED_IN_A_ROW;
-        let compiles = isolate.has_pending_background_tasks();
-        self.compiles.store(compiles, Ordering::Relaxed);
-        let is_awaited = || !self.awaited.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        let counts = compiles && (!is_endless || is_awaited());
-        let counted = self.compiling_counts.swap(counts, Ordering::Relaxed);
-        if counts && !counted {
-            self.detached.fetch_add(1, Ordering::AcqRel);
-        } else if counted && !counts {
-            self.finish_detached();
+        let is_last = self.detached.note_compiling(isolate, kind, || !self.promises.is_empty());
+        if is_last && !self.is_disposed() {
+            self.detached.announce_drained();
         }
     }
 
@@ -316,36 +240,10 @@ impl Remote {
             job.overdue = Some(answer_at(deadline, &job.completion));
         }
         if job.kind == Kind::Detached {
-            self.detached.fetch_add(1, Ordering::AcqRel);
+            self.detached.begin();
         }
         self.mailbox.push(&mut inbox, job);
         Some(inbox)
-    }
-
-    /// Keeps `completion` until the promise that it waits for has settled. If that never happens, it is abandoned with the isolate. `request`:
-    /// the host's number for the async call that waits, or 0.
-    pub fn await_outcome(&self, completion: Arc<dyn Completion>, transfer: u32, request: i64) -> usize {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert(Awaited { completion, transfer, request })
-    }
-
-    /// Takes what [`Remote::await_outcome`] has kept.
-    pub fn awaited(&self, id: usize) -> Option<(Arc<dyn Completion>, u32)> {
-        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id)?;
-        Some((awaited.completion, awaited.transfer))
-    }
-
-    /// Code that ran for `request` after an `await` was terminated, so the promise that the call waits for may never settle: the call fails.
-    pub(super) fn fail_awaited(&self, request: i64, fault: &Fault) {
-        let mut failed: Vec<Arc<dyn Completion>> = Vec::new();
-        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, awaited) in awaited.iter_mut().filter(|(_, awaited)| awaited.request == request) {
-            // The entry remains: the promise's reactions still have its number.
-            failed.push(std::mem::replace(&mut awaited.completion, Arc::new(NoCompletion)));
-        }
-        drop(awaited);
-        for completion in failed {
-            completion.complete(Err(fault.clone()));
-        }
     }
 
     /// Makes sure that a thread looks at the isolate's state again.
@@ -410,9 +308,7 @@ impl Owner for Remote {
     }
 
     fn release(&self, slot: u32) {
-        self.handles.fetch_sub(1, Ordering::Relaxed);
-        self.released.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
-        self.has_released.store(true, Ordering::Release);
+        self.slots.release(slot);
     }
 
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -445,8 +341,8 @@ impl TaskSink for Remote {
 impl Drop for Remote {
     /// The isolate is unreachable: its V8 side is disposed of on a pool thread.
     fn drop(&mut self) {
-        self.abandon_promises();
-        self.announce_drained();
+        self.promises.abandon();
+        self.detached.announce_drained();
         self.stop_children();
         let membership = self.take_membership();
         if let Some(body) = self.lifecycle.take_idle() {

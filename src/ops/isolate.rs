@@ -1,6 +1,5 @@
 //! `Isolate`: creates, queries and disposes of isolates.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use super::{Args, Prepared, call_callable, malformed, snapshot};
@@ -17,7 +16,7 @@ pub fn create(args: Args, settings: &Settings) -> Result<Prepared, Fault> {
         None => Remote::create(settings),
     };
     if let Some(notify) = on_catastrophe {
-        remote.when_abandoned(notify);
+        remote.listeners.when_abandoned(notify);
     }
     Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote))))))
 }
@@ -178,7 +177,7 @@ pub fn outlast_disposal(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -
 /// A context of a disposed isolate. Its slots are empty.
 fn lifeless_context(remote: &Arc<Remote>) -> Arc<ContextHandle> {
     let slot = || {
-        remote.handles.fetch_add(1, Ordering::Relaxed);
+        remote.slots.add_handle();
         Slot::new(Arc::clone(remote) as Arc<dyn Owner>, u32::MAX)
     };
     let global = Reference { slot: slot(), type_of: TypeOf::Object, accessors: false, inherit: false };
@@ -229,6 +228,6 @@ pub fn counter(op: u32, target: Option<Value>) -> Result<Prepared, Fault> {
     Ok(Prepared::Done(Ok(match op {
         super::op::CPU_TIME => nanoseconds(remote.accounts.meter.cpu_time()),
         super::op::WALL_TIME => nanoseconds(remote.accounts.meter.wall_time()),
-        _ => Value::Number(f64::from(remote.handles.load(Ordering::Relaxed))),
+        _ => Value::Number(f64::from(remote.slots.handles())),
     })))
 }

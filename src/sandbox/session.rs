@@ -151,7 +151,7 @@ impl Session {
         list.extend(figures.map(Value::Number));
         list.extend(lines.into_iter().map(Value::String));
         if ended_of_itself {
-            self.remote.undelivered.complete();
+            self.remote.listeners.undelivered.complete();
         }
         // Stop first: no guest code may run after the caller has the result.
         self.remote.stop(Stop::Disposed);
