@@ -48,9 +48,7 @@ impl Remote {
             // Unless its thread was faster, and the isolate is gone already.
             self.keep_alives.release(|| !self.is_gone());
         }
-        if let Some(v8) = self.v8.get() {
-            v8.terminate_execution();
-        }
+        self.execution.terminate();
         self.stop_children();
         self.fail_running(&reason.fault());
         if self.entries.runs(None) {
@@ -144,9 +142,9 @@ impl Remote {
             return;
         }
         self.listeners.undelivered.end();
-        self.has_arrived();
+        self.creation.has_arrived();
         self.stop_children();
-        match self.guest_thread.state() {
+        match self.execution.thread.state() {
             ThreadState::Absent => {}
             ThreadState::Working(_) => self.accounts.account.lose(self.me.clone(), true),
             ThreadState::Parked | ThreadState::Suspended => self.accounts.account.lose(self.me.clone(), false),
@@ -169,7 +167,7 @@ impl Remote {
         // instead of stopped.
         self.stop_children();
         dispose();
-        drop(self.take_membership());
+        drop(self.children.take_membership());
         self.promises.abandon();
         self.accounts.account.recover();
         self.accounts.account.end(reason.end());
@@ -178,7 +176,7 @@ impl Remote {
 
     /// Stops the thread permanently as soon as that is safe.
     fn retire_thread(&self) {
-        if matches!(self.guest_thread.state(), ThreadState::Working(_)) {
+        if matches!(self.execution.thread.state(), ThreadState::Working(_)) {
             let sharing = self.may_touch_host();
             self.suspend_after(if sharing { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
             deferred_disposal::tidy_after(self.accounts.most_native());
@@ -190,14 +188,14 @@ impl Remote {
 
     /// Whether its thread may be using memory that belongs to a host.
     fn may_touch_host(&self) -> bool {
-        self.accounts.has_host_memory() && matches!(self.guest_thread.state(), ThreadState::Working(_))
+        self.accounts.has_host_memory() && matches!(self.execution.thread.state(), ThreadState::Working(_))
     }
 
     /// The thread has stopped permanently, inside `entered` tasks of V8. Returns the heap's memory to the system when V8's own threads are
     /// done with it.
     pub(super) fn give_back_heap(&self, entered: usize) {
         // An inspector or a profile may sample the thread's stack, which refers to the heap.
-        if let Some(quota) = self.accounts.quota.as_ref().filter(|_| !self.profiles.are_taken()) {
+        if let Some(quota) = self.accounts.quota.as_ref().filter(|_| !self.inspector.profiles.are_taken()) {
             quota.tasks().close();
             self.give_back_heap_after(entered, FIRST_LOOK);
         }
@@ -208,7 +206,7 @@ impl Remote {
         if quota.tasks().are_over(entered) {
             // SAFETY: V8's own threads do nothing for the isolate, and never will. No other thread reads its heap: neither threads that ask
             // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
-            unsafe { self.guest_thread.give_back_heap() };
+            unsafe { self.execution.thread.give_back_heap() };
             native::give_back_blocks(quota);
             deferred_disposal::tidy_after(self.accounts.most_native());
             return;
@@ -232,7 +230,7 @@ impl Remote {
                 let waited = before + delay;
                 // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
                 let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
-                let state = remote.guest_thread.suspend(anywhere);
+                let state = remote.execution.thread.suspend(anywhere);
                 if state == ThreadState::Suspended {
                     // With `anywhere`, the suspended thread may hold the lock that this takes.
                     if !anywhere {
@@ -250,7 +248,7 @@ impl Remote {
                     return remote.announce_gone(Event::Retire);
                 }
                 // From now on it runs only when no other thread wants to. Not before the first attempt, which the thread has to answer.
-                remote.guest_thread.lower_priority();
+                remote.execution.thread.lower_priority();
                 let most = if remote.may_touch_host() { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
                 remote.suspend_after((delay * 2).min(most), waited);
             });

@@ -225,9 +225,7 @@ impl Remote {
         entry.expired = Some(expired);
         // V8 does not wake a guest that waits in Rust.
         let action = self.lifecycle.transition(Event::Expire).action;
-        if let Some(v8) = self.v8.get() {
-            v8.request_interrupt(on_interrupt, std::ptr::null_mut());
-        }
+        self.execution.interrupt(on_interrupt);
         drop(stack);
         self.perform(action);
         self.abandon_after(Some(serial), Grace::begin(self));
@@ -237,10 +235,8 @@ impl Remote {
     pub(super) fn terminate_call(&self, serial: Option<u64>) {
         // Under the lock, because `leave` cancels terminations under it.
         let stack = self.entries.lock();
-        if stack.runs(serial)
-            && let Some(v8) = self.v8.get()
-        {
-            v8.terminate_execution();
+        if stack.runs(serial) {
+            self.execution.terminate();
         }
     }
 
@@ -261,12 +257,8 @@ impl Remote {
         }
         let outer = stack.entries.iter().find_map(|entry| entry.expired);
         // Under the lock: no stage can terminate execution between the removal of the entry and this call.
-        if entry.expired.is_some()
-            && outer.is_none()
-            && self.lifecycle.transition(Event::Unwound).changed
-            && let Some(v8) = self.v8.get()
-        {
-            v8.cancel_terminate_execution();
+        if entry.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
+            self.execution.cancel_termination();
         }
         drop(stack);
         match (entry.expired, outcome) {

@@ -38,10 +38,8 @@ struct Native(Weak<Remote>);
 
 impl Watch for Native {
     fn soft_limit_reached(&self) {
-        if let Some(remote) = self.0.upgrade()
-            && let Some(v8) = remote.v8.get()
-        {
-            v8.request_interrupt(on_soft_limit, std::ptr::null_mut());
+        if let Some(remote) = self.0.upgrade() {
+            remote.execution.interrupt(on_soft_limit);
         }
     }
 
@@ -108,7 +106,7 @@ impl Remote {
     /// Bytes that the isolate takes at this moment. If its heap cannot be queried from outside, the last measured size of the heap counts.
     pub(super) fn taken(&self) -> usize {
         let measured = || self.accounts.figures().map_or(0, |figures| figures[0]);
-        let heap = self.guest_thread.heap_size().unwrap_or_else(measured);
+        let heap = self.execution.thread.heap_size().unwrap_or_else(measured);
         heap.saturating_add(self.accounts.beside_heap()).saturating_add(self.accounts.copies.used())
     }
 }
@@ -144,9 +142,9 @@ unsafe extern "C" fn on_collected(
     }
     if kind == v8::GCType::kGCTypeMarkSweepCompact {
         remote.stop(Stop::Memory);
-    } else if let Some(v8) = remote.v8.get() {
+    } else {
         // Some of it may be garbage. A collection cannot be requested from inside another one.
-        v8.request_interrupt(on_full, std::ptr::null_mut());
+        remote.execution.interrupt(on_full);
     }
 }
 
@@ -186,7 +184,7 @@ pub fn park(refused: bool) {
     if refused {
         snapshot_creator::refuse();
     }
-    remote.guest_thread.park();
+    remote.execution.thread.park();
     remote.give_back_heap(native::entered_tasks());
     engine::abandon_texts();
     if std::thread::panicking() {

@@ -1,17 +1,16 @@
 //! An isolate as every other thread sees it: an inbox, the stack of running entries, and one way to stop it.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
 use super::accounts::Accounts;
-use super::arrivals::Arrival;
 use super::deferred_disposal::{self, DeferredDisposal};
-use super::descendants::{Descendants, Membership};
+use super::descendants::Children;
 use super::detached::DetachedWork;
 use super::entry::Entries;
-use super::inspector::{Port, Profiles};
+use super::execution::Execution;
+use super::inspector::Inspector;
 use super::job::Kind;
 use super::keep_alives::KeepAlives;
 use super::lifecycle::{Action, Effects, Event, Lifecycle};
@@ -22,9 +21,9 @@ use super::reason::Stop;
 use super::registry::{self, Account, Ledger};
 use super::run::{self, Body};
 use super::slots::Slots;
-use super::warm::Warm;
+use super::warm::Creation;
 use super::{Binding, Deadline, Job, clock, memory};
-use crate::engine::{Engine, GuestThread, Snapshot, TaskSink};
+use crate::engine::{Engine, Snapshot, TaskSink};
 use crate::native::TypeBudget;
 use crate::value::{Budget, Completion, Fault, Host, Owner, Wake};
 
@@ -60,33 +59,21 @@ pub trait Maker: Send + Sync {
 }
 
 pub struct Remote {
-    id: u64,
     pub(super) me: Weak<Remote>,
     pub settings: Settings,
     pub(super) lifecycle: Lifecycle<Box<Body>>,
     pub(super) mailbox: Mailbox,
-    /// Set while the V8 side is being created.
-    arrival: Mutex<Option<Arrival>>,
     pub(super) entries: Entries,
-    pub(super) v8: OnceLock<v8::IsolateHandle>,
+    pub(super) execution: Execution,
     pub slots: Slots,
     pub accounts: Accounts,
     pub listeners: EndListeners,
     pub keep_alives: KeepAlives,
-    /// The thread that works for the isolate.
-    pub guest_thread: GuestThread,
-    /// Requests of inspector sessions.
-    pub port: Port,
-    pub profiles: Profiles,
+    pub inspector: Inspector,
     pub promises: Promises,
     pub(super) detached: DetachedWork,
-    /// Isolates that the guest has created.
-    pub(super) children: Mutex<Vec<Weak<Remote>>>,
-    /// The family of this isolate, set when its guest creates the first one or if a guest has created it.
-    pub(super) descendants: OnceLock<Arc<Descendants>>,
-    pub(super) membership: Mutex<Membership>,
-    pub(super) is_snapshot_creator: bool,
-    pub(super) warm: Warm,
+    pub(super) children: Children,
+    pub(super) creation: Creation,
 }
 
 /// A deadline counts from the call: a call that has not even started by then is answered too.
@@ -99,17 +86,10 @@ fn answer_at(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completion
     })
 }
 
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-
-/// An id for an owner of slots.
-pub fn next_owner_id() -> u64 {
-    NEXT_ID.fetch_add(1, Ordering::Relaxed)
-}
-
 impl Remote {
     /// Creates an isolate. Its V8 side is created on a pool thread, at once.
     pub fn create(settings: Settings) -> Arc<Self> {
-        let remote = Self::new(settings, false, Warm::default());
+        let remote = Self::new(settings, Creation::default());
         remote.signal(remote.mailbox.lock());
         remote
     }
@@ -117,14 +97,13 @@ impl Remote {
     /// Creates a snapshot creator: an isolate that does one job, whose answer is the snapshot of the isolate after the job (see
     /// [`super::snapshot_creator`]).
     pub fn create_snapshot_creator(settings: Settings) -> Arc<Self> {
-        Self::new(settings, true, Warm::default())
+        Self::new(settings, Creation::of_snapshot_creator())
     }
 
-    pub(super) fn new(settings: Settings, is_snapshot_creator: bool, warm: Warm) -> Arc<Self> {
+    pub(super) fn new(settings: Settings, creation: Creation) -> Arc<Self> {
         Arc::new_cyclic(|me: &Weak<Remote>| Self {
-            id: next_owner_id(),
             me: me.clone(),
-            accounts: Accounts::new(&settings, memory::quota(me, &settings), Account::open(warm.is_one())),
+            accounts: Accounts::new(&settings, memory::quota(me, &settings), Account::open(creation.is_warm())),
             keep_alives: KeepAlives::new(settings.host.clone()),
             settings,
             lifecycle: Lifecycle::default(),
@@ -133,22 +112,16 @@ impl Remote {
             listeners: EndListeners::default(),
             promises: Promises::default(),
             detached: DetachedWork::default(),
-            arrival: Mutex::default(),
             entries: Entries::default(),
-            v8: OnceLock::new(),
-            guest_thread: GuestThread::default(),
-            port: Port::default(),
-            profiles: Profiles::default(),
-            children: Mutex::default(),
-            descendants: OnceLock::new(),
-            membership: Mutex::default(),
-            is_snapshot_creator,
-            warm,
+            execution: Execution::default(),
+            inspector: Inspector::default(),
+            children: Children::default(),
+            creation,
         })
     }
 
     pub fn id(&self) -> u64 {
-        self.id
+        self.slots.owner_id()
     }
 
     /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes so far; `None` if it has ended or another ledger
@@ -213,7 +186,7 @@ impl Remote {
     pub fn enqueue_without_wake(&self, job: Job) -> bool {
         let Some(inbox) = self.queue(job) else { return false };
         // With sessions, the thread's idle time is unlimited.
-        if !inbox.can_wait() || self.port.has_sessions() {
+        if !inbox.can_wait() || self.inspector.port.has_sessions() {
             self.signal(inbox);
             return false;
         }
@@ -267,8 +240,8 @@ impl Remote {
         let was_idle = self.lifecycle.is_idle();
         let effects = self.lifecycle.transition(event);
         match (was_idle, self.lifecycle.is_idle()) {
-            (false, true) if !self.warm.is_one() => registry::rest(),
-            (true, false) if !self.warm.is_one() => registry::stir(),
+            (false, true) if !self.creation.is_warm() => registry::rest(),
+            (true, false) if !self.creation.is_warm() => registry::stir(),
             _ => {}
         }
         effects
@@ -285,17 +258,6 @@ impl Remote {
         }
     }
 
-    /// Its V8 side is being created from now on.
-    pub(super) fn arrive(&self, arrival: Arrival) {
-        *self.arrival.lock().unwrap_or_else(PoisonError::into_inner) = Some(arrival);
-    }
-
-    /// Its V8 side was created, or never will be.
-    pub(super) fn has_arrived(&self) {
-        let arrival = self.arrival.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(arrival);
-    }
-
     /// The isolate behind an owner of slots, if it is one.
     pub fn from_owner(owner: &Arc<dyn Owner>) -> Option<Arc<Remote>> {
         Arc::clone(owner).as_any().downcast::<Remote>().ok()
@@ -304,7 +266,7 @@ impl Remote {
 
 impl Owner for Remote {
     fn id(&self) -> u64 {
-        self.id
+        self.slots.owner_id()
     }
 
     fn release(&self, slot: u32) {
@@ -344,9 +306,9 @@ impl Drop for Remote {
         self.promises.abandon();
         self.detached.announce_drained();
         self.stop_children();
-        let membership = self.take_membership();
+        let membership = self.children.take_membership();
         if let Some(body) = self.lifecycle.take_idle() {
-            if !self.warm.is_one() {
+            if !self.creation.is_warm() {
                 registry::stir();
             }
             let native = self.accounts.most_native();

@@ -75,7 +75,7 @@ pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
         return go(remote, body);
     }
     arrivals::admit(move |arrival| {
-        remote.arrive(arrival);
+        remote.creation.arrive(arrival);
         go(remote, None);
     });
 }
@@ -101,13 +101,13 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     impl Drop for Watch {
         fn drop(&mut self) {
             CURRENT.with(|current| current.borrow_mut().take());
-            self.0.has_arrived();
+            self.0.creation.has_arrived();
             if std::thread::panicking() {
                 self.0.abandon("Internal error");
             }
         }
     }
-    background::set(remote.warm.is_one());
+    background::set(remote.creation.is_warm());
     CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
     let _budgets = engine::draw_on(&remote.accounts.budget, &remote.accounts.space);
@@ -120,15 +120,15 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
         remote.stop(Stop::Refused);
         return remote.end(|| {});
     }
-    if remote.is_snapshot_creator {
-        remote.has_arrived();
+    if remote.creation.is_snapshot_creator {
+        remote.creation.has_arrived();
         return snapshot_creator::write(&remote);
     }
     if body.is_none() && remote.is_disposed() {
         return remote.end(|| {});
     }
     let body = body.or_else(|| make(&remote).map(Box::new));
-    remote.has_arrived();
+    remote.creation.has_arrived();
     background::set(false);
     if let Some(body) = body {
         serve(&remote, body);
@@ -137,7 +137,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
 
 fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
     // Dropped before the body, also on a panic.
-    let mut sitting = remote.guest_thread.take();
+    let mut sitting = remote.execution.thread.take();
     loop {
         let ended = {
             let mut locker = body.shared.lock();
@@ -173,7 +173,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
             drop(sitting);
             let Action::Continue(refused) = remote.transition(&inbox, Event::Rest(body)).action else { return };
             drop(inbox);
-            (body, sitting) = (refused, remote.guest_thread.take());
+            (body, sitting) = (refused, remote.execution.thread.take());
         }
     }
 }
@@ -199,22 +199,21 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     isolate.set_promise_reject_callback(on_promise_reject);
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
-    remote.guest_thread.learn_place(&isolate);
+    remote.execution.thread.learn_place(&isolate);
     // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for the isolate has
     // a body.
-    unsafe { remote.guest_thread.learn_heap() };
+    unsafe { remote.execution.thread.learn_heap() };
     settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
-    // Fails only if it was set before: each isolate is created once.
-    let _ = remote.v8.set(isolate.thread_safe_handle());
+    remote.execution.learn(&isolate);
     if remote.settings.inspector {
         v8::scope!(let scope, &mut isolate);
         guest.open_inspector(scope, remote);
     }
-    if let Some(prepare) = remote.warm.take_preparation() {
+    if let Some(prepare) = remote.creation.take_preparation() {
         v8::scope!(let scope, &mut isolate);
         prepare(scope, &guest);
     }
@@ -270,7 +269,7 @@ impl Remote {
                 return Next::Job(job);
             }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
-            let limit = if self.port.has_sessions() { None } else { Some(LINGER) };
+            let limit = if self.inspector.port.has_sessions() { None } else { Some(LINGER) };
             if !self.spin(version) && !self.expect_work(version) && !self.mailbox.park(version, limit) {
                 return Next::Idle;
             }

@@ -1,10 +1,11 @@
 //! The slots of an isolate to which handles elsewhere refer.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-#[derive(Default)]
 pub struct Slots {
+    /// Identifies the isolate as the owner of slots.
+    owner: u64,
     /// Live handles.
     handles: AtomicU32,
     /// Slots whose last handle is gone; the thread that borrows the isolate frees them.
@@ -12,7 +13,25 @@ pub struct Slots {
     has_released: AtomicBool,
 }
 
+static NEXT_OWNER_ID: AtomicU64 = AtomicU64::new(1);
+
+/// An id for an owner of slots.
+pub fn next_owner_id() -> u64 {
+    NEXT_OWNER_ID.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        let (released, has_released) = (Mutex::default(), AtomicBool::new(false));
+        Self { owner: next_owner_id(), handles: AtomicU32::new(0), released, has_released }
+    }
+}
+
 impl Slots {
+    pub fn owner_id(&self) -> u64 {
+        self.owner
+    }
+
     pub fn handles(&self) -> u32 {
         self.handles.load(Ordering::Relaxed)
     }

@@ -46,7 +46,7 @@ pub fn write(remote: &Arc<Remote>) {
     if let Some(job) = remote.mailbox.take() {
         let completion = Arc::clone(&job.completion);
         remote.when_ended(Arc::clone(&completion));
-        let sitting = remote.guest_thread.take();
+        let sitting = remote.execution.thread.take();
         completion.complete(perform(remote, job));
         drop(sitting);
     }
@@ -67,10 +67,9 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
-    remote.guest_thread.learn_place(&isolate);
+    remote.execution.thread.learn_place(&isolate);
     engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
-    // Fails only if it was set before: each isolate is created once.
-    let _ = remote.v8.set(isolate.thread_safe_handle());
+    remote.execution.learn(&isolate);
 
     let waiting = Arc::clone(&job.completion);
     let caller = Arc::clone(&job.completion);
