@@ -1,4 +1,4 @@
-//! An isolate as every other thread sees it: an inbox, the stack of running entries, and one way to stop it.
+//! An isolate as every other thread sees it: a handle that holds its components, and what they do together.
 
 use std::any::Any;
 use std::sync::{Arc, MutexGuard, Weak};

@@ -102,7 +102,7 @@ impl Remote {
         }
     }
 
-    /// Spins for the work that it was roused for. True if something has changed since `version`.
+    /// Spins for the work that it was prewarmed for. True if something has changed since `version`.
     pub(super) fn expect_work(&self, version: u32) -> bool {
         self.creation.prewarmed.swap(false, Ordering::AcqRel) && spin(EXPECTANT, || self.mailbox.version() != version)
     }
