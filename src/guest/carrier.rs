@@ -101,7 +101,7 @@ pub fn write_id<'s>(
 /// A copy that was made by a guest is charged to the first guest that holds it.
 pub fn charge_for(scope: &mut v8::Isolate, at: &Place, handle: &Handle) -> Result<(), Fault> {
     let Handle::ExternalCopy(copy) = handle else { return Ok(()) };
-    let copies = &at.guest.remote()?.copies;
+    let copies = &at.guest.remote()?.accounts.copies;
     if copy.charge_to(copies) {
         return Ok(());
     }

@@ -16,7 +16,7 @@ pub fn create(scope: &mut v8::PinScope<'_, '_>, at: &Place, args: Vec<Value>) ->
         let ending = maker.ending_relative();
         if let Some(made) = maker.create_child(settings.clone())? {
             if let Some(notify) = &on_catastrophe {
-                made.when_given_up(Arc::clone(notify));
+                made.listeners.when_abandoned(Arc::clone(notify));
             }
             let handle = IsolateHandle(made as Arc<dyn Owner>);
             host.register(&handle.0);

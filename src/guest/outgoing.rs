@@ -1,6 +1,5 @@
 //! Calls out of a guest: functions of other isolates or hosts, and answers that return into the realm later.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::convert::{self, Exchange, cap};
@@ -118,7 +117,7 @@ pub struct Arguments {
 impl Arguments {
     pub fn new(at: &Place) -> Self {
         let remote = at.guest.remote().ok();
-        let handles = remote.as_ref().map_or(0, |remote| remote.handles.load(Ordering::Relaxed));
+        let handles = remote.as_ref().map_or(0, |remote| remote.slots.handles());
         Self { values: Vec::new(), bytes: 0, limit: at.limit(), remote, handles }
     }
 
@@ -128,7 +127,7 @@ impl Arguments {
             return Err(convert::too_large(self.limit));
         }
         if let Some(remote) = &self.remote {
-            let handles = remote.handles.load(Ordering::Relaxed);
+            let handles = remote.slots.handles();
             if handles > self.handles && handles > remote.max_handles() {
                 return Err(Fault::too_many_handles(remote.max_handles()));
             }
@@ -164,7 +163,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
     let host = matches!(prepared, Prepared::Ask { .. });
     if host {
         let remote = at.guest.remote()?;
-        remote.meter.called_host();
+        remote.accounts.meter.called_host();
         at.guest.collect_references(scope, &remote);
     }
     let reply = at.guest.reply();
@@ -214,13 +213,13 @@ pub fn start(
     completion: Arc<dyn Completion>,
 ) -> Result<(), Fault> {
     let remote = at.guest.remote()?;
-    let charge = Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
+    let charge = Charge::take(&remote.accounts.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
     let completion = match &prepared {
         Prepared::Ask { host, args, .. } => {
             at.guest.collect_references(scope, &remote);
             let completion = hold(&remote, args, completion)?;
             while !admit(scope, at, host, false)? {}
-            remote.meter.called_host();
+            remote.accounts.meter.called_host();
             completion
         }
         Prepared::Done(_) => completion,
@@ -240,7 +239,7 @@ fn hold(remote: &Remote, args: &[Value], completion: Arc<dyn Completion>) -> Res
     if weight <= LIGHT {
         return Ok(completion);
     }
-    let charge = Charge::take(&remote.held, weight).ok_or_else(Fault::too_many_calls)?;
+    let charge = Charge::take(&remote.accounts.held, weight).ok_or_else(Fault::too_many_calls)?;
     Ok(Arc::new(Holding { completion, charge: Mutex::new(charge) }))
 }
 
@@ -284,7 +283,7 @@ impl KeepingAlive {
     fn end(&self) {
         let keep_alive = self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(id), Some(remote)) = (keep_alive, self.remote.upgrade()) {
-            remote.end_keep_alive(id);
+            remote.keep_alives.end(id);
         }
     }
 }
@@ -313,7 +312,7 @@ impl Completion for KeepingAlive {
 /// Starts a call whose answer is discarded.
 pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
     if matches!(prepared, Prepared::Ask { .. }) {
-        at.guest.remote()?.meter.called_host();
+        at.guest.remote()?.accounts.meter.called_host();
     }
     notify(scope, at, prepared, bytes)
 }
@@ -329,7 +328,7 @@ pub fn notify(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, 
     let charge = match &prepared {
         Prepared::Ask { host, .. } => pay(scope, at, host, &remote, bytes)?,
         // Does not wait, because another isolate may never serve the message.
-        _ => Charge::take(&remote.outstanding, bytes).ok_or_else(Fault::too_many_calls)?,
+        _ => Charge::take(&remote.accounts.outstanding, bytes).ok_or_else(Fault::too_many_calls)?,
     };
     let prepared = prepared.asked_by(&remote);
     prepared.dispatch(Kind::Task, Chain::of_request(async_context::current(scope)), charge, Arc::new(NoCompletion));
@@ -346,7 +345,7 @@ fn pay(
 ) -> Result<Charge, Fault> {
     let mut served = bytes > remote.settings.memory_limit;
     loop {
-        let charge = Charge::take(&remote.posted, bytes);
+        let charge = Charge::take(&remote.accounts.posted, bytes);
         if !admit(scope, at, host, charge.is_none())? {
             continue;
         }
@@ -415,7 +414,7 @@ fn cost_of_one(remote: &Remote) -> usize {
 /// Charges for a small item in progress.
 pub fn charge_one(at: &Place) -> Result<Charge, Fault> {
     let remote = at.guest.remote()?;
-    Charge::take(&remote.outstanding, cost_of_one(&remote)).ok_or_else(Fault::too_many_calls)
+    Charge::take(&remote.accounts.outstanding, cost_of_one(&remote)).ok_or_else(Fault::too_many_calls)
 }
 
 /// An answer that arrives in this realm as a separate task. If it is `bounded`, its contents are charged.
@@ -462,7 +461,7 @@ impl Completion for Later {
             Ok(value) => value.byte_size(),
             Err(fault) => fault.byte_size(),
         };
-        let (outcome, contents) = match Charge::take(&remote.outstanding, bytes) {
+        let (outcome, contents) = match Charge::take(&remote.accounts.outstanding, bytes) {
             Some(contents) => (outcome, contents),
             None => (Err(Fault::too_many_calls()), Charge::default()),
         };

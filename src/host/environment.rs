@@ -209,9 +209,9 @@ impl Local {
     pub fn own_slot(&self, js: Js<'_>, value: JsValue, note: JsValue) -> JsResult<Result<Arc<Slot>, Fault>> {
         let charge = match &*self.asker.borrow() {
             None => Charge::default(),
-            Some(remote) => match Charge::take(&remote.references, 1) {
+            Some(remote) => match Charge::take(&remote.accounts.references, 1) {
                 Some(charge) => charge,
-                None => return Ok(Err(Fault::too_many_references(remote.references.limit()))),
+                None => return Ok(Err(Fault::too_many_references(remote.accounts.references.limit()))),
             },
         };
         let index = js.read_number(js.call(js.dereference(self.own)?, &[value, note])?)? as u32;

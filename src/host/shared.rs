@@ -349,7 +349,7 @@ impl Shared {
         }
         // Host memory that they share ends with the environment. An isolate that does not stop is abandoned after a while, so this wait
         // ends.
-        for remote in isolates.into_iter().filter(|remote| remote.shares_memory.load(Ordering::SeqCst)) {
+        for remote in isolates.into_iter().filter(|remote| remote.accounts.shares_memory.load(Ordering::SeqCst)) {
             remote.await_gone();
         }
     }

@@ -21,7 +21,7 @@ pub struct Origin {
 
 impl Origin {
     pub fn of(remote: &Remote) -> Self {
-        Self { id: remote.id(), undelivered: Some(Arc::clone(&remote.undelivered)) }
+        Self { id: remote.id(), undelivered: Some(Arc::clone(&remote.listeners.undelivered)) }
     }
 
     pub fn of_owner(owner: &Arc<dyn Owner>) -> Self {

@@ -109,11 +109,12 @@ pub unsafe extern "C" fn meter(env: sys::napi_env, info: sys::napi_callback_info
         };
         let remote = Remote::from_owner(&isolate.0).ok_or(Refused)?;
         if js.read_boolean(*anew)? {
-            remote.meter.forget_heap();
+            remote.accounts.meter.forget_heap();
         }
+        let meter = &remote.accounts.meter;
         let mut figures = [0; meter_figure::ALL.len()];
-        figures[meter_figure::CPU as usize] = remote.meter.cpu_time();
-        figures[meter_figure::HEAP_PEAK as usize] = remote.meter.heap_peak() as u64;
+        figures[meter_figure::CPU as usize] = meter.cpu_time();
+        figures[meter_figure::HEAP_PEAK as usize] = meter.heap_peak() as u64;
         js.array(&figures.map(|figure| js.number(figure as f64)).into_iter().collect::<Result<Vec<_>, _>>()?)
     })
 }

@@ -1,9 +1,9 @@
 //! Isolates that guests create. They belong to the isolate at their root, which a host has created. Together they share one budget, no
 //! matter which of them creates another, and they end with their creator.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use super::ending::Stop;
+use super::reason::Stop;
 use super::remote::{Remote, Settings};
 use crate::value::{Budget, Charge, Code, ErrorClass, Fault};
 
@@ -25,6 +25,23 @@ pub struct Descendants {
 pub struct Membership {
     _place: Charge,
     _memory: Charge,
+}
+
+/// The relatives of an isolate.
+#[derive(Default)]
+pub struct Children {
+    /// Isolates that the guest has created.
+    made: Mutex<Vec<Weak<Remote>>>,
+    /// All descendants below the same root; set when the guest creates the first isolate, or if a guest has created this one.
+    descendants: OnceLock<Arc<Descendants>>,
+    membership: Mutex<Membership>,
+}
+
+impl Children {
+    /// Called when the V8 side is gone.
+    pub(super) fn take_membership(&self) -> Membership {
+        std::mem::take(&mut *self.membership.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Descendants {
@@ -54,16 +71,16 @@ impl Remote {
             let message = "`memoryLimit` must not be more than that of the isolate it is made in";
             return Err(Fault::coded(ErrorClass::RangeError, message, Code::Limit));
         }
-        let descendants = self.descendants.get_or_init(|| Descendants::of(&self.settings));
+        let descendants = self.children.descendants.get_or_init(|| Descendants::of(&self.settings));
         let Some(membership) = descendants.admit(settings.memory_limit) else { return Ok(None) };
-        let types = self.quota.as_ref().map(|quota| Arc::clone(quota.types()));
-        let references = Some(Arc::clone(&self.references));
+        let types = self.accounts.quota.as_ref().map(|quota| Arc::clone(quota.types()));
+        let references = Some(Arc::clone(&self.accounts.references));
         let made = Remote::create(Settings { types, references, ..settings });
         // Fails only if it was set before, but no other code has the isolate yet.
-        let _ = made.descendants.set(Arc::clone(descendants));
+        let _ = made.children.descendants.set(Arc::clone(descendants));
         remember(&descendants.members, &made);
-        *made.membership.lock().unwrap_or_else(PoisonError::into_inner) = membership;
-        remember(&self.children, &made);
+        *made.children.membership.lock().unwrap_or_else(PoisonError::into_inner) = membership;
+        remember(&self.children.made, &made);
         // From here on, stopping this isolate also stops the new one.
         if self.is_disposed() {
             made.stop(Stop::Disposed);
@@ -75,7 +92,7 @@ impl Remote {
     /// A descendant that was stopped, perhaps with its creator, and will be gone soon.
     pub fn ending_relative(&self) -> Option<Arc<Remote>> {
         let members: Vec<_> = {
-            let members = self.descendants.get()?.members.lock().unwrap_or_else(PoisonError::into_inner);
+            let members = self.children.descendants.get()?.members.lock().unwrap_or_else(PoisonError::into_inner);
             members.iter().filter_map(Weak::upgrade).collect()
         };
         members.into_iter().find(|member| member.is_disposed() && !member.is_gone())
@@ -83,19 +100,14 @@ impl Remote {
 
     /// Ends the isolates that the guest has created.
     pub(super) fn stop_children(&self) {
-        let reason = if self.stop_reason() == Stop::Environment { Stop::Environment } else { Stop::Disposed };
+        let reason = self.stop_reason().filter(|reason| *reason == Stop::Environment).unwrap_or(Stop::Disposed);
         // Upgraded before the list is released: another thread may then drop what refers to them.
         let children: Vec<_> = {
-            let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut children = self.children.made.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *children).iter().filter_map(Weak::upgrade).collect()
         };
         for made in children {
             made.stop(reason);
         }
-    }
-
-    /// Called when the V8 side is gone.
-    pub(super) fn take_membership(&self) -> Membership {
-        std::mem::take(&mut *self.membership.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,17 +1,18 @@
 //! How an isolate ends: by its owner, by its host, out of memory, or because its thread does not return.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::grace::Grace;
 use super::job::Kind;
-use super::registry::End;
+use super::lifecycle::{Effects, Event};
+use super::reason::Stop;
 use super::remote::Remote;
-use super::{Job, clock, deferred_disposal};
+use super::run::Body;
+use super::{clock, deferred_disposal};
 use crate::engine::{self, ThreadState};
 use crate::native;
-use crate::value::{Completion, Fault, KeepAlive, Outcome, Value};
+use crate::value::{Completion, Fault, Outcome};
 
 /// When a thread that has not returned is suspended. Work that is slow but ends gives its memory back before that. Each further attempt
 /// waits twice as long as the one before, up to `LAST_ATTEMPTS`.
@@ -26,116 +27,53 @@ const LAST_SHARING_ATTEMPTS: Duration = Duration::from_millis(250);
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 const LAST_LOOKS: Duration = Duration::from_secs(1);
 
-/// How often to check whether a grace period is over.
-const GRACE_CHECK: Duration = Duration::from_millis(50);
+/// How often a guest that must stop is checked. If it still runs, its execution is terminated again: after one termination, the guest may
+/// still run elsewhere.
+const GRACE_CHECK: Duration = Duration::from_millis(10);
 
 /// After this time, a thread that may use a host's memory is suspended wherever it is.
 const SHARING_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Why an isolate ends. The first reason is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Stop {
-    None = 0,
-    Disposed = 1,
-    Memory = 2,
-    Environment = 3,
-    /// Its thread did not return.
-    Lost = 4,
-    /// It was not created: lost isolates take too much memory.
-    Refused = 5,
-}
-
-impl Stop {
-    pub(super) fn from_u8(value: u8) -> Self {
-        match value {
-            0 => Stop::None,
-            1 => Stop::Disposed,
-            2 => Stop::Memory,
-            3 => Stop::Environment,
-            4 => Stop::Lost,
-            _ => Stop::Refused,
-        }
-    }
-
-    /// The fault for a call that was running; `None` for an isolate that was not stopped.
-    pub fn fault(self) -> Option<Fault> {
-        match self {
-            Stop::None => None,
-            Stop::Disposed => Some(Fault::disposed_during_execution()),
-            Stop::Memory => Some(Fault::out_of_memory()),
-            Stop::Environment => Some(Fault::environment_gone()),
-            Stop::Lost => Some(Fault::unresponsive()),
-            Stop::Refused => Some(Fault::too_much_lost()),
-        }
-    }
-
-    pub(super) fn end(self) -> End {
-        match self {
-            Stop::None => End::Collected,
-            Stop::Disposed => End::Disposed,
-            Stop::Memory | Stop::Refused => End::OutOfMemory,
-            Stop::Environment => End::Environment,
-            Stop::Lost => End::GivenUp,
-        }
-    }
-}
-
-#[derive(Default)]
-pub(super) struct EndListeners {
-    gone: bool,
-    waiting: Vec<Arc<dyn Completion>>,
-}
-
 impl Remote {
     /// Ends the isolate: terminates execution and answers every call with the reason. False if the isolate was stopped before.
     pub fn stop(&self, reason: Stop) -> bool {
-        if self.stop.compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        let Effects { changed, action } = self.transition(&self.mailbox.lock(), Event::Stop(reason));
+        if !changed {
             return false;
         }
-        self.undelivered.end();
+        self.listeners.undelivered.end();
         if reason != Stop::Environment {
             // No matter what stops it, the promises that it abandons must still be reported.
-            self.keep_host();
-            if self.is_gone() {
-                // Its thread was faster: the isolate is gone already.
-                drop(self.keep_alive());
-            }
+            self.keep_alives.hold();
+            // Unless its thread was faster, and the isolate is gone already.
+            self.keep_alives.release(|| !self.is_gone());
         }
-        if let Some(v8) = self.v8.get() {
-            v8.terminate_execution();
-        }
+        self.execution.terminate();
         self.stop_children();
-        let fault = reason.fault().unwrap_or(Fault::Stopped);
-        self.complete_end_listeners(&fault);
-        if self.entries.is_running() {
-            self.give_up_after(Grace::begin(self));
+        self.fail_running(&reason.fault());
+        if self.entries.runs(None) {
+            self.abandon_after(None, Grace::begin(self));
         }
-        self.signal(self.lock());
+        self.perform(action);
         true
     }
 
     /// Completes `completion` when the isolate ends, at once if it has ended.
     pub fn when_ended(&self, completion: Arc<dyn Completion>) {
-        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(completion);
-        if let Some(fault) = self.stop_reason().fault() {
-            self.complete_end_listeners(&fault);
+        self.listeners.when_ended(completion);
+        if let Some(reason) = self.stop_reason() {
+            self.fail_running(&reason.fault());
         }
     }
 
     /// Completes `completion` when the isolate's V8 side is gone or abandoned, at once if it already is.
     pub fn when_gone(&self, completion: Arc<dyn Completion>) {
-        let mut end_listeners = self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        if end_listeners.gone {
-            drop(end_listeners);
-            return completion.complete(Ok(Value::Undefined));
-        }
-        end_listeners.waiting.push(completion);
+        self.listeners.when_gone(completion, || self.is_gone());
     }
 
     /// Whether the V8 side is gone or abandoned.
     pub(super) fn is_gone(&self) -> bool {
-        self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner).gone
+        self.lifecycle.is_gone()
     }
 
     /// Waits until the isolate's V8 side is gone or abandoned. Must not be called on a thread of an isolate.
@@ -155,141 +93,122 @@ impl Remote {
         }
     }
 
-    pub(super) fn announce_gone(&self) {
-        let mut end_listeners = self.end_listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        end_listeners.gone = true;
-        let waiting = std::mem::take(&mut end_listeners.waiting);
-        drop(end_listeners);
-        for completion in waiting {
-            completion.complete(Ok(Value::Undefined));
+    /// The V8 side is gone ([`Event::End`]), or can do no more harm ([`Event::Retire`]).
+    fn announce_gone(&self, event: Event<Box<Body>>) {
+        if !self.lifecycle.transition(event).changed {
+            return;
         }
-        self.announce_drained();
-        drop(self.keep_alive());
-        let keep_alives = std::mem::take(&mut *self.keep_alives.lock().unwrap_or_else(PoisonError::into_inner));
-        drop(keep_alives);
+        self.listeners.announce_gone();
+        self.detached.announce_drained();
+        self.keep_alives.end_all();
     }
 
-    /// Keeps the host's event loop alive while the guest waits for something, until [`Remote::end_keep_alive`] or the isolate's end.
+    /// Keeps the host's event loop alive while the guest waits for something, until [`KeepAlives::end`] or the isolate's end.
+    ///
+    /// [`KeepAlives::end`]: super::keep_alives::KeepAlives::end
     pub fn begin_keep_alive(&self) -> Option<usize> {
-        let keep_alive = self.settings.host.as_ref().and_then(KeepAlive::with)?;
-        let id = self.keep_alives.lock().unwrap_or_else(PoisonError::into_inner).insert(keep_alive);
+        let id = self.keep_alives.begin()?;
         if self.is_gone() {
-            self.end_keep_alive(id);
+            self.keep_alives.end(id);
         }
         Some(id)
     }
 
-    pub fn end_keep_alive(&self, id: usize) {
-        let keep_alive = self.keep_alives.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id);
-        drop(keep_alive);
-    }
-
-    /// Keeps the host's event loop alive from now on.
-    pub(super) fn keep_host(&self) {
-        let keep_alive = self.settings.host.as_ref().and_then(KeepAlive::with);
-        let before =
-            std::mem::replace(&mut *self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner), keep_alive);
-        drop(before);
-    }
-
-    /// Ends [`Remote::keep_host`], unless the isolate is being stopped.
-    pub(super) fn let_host_go(&self) {
-        let mut held = self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner);
-        let keep_alive = if self.is_disposed() { None } else { held.take() };
-        drop(held);
-        drop(keep_alive);
-    }
-
-    fn keep_alive(&self) -> Option<KeepAlive> {
-        self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn complete_end_listeners(&self, fault: &Fault) {
+    fn fail_running(&self, fault: &Fault) {
         self.entries.answer_all(fault);
-        let ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(ending) = ending {
-            ending.complete(Err(fault.clone()));
-        }
+        self.listeners.announce_ended(fault);
     }
 
-    /// Abandons the isolate, unless its thread returns in time.
-    fn give_up_after(&self, grace: Grace) {
+    /// Abandons the isolate, unless the call `serial` ends within the grace period; `None`: all calls. Meanwhile, terminates execution from
+    /// outside if the guest does not handle interrupts.
+    pub(super) fn abandon_after(&self, serial: Option<u64>, grace: Grace) {
         let remote = self.me.clone();
         clock::after(GRACE_CHECK, move || {
-            let Some(remote) = remote.upgrade().filter(|remote| remote.entries.is_running()) else { return };
+            let Some(remote) = remote.upgrade().filter(|remote| remote.entries.runs(serial)) else { return };
             if grace.is_over(&remote) {
-                remote.give_up("Script failed to terminate");
-            } else {
-                remote.give_up_after(grace);
+                return remote.abandon("Script failed to terminate");
             }
+            if grace.interrupt_was_missed(&remote) {
+                remote.terminate_call(serial);
+            }
+            remote.abandon_after(serial, grace);
         });
     }
 
     /// Abandons the isolate, whose thread is not expected to return: answers every call, including queued ones, and retires the thread.
     /// V8's out-of-memory handler also calls this, on the thread itself.
-    pub fn give_up(&self, problem: &str) {
-        let first = !self.lost.swap(true, Ordering::AcqRel);
-        // An earlier reason is kept.
-        let _ = self.stop.compare_exchange(0, Stop::Lost as u8, Ordering::AcqRel, Ordering::Acquire);
-        self.undelivered.end();
-        self.has_arrived();
-        self.stop_children();
-        match self.guest_thread.state() {
-            ThreadState::Absent => {}
-            ThreadState::Working(_) => self.account.lose(self.me.clone(), true),
-            ThreadState::Parked | ThreadState::Suspended => self.account.lose(self.me.clone(), false),
-        }
-        self.account.end(self.stop_reason().end());
-        let fault = self.stop_reason().fault().unwrap_or(Fault::Stopped);
-        // Before the calls: those keep a host alive, promises do not.
-        self.abandon_promises();
-        self.complete_end_listeners(&fault);
-        self.fail_queued(&fault);
-        if !first {
+    pub fn abandon(&self, problem: &str) {
+        if !self.lifecycle.transition(Event::Abandon).changed {
             return;
         }
-        self.retire_thread();
-        if let Some(callback) = self.on_catastrophe.get() {
-            callback(problem);
+        self.listeners.undelivered.end();
+        self.creation.has_arrived();
+        self.stop_children();
+        match self.execution.thread.state() {
+            ThreadState::Absent => {}
+            ThreadState::Working(_) => self.accounts.account.lose(self.me.clone(), true),
+            ThreadState::Parked | ThreadState::Suspended => self.accounts.account.lose(self.me.clone(), false),
         }
+        let reason = self.stop_reason().unwrap_or(Stop::Lost);
+        self.accounts.account.end(reason.end());
+        // Before the calls: those keep a host alive, promises do not.
+        self.promises.abandon();
+        self.fail_running(&reason.fault());
+        self.fail_queued(&reason.fault());
+        self.retire_thread();
+        self.listeners.announce_abandoned(problem);
+    }
+
+    /// The end of a stopped isolate, on the thread that has its V8 side; `dispose` disposes of that.
+    pub(super) fn end(&self, dispose: impl FnOnce()) {
+        let reason = self.stop_reason().unwrap_or(Stop::Disposed);
+        self.fail_queued(&reason.fault());
+        // This thread may be faster than the one that stops the isolate. Isolates that only this guest refers to would then be dropped
+        // instead of stopped.
+        self.stop_children();
+        dispose();
+        drop(self.children.take_membership());
+        self.promises.abandon();
+        self.accounts.account.recover();
+        self.accounts.account.end(reason.end());
+        self.announce_gone(Event::End);
     }
 
     /// Stops the thread permanently as soon as that is safe.
     fn retire_thread(&self) {
-        if matches!(self.guest_thread.state(), ThreadState::Working(_)) {
+        if matches!(self.execution.thread.state(), ThreadState::Working(_)) {
             let sharing = self.may_touch_host();
             self.suspend_after(if sharing { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
-            deferred_disposal::tidy_after(self.most_native());
+            deferred_disposal::tidy_after(self.accounts.most_native());
         }
         if !self.may_touch_host() {
-            self.announce_gone();
+            self.announce_gone(Event::Retire);
         }
     }
 
     /// Whether its thread may be using memory that belongs to a host.
     fn may_touch_host(&self) -> bool {
-        let has_memory = self.shares_memory.load(Ordering::SeqCst) || self.borrowed.load(Ordering::SeqCst) > 0;
-        has_memory && matches!(self.guest_thread.state(), ThreadState::Working(_))
+        self.accounts.has_host_memory() && matches!(self.execution.thread.state(), ThreadState::Working(_))
     }
 
     /// The thread has stopped permanently, inside `entered` tasks of V8. Returns the heap's memory to the system when V8's own threads are
     /// done with it.
     pub(super) fn give_back_heap(&self, entered: usize) {
         // An inspector or a profile may sample the thread's stack, which refers to the heap.
-        if let Some(quota) = self.quota.as_ref().filter(|_| !self.profiles.are_taken()) {
+        if let Some(quota) = self.accounts.quota.as_ref().filter(|_| !self.inspector.profiles.are_taken()) {
             quota.tasks().close();
             self.give_back_heap_after(entered, FIRST_LOOK);
         }
     }
 
     fn give_back_heap_after(&self, entered: usize, delay: Duration) {
-        let Some(quota) = &self.quota else { return };
+        let Some(quota) = &self.accounts.quota else { return };
         if quota.tasks().are_over(entered) {
             // SAFETY: V8's own threads do nothing for the isolate, and never will. No other thread reads its heap: neither threads that ask
             // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
-            unsafe { self.guest_thread.give_back_heap() };
+            unsafe { self.execution.thread.give_back_heap() };
             native::give_back_blocks(quota);
-            deferred_disposal::tidy_after(self.most_native());
+            deferred_disposal::tidy_after(self.accounts.most_native());
             return;
         }
         let remote = self.me.clone();
@@ -311,25 +230,25 @@ impl Remote {
                 let waited = before + delay;
                 // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
                 let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
-                let state = remote.guest_thread.suspend(anywhere);
+                let state = remote.execution.thread.suspend(anywhere);
                 if state == ThreadState::Suspended {
                     // With `anywhere`, the suspended thread may hold the lock that this takes.
                     if !anywhere {
                         remote.give_back_heap(0);
                     }
-                    remote.account.freeze();
+                    remote.accounts.account.freeze();
                 }
                 // Memory that grows while the thread runs leaves its previous blocks free.
-                deferred_disposal::tidy_after(remote.most_native());
+                deferred_disposal::tidy_after(remote.accounts.most_native());
                 if !matches!(state, ThreadState::Working(_)) {
-                    return remote.announce_gone();
+                    return remote.announce_gone(Event::Retire);
                 }
                 if cfg!(not(target_os = "linux")) && waited >= SHARING_PATIENCE {
                     // On this system it is never suspended.
-                    return remote.announce_gone();
+                    return remote.announce_gone(Event::Retire);
                 }
                 // From now on it runs only when no other thread wants to. Not before the first attempt, which the thread has to answer.
-                remote.guest_thread.lower_priority();
+                remote.execution.thread.lower_priority();
                 let most = if remote.may_touch_host() { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
                 remote.suspend_after((delay * 2).min(most), waited);
             });
@@ -337,26 +256,12 @@ impl Remote {
     }
 
     /// Answers every job that has not started.
-    pub(super) fn fail_queued(&self, fault: &Fault) {
-        let mut inbox = self.lock();
-        let jobs: Vec<Job> = {
-            self.waiting_calls.store(0, Ordering::Release);
-            let inbox = &mut *inbox;
-            inbox.calls.drain(..).chain(inbox.tasks.drain(..)).collect()
-        };
-        drop(inbox);
-        for job in jobs {
+    fn fail_queued(&self, fault: &Fault) {
+        for job in self.mailbox.drain() {
             job.completion.complete(Err(fault.clone()));
             if job.kind == Kind::Detached {
                 self.finish_detached();
             }
-        }
-    }
-
-    pub(super) fn abandon_promises(&self) {
-        let awaited = std::mem::take(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner));
-        for (_, awaited) in awaited {
-            awaited.completion.complete(Err(Fault::promise_abandoned()));
         }
     }
 }

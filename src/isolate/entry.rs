@@ -8,39 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::clock::{self, Alarm};
-use super::ending::Stop;
 use super::grace::Grace;
 use super::inspector::Profiling;
 use super::job::Kind;
+use super::lifecycle::Event;
 use super::policy;
+use super::reason::Expired;
 use super::remote::Remote;
 use super::{Deadline, Guest, Job, Limits, async_context};
 use crate::convert;
 use crate::value::{Chain, Charge, Completion, Fault, NoCompletion, Outcome, Text, Value};
 
-/// How long an interrupt may stay unanswered before execution is terminated from outside, and the interval between repeats: after one
-/// termination, the guest may still run elsewhere.
-const INTERRUPT_PATIENCE: Duration = Duration::from_millis(10);
-
 /// A job that runs at least this long may have filled the heap.
 const LONG: Duration = Duration::from_millis(1);
-
-#[derive(Clone, Copy, Debug)]
-enum Expired {
-    Timeout,
-    Deadline(Duration),
-    Aborted,
-}
-
-impl Expired {
-    fn fault(self, stack: Text) -> Fault {
-        match self {
-            Expired::Timeout => Fault::timeout(stack),
-            Expired::Deadline(limit) => Fault::deadline(limit),
-            Expired::Aborted => Fault::aborted(),
-        }
-    }
-}
 
 struct Timer {
     remaining: Duration,
@@ -79,11 +59,15 @@ struct Stack {
     serial: u64,
 }
 
+impl Stack {
+    fn runs(&self, serial: Option<u64>) -> bool {
+        self.entries.iter().any(|entry| serial.is_none_or(|serial| entry.serial == serial))
+    }
+}
+
 #[derive(Default)]
 pub struct Entries {
     stack: Mutex<Stack>,
-    /// A limit of at least one entry has expired.
-    expired: AtomicBool,
     /// At least one entry has a timeout, which is paused while the guest waits.
     timed: AtomicBool,
 }
@@ -93,13 +77,9 @@ impl Entries {
         self.stack.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn is_running(&self) -> bool {
-        !self.lock().entries.is_empty()
-    }
-
-    /// Whether a limit of any entry has expired. If so, code that waits must return.
-    pub fn any_expired(&self) -> bool {
-        self.expired.load(Ordering::Acquire)
+    /// Whether the entry `serial` runs; `None`: any entry.
+    pub fn runs(&self, serial: Option<u64>) -> bool {
+        self.lock().runs(serial)
     }
 
     fn was_aborted(&self, serial: u64) -> bool {
@@ -243,45 +223,21 @@ impl Remote {
             return;
         };
         entry.expired = Some(expired);
-        self.entries.expired.store(true, Ordering::Release);
-        if let Some(v8) = self.v8.get() {
-            v8.request_interrupt(on_interrupt, std::ptr::null_mut());
-        }
-        drop(stack);
         // V8 does not wake a guest that waits in Rust.
-        self.signal(self.lock());
-        self.insist_later(serial, Grace::begin(self));
-    }
-
-    fn insist_later(self: &Arc<Self>, serial: u64, grace: Grace) {
-        let remote = self.weak();
-        clock::after(INTERRUPT_PATIENCE, move || {
-            if let Some(remote) = remote.upgrade() {
-                remote.insist(serial, grace);
-            }
-        });
-    }
-
-    /// Second stage: terminates execution from outside. Third stage: abandons the isolate if the entry still runs after the grace period.
-    fn insist(self: &Arc<Self>, serial: u64, grace: Grace) {
-        let stack = self.entries.lock();
-        if !stack.entries.iter().any(|entry| entry.serial == serial) {
-            return;
-        }
+        let action = self.lifecycle.transition(Event::Expire).action;
+        self.execution.interrupt(on_interrupt);
         drop(stack);
-        if grace.is_over(self) {
-            return self.give_up("Script failed to terminate");
-        }
+        self.perform(action);
+        self.abandon_after(Some(serial), Grace::begin(self));
+    }
+
+    /// Second stage: terminates execution from outside, if the entry `serial` still runs; `None`: any entry.
+    pub(super) fn terminate_call(&self, serial: Option<u64>) {
         // Under the lock, because `leave` cancels terminations under it.
         let stack = self.entries.lock();
-        if grace.interrupt_was_missed(self)
-            && stack.entries.iter().any(|entry| entry.serial == serial)
-            && let Some(v8) = self.v8.get()
-        {
-            v8.terminate_execution();
+        if stack.runs(serial) {
+            self.execution.terminate();
         }
-        drop(stack);
-        self.insist_later(serial, grace);
     }
 
     /// Removes entry `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
@@ -296,18 +252,13 @@ impl Remote {
             let timed = stack.entries.iter().any(|entry| entry.timeout.is_some());
             self.entries.timed.store(timed, Ordering::Release);
         }
-        let reason = self.stop_reason();
-        if let Some(fault) = reason.fault() {
-            return (Err(fault), None);
+        if let Some(reason) = self.stop_reason() {
+            return (Err(reason.fault()), None);
         }
         let outer = stack.entries.iter().find_map(|entry| entry.expired);
-        self.entries.expired.store(outer.is_some(), Ordering::Release);
         // Under the lock: no stage can terminate execution between the removal of the entry and this call.
-        if entry.expired.is_some()
-            && outer.is_none()
-            && let Some(v8) = self.v8.get()
-        {
-            v8.cancel_terminate_execution();
+        if entry.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
+            self.execution.cancel_termination();
         }
         drop(stack);
         match (entry.expired, outcome) {
@@ -316,7 +267,7 @@ impl Remote {
                     entry.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
                 let fault = expired.fault(stack);
                 if matches!(expired, Expired::Timeout) && request != 0 {
-                    self.fail_awaited(request, &fault);
+                    self.promises.fail(request, &fault);
                 }
                 (Err(fault), Some(request))
             }
@@ -352,7 +303,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     }
     let outermost = guest.push_chain(chain, limits);
     let last_evaluation = guest.modules.last_evaluation();
-    let ran = remote.meter.set_running(true);
+    let ran = remote.accounts.meter.set_running(true);
     let time = outermost.then(Instant::now);
     let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
@@ -382,9 +333,9 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     if let Some(profiling) = profiling {
         profiling.finish(remote);
     }
-    remote.meter.set_running(ran);
+    remote.accounts.meter.set_running(ran);
     if let Some(since) = time {
-        remote.meter.worked(since);
+        remote.accounts.meter.worked(since);
     }
     if outermost {
         // Before the answer: its receiver checks whether the guest has more work.
@@ -464,7 +415,7 @@ unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut 
         let scope = &v8::ContextScope::new(scope, context);
         Interrupted { stack: convert::current_frames(scope), request: async_context::current(scope) }
     });
-    if noted || remote.stop_reason() != Stop::None {
+    if noted || remote.is_disposed() {
         isolate.terminate_execution();
     }
 }

@@ -25,12 +25,12 @@ pub struct Grace {
 
 impl Grace {
     pub fn begin(remote: &Remote) -> Self {
-        Self { since: Instant::now(), before: remote.guest_thread.processor_time() }
+        Self { since: Instant::now(), before: remote.execution.thread.processor_time() }
     }
 
     /// CPU time of the thread since then. If it is unknown, the thread counts as having run all the time.
     fn ran(&self, remote: &Remote) -> Duration {
-        match (self.before, remote.guest_thread.processor_time()) {
+        match (self.before, remote.execution.thread.processor_time()) {
             (Some(before), Some(now)) => now.saturating_sub(before),
             _ => self.since.elapsed(),
         }

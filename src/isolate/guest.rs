@@ -4,8 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use slab::Slab;
 
@@ -169,7 +168,7 @@ impl Guest {
         let index = self.slots.borrow_mut().insert(held);
         // A table of four billion slots exceeds every heap limit.
         let index = u32::try_from(index).map_err(|_| Fault::beyond("Too many handles"))?;
-        remote.handles.fetch_add(1, Ordering::Relaxed);
+        remote.slots.add_handle();
         Ok(Slot::new(remote, index))
     }
 
@@ -212,10 +211,10 @@ impl Guest {
     }
 
     fn free_slots(&self, remote: &Remote) {
-        if !remote.has_released.swap(false, Ordering::AcqRel) {
+        let released = remote.slots.take_released();
+        if released.is_empty() {
             return;
         }
-        let released = std::mem::take(&mut *remote.released.lock().unwrap_or_else(PoisonError::into_inner));
         for index in released {
             let held = self.slots.borrow_mut().try_remove(index as usize);
             drop(held);
@@ -247,14 +246,14 @@ impl Guest {
     /// A promise that others await may settle only after the running job has ended. Keeps their host alive until then.
     pub(super) fn linger(&self, remote: &Remote) {
         if !self.lingers.replace(true) {
-            remote.keep_host();
+            remote.keep_alives.hold();
         }
     }
 
     /// The outermost job has ended.
     pub(super) fn stop_lingering(&self, remote: &Remote) {
         if self.lingers.take() {
-            remote.let_host_go();
+            remote.keep_alives.release(|| remote.is_disposed());
         }
     }
 
@@ -363,7 +362,7 @@ impl Guest {
         let remote = self.remote()?;
         let paused = remote.pause(host);
         let outcome = loop {
-            let version = remote.version.load(Ordering::Acquire);
+            let version = remote.mailbox.version();
             // First: an answer may have come, and a stopped guest must not continue with it.
             if remote.is_stopping() {
                 // Work for this reply that has not begun need not begin.
@@ -375,7 +374,7 @@ impl Guest {
                 break outcome;
             }
             drain(self);
-            match remote.take_call() {
+            match remote.mailbox.take_call() {
                 Some(job) => entry::run(scope, self, &remote, job),
                 None if remote.spin(version) => {}
                 None => {

@@ -226,7 +226,7 @@ impl Guest {
     /// Called before the guest calls a host, which may give it references. If one is due, runs a collection to release references that the
     /// guest no longer holds.
     pub fn collect_references(&self, isolate: &mut v8::Isolate, remote: &Remote) {
-        let budget = &remote.references;
+        let budget = &remote.accounts.references;
         let collection = self.handles.collection.get();
         if budget.used() < collection.due {
             return;

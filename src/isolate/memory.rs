@@ -3,9 +3,9 @@
 
 use std::ffi::{c_char, c_void};
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
-use super::ending::Stop;
+use super::reason::Stop;
 use super::remote::{Remote, Settings};
 use super::{run, snapshot_creator};
 use crate::engine;
@@ -39,10 +39,8 @@ struct Native(Weak<Remote>);
 
 impl Watch for Native {
     fn soft_limit_reached(&self) {
-        if let Some(remote) = self.0.upgrade()
-            && let Some(v8) = remote.v8.get()
-        {
-            v8.request_interrupt(on_soft_limit, std::ptr::null_mut());
+        if let Some(remote) = self.0.upgrade() {
+            remote.execution.interrupt(on_soft_limit);
         }
     }
 
@@ -56,7 +54,7 @@ impl Watch for Native {
 unsafe extern "C" fn on_soft_limit(isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
     unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) }.low_memory_notification();
-    if let Some(quota) = run::current().and_then(|remote| remote.quota.clone()) {
+    if let Some(quota) = run::current().and_then(|remote| remote.accounts.quota.clone()) {
         quota.collected();
     }
 }
@@ -89,7 +87,7 @@ impl Remote {
             (heap_statistic::MALLOCED_MEMORY, heap.malloced_memory()),
             (heap_statistic::PEAK_MALLOCED_MEMORY, heap.peak_malloced_memory()),
             (heap_statistic::DOES_ZAP_GARBAGE, usize::from(heap.does_zap_garbage())),
-            (heap_statistic::EXTERNALLY_ALLOCATED_SIZE, self.budget.used() + self.budget.shared()),
+            (heap_statistic::EXTERNALLY_ALLOCATED_SIZE, self.accounts.budget.used() + self.accounts.budget.shared()),
             (heap_statistic::TOTAL_GLOBAL_HANDLES_SIZE, heap.total_global_handles_size()),
             (heap_statistic::USED_GLOBAL_HANDLES_SIZE, heap.used_global_handles_size()),
             (heap_statistic::NUMBER_OF_NATIVE_CONTEXTS, heap.number_of_native_contexts()),
@@ -97,9 +95,7 @@ impl Remote {
         ] {
             figures[index as usize] = figure;
         }
-        self.meter.saw_heap(heap.used_heap_size());
-        self.account.measured(heap.total_heap_size().saturating_add(self.beside_heap()));
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
+        self.accounts.measured(figures);
         figures
     }
 
@@ -112,24 +108,10 @@ impl Remote {
 
     /// Bytes that the isolate takes at this moment. If its heap cannot be queried from outside, the last measured size of the heap counts.
     pub(super) fn taken(&self) -> usize {
-        let measured = || self.measured().map_or(0, |figures| figures[heap_statistic::TOTAL_HEAP_SIZE as usize]);
-        let heap = self.guest_thread.heap_size().unwrap_or_else(measured);
-        heap.saturating_add(self.beside_heap()).saturating_add(self.copies.used())
-    }
-
-    /// Bytes of buffers, and of V8's other memory outside its heap.
-    fn beside_heap(&self) -> usize {
-        self.budget.used().saturating_add(self.quota.as_ref().map_or(0, |quota| quota.used()))
-    }
-
-    /// The peak of V8's memory outside its heap and buffers.
-    pub(super) fn most_native(&self) -> usize {
-        self.quota.as_ref().map_or(0, |quota| quota.peak())
-    }
-
-    /// The last measured figures.
-    pub fn measured(&self) -> Option<HeapFigures> {
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+        let measured =
+            || self.accounts.figures().map_or(0, |figures| figures[heap_statistic::TOTAL_HEAP_SIZE as usize]);
+        let heap = self.execution.thread.heap_size().unwrap_or_else(measured);
+        heap.saturating_add(self.accounts.beside_heap()).saturating_add(self.accounts.copies.used())
     }
 }
 
@@ -143,7 +125,7 @@ unsafe extern "C" fn before_collection(
     // SAFETY: V8 passes the isolate that is about to collect, on its thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
     if let Some(remote) = run::current() {
-        remote.meter.saw_heap(isolate.get_heap_statistics().used_heap_size());
+        remote.accounts.meter.saw_heap(isolate.get_heap_statistics().used_heap_size());
     }
 }
 
@@ -164,9 +146,9 @@ unsafe extern "C" fn on_collected(
     }
     if kind == v8::GCType::kGCTypeMarkSweepCompact {
         remote.stop(Stop::Memory);
-    } else if let Some(v8) = remote.v8.get() {
+    } else {
         // Some of it may be garbage. A collection cannot be requested from inside another one.
-        v8.request_interrupt(on_full, std::ptr::null_mut());
+        remote.execution.interrupt(on_full);
     }
 }
 
@@ -185,7 +167,7 @@ unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, current: usize, in
     let mut isolate = unsafe { v8::Isolate::from_raw_ptr(isolate.cast()) };
     let heap = isolate.get_heap_statistics();
     // V8 also calls this after its last attempt to make room for a buffer. The heap is not full then; the guest gets a RangeError.
-    if remote.budget.take_refusal() && heap.used_heap_size() < remote.settings.memory_limit / 10 * 9 {
+    if remote.accounts.budget.take_refusal() && heap.used_heap_size() < remote.settings.memory_limit / 10 * 9 {
         return current;
     }
     remote.stop(Stop::Memory);
@@ -206,18 +188,18 @@ pub fn park(refused: bool) {
     if refused {
         snapshot_creator::refuse();
     }
-    remote.guest_thread.park();
+    remote.execution.thread.park();
     remote.give_back_heap(native::entered_tasks());
     engine::abandon_texts();
     if std::thread::panicking() {
         // Rust does not let a panic unwind through V8. A panic is a bug of ours; the guest has not run out of memory.
-        remote.give_up("Internal error");
+        remote.abandon("Internal error");
     } else {
         remote.stop(Stop::Memory);
-        remote.give_up("Catastrophic out-of-memory error");
+        remote.abandon("Catastrophic out-of-memory error");
     }
     // If the isolate was abandoned before, its thread counts as running.
-    remote.account.freeze();
+    remote.accounts.account.freeze();
     // V8's heap is in the middle of an operation; if this returned, V8 could abort the process.
     park_forever()
 }

@@ -28,7 +28,7 @@ impl Realm {
         let create = || v8::Context::new(scope, v8::ContextOptions::default());
         let context = match guest.remote() {
             Ok(remote) if remote.settings.snapshot.is_some() => {
-                remote.budget.overdraw(|| engine::contain_fatal_errors(create))
+                remote.accounts.budget.overdraw(|| engine::contain_fatal_errors(create))
             }
             _ => create(),
         };
@@ -148,7 +148,7 @@ impl Exchange for Place {
     }
 
     fn budget(&self) -> Arc<Budget> {
-        self.guest.remote().map_or_else(|_| Budget::new(0), |remote| Arc::clone(&remote.budget))
+        self.guest.remote().map_or_else(|_| Budget::new(0), |remote| Arc::clone(&remote.accounts.budget))
     }
 
     fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>> {
@@ -181,7 +181,7 @@ impl Exchange for Place {
         }
         let Ok(remote) = self.guest.remote() else { return false };
         if memory.origin.is_some() {
-            remote.shares_memory.store(true, Ordering::SeqCst);
+            remote.accounts.shares_memory.store(true, Ordering::SeqCst);
         }
         // An environment that ends first stops its isolates, then checks which of them share its memory.
         !remote.is_disposed()
@@ -190,7 +190,7 @@ impl Exchange for Place {
     fn borrow_memory(&self) -> Option<Borrowed> {
         let remote = self.guest.remote().ok()?;
         let holder: Weak<dyn Owner> = Arc::<Remote>::downgrade(&remote);
-        Some(Borrowed::new(holder, &remote.borrowed))
+        Some(Borrowed::new(holder, &remote.accounts.borrowed))
     }
 }
 

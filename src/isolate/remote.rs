@@ -1,32 +1,31 @@
-//! An isolate as every other thread sees it: an inbox, the stack of running entries, and one way to stop it.
+//! An isolate as every other thread sees it: a handle that holds its components, and what they do together.
 
 use std::any::Any;
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
-use slab::Slab;
-
-use super::arrivals::Arrival;
+use super::accounts::Accounts;
 use super::deferred_disposal::{self, DeferredDisposal};
-use super::descendants::{Descendants, Membership};
-use super::ending::{EndListeners, Stop};
+use super::descendants::Children;
+use super::detached::DetachedWork;
 use super::entry::Entries;
-use super::inspector::{Port, Profiles};
+use super::execution::Execution;
+use super::inspector::Inspector;
 use super::job::Kind;
-use super::meter::Meter;
+use super::keep_alives::KeepAlives;
+use super::lifecycle::{Action, Effects, Event, Lifecycle};
+use super::listeners::EndListeners;
+use super::mailbox::{Inbox, Mailbox};
+use super::promises::Promises;
+use super::reason::Stop;
 use super::registry::{self, Account, Ledger};
 use super::run::{self, Body};
-use super::undelivered::Undelivered;
-use super::warm::Warm;
-use super::{Binding, Deadline, HeapFigures, Job, clock, handles, memory, realm};
-use crate::engine::{self, Engine, GuestThread, Snapshot, TaskSink};
-use crate::native::{NativeQuota, TypeBudget};
-use crate::value::{Budget, Completion, Fault, Host, KeepAlive, NoCompletion, Owner, Value, Wake};
-
-/// Receives a description of what went wrong.
-pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
+use super::slots::Slots;
+use super::warm::Creation;
+use super::{Binding, Deadline, Job, clock, memory};
+use crate::engine::{Engine, Snapshot, TaskSink};
+use crate::native::TypeBudget;
+use crate::value::{Budget, Completion, Fault, Host, Owner, Wake};
 
 /// What an isolate is created from.
 #[derive(Clone)]
@@ -59,119 +58,22 @@ pub trait Maker: Send + Sync {
     fn make(&self, settings: Settings, warm: usize) -> Arc<Remote>;
 }
 
-/// A caller that waits for a promise of the guest.
-pub(super) struct Awaited {
-    pub completion: Arc<dyn Completion>,
-    transfer: u32,
-    /// The host's number for the async call that waits; 0 for none.
-    request: i64,
-}
-
-/// Where the V8 side of the isolate is.
-pub(super) enum Placement {
-    /// Not created yet: the first thread that borrows the isolate creates it.
-    NotStarted,
-    Idle(Box<Body>),
-    /// On a pool thread, or on the way there.
-    Borrowed,
-    Gone,
-}
-
-pub(super) struct Inbox {
-    pub(super) calls: VecDeque<Job>,
-    pub(super) tasks: VecDeque<Job>,
-    pub(super) place: Placement,
-    /// The borrowing thread sleeps on `ready` and has not been woken yet.
-    pub(super) parked: bool,
-}
-
-impl Inbox {
-    fn take_call(&mut self, waiting: &AtomicU32) -> Option<Job> {
-        let job = self.calls.pop_front()?;
-        waiting.fetch_sub(1, Ordering::Release);
-        Some(job)
-    }
-}
-
 pub struct Remote {
-    id: u64,
     pub(super) me: Weak<Remote>,
     pub settings: Settings,
-    pub(super) inbox: Mutex<Inbox>,
-    pub(super) ready: Condvar,
-    /// Set while the V8 side is being created.
-    arrival: Mutex<Option<Arrival>>,
-    /// Counts the changes that a waiting thread must look at.
-    pub(super) version: AtomicU32,
-    pub(super) stop: AtomicU8,
-    /// Its thread is not expected to return.
-    pub(super) lost: AtomicBool,
+    pub(super) lifecycle: Lifecycle<Box<Body>>,
+    pub(super) mailbox: Mailbox,
     pub(super) entries: Entries,
-    pub(super) v8: OnceLock<v8::IsolateHandle>,
-    /// Slots whose last handle is gone; freed by the thread that borrows the isolate.
-    pub(super) released: Mutex<Vec<u32>>,
-    pub(super) has_released: AtomicBool,
-    pub budget: Arc<Budget>,
-    /// V8's memory other than its heap and buffers; no limit if the isolate can be inspected.
-    pub(super) quota: Option<Arc<NativeQuota>>,
-    /// Address space that buffers reserve.
-    pub(super) space: Arc<Budget>,
-    /// Called when the isolate is abandoned.
-    pub(super) on_catastrophe: OnceLock<Notify>,
-    /// Answered when the isolate ends, for callers that wait for more than a call.
-    pub(super) ending: Mutex<Option<Arc<dyn Completion>>>,
-    /// Answered when nothing of the isolate can run any more.
-    pub(super) end_listeners: Mutex<EndListeners>,
-    /// Keep-alive of the host's event loop for what a running job will still cause, and from the isolate's stop until it is gone.
-    pub(super) keep_alive: Mutex<Option<KeepAlive>>,
-    /// Keep-alives of the host's event loop while the guest waits for something, or still processes what has arrived.
-    pub(super) keep_alives: Mutex<Slab<KeepAlive>>,
-    pub(super) figures: Mutex<Option<HeapFigures>>,
-    pub meter: Meter,
-    /// The thread that works for the isolate.
-    pub guest_thread: GuestThread,
-    /// Requests of inspector sessions.
-    pub port: Port,
-    pub profiles: Profiles,
-    /// The number of queued sync calls.
-    pub(super) waiting_calls: AtomicU32,
-    /// The receivers of the outcomes of guests' promises, and how each value is transferred.
-    pub(super) awaited: Mutex<Slab<Awaited>>,
-    /// Bytes outside the guest's heap of calls that the guest does not wait for, from question to answer.
-    pub outstanding: Arc<Budget>,
-    /// Bytes of the guest's values that a host may hold until it answers, measured as they are in the host: the host's function keeps them
-    /// until it is done.
-    pub held: Arc<Budget>,
-    /// The same for calls whose answer the guest ignores.
-    pub posted: Arc<Budget>,
-    /// Bytes of the copies that the guest has made and holds outside its heap.
-    pub copies: Arc<Budget>,
-    /// References to values of hosts, and functions of hosts, that the guest was given at its own request and may still use.
-    pub references: Arc<Budget>,
-    /// Isolates that the guest has created.
-    pub(super) children: Mutex<Vec<Weak<Remote>>>,
-    /// The family of this isolate, set when its guest creates the first one or if a guest has created it.
-    pub(super) descendants: OnceLock<Arc<Descendants>>,
-    pub(super) membership: Mutex<Membership>,
-    /// Detached jobs that are queued or running, plus one while the host waits for a module that V8 compiles.
-    detached: AtomicU32,
-    compiles: AtomicBool,
-    compiling_counts: AtomicBool,
-    /// Consecutive compilations that only the guest's own compilations have caused.
-    compiled_in_a_row: AtomicU32,
-    /// Answered when there are no detached jobs.
-    drained: Mutex<Vec<Arc<dyn Completion>>>,
-    /// The isolate has received memory of a host.
-    pub shares_memory: AtomicBool,
-    /// Buffers in the isolate whose memory a host has given away.
-    pub(super) borrowed: Arc<AtomicUsize>,
-    /// Live handles on values of this isolate.
-    pub handles: AtomicU32,
-    /// Unread messages of the isolate, which may outlive it.
-    pub undelivered: Arc<Undelivered>,
-    pub(super) is_snapshot_creator: bool,
-    pub(super) warm: Warm,
-    pub(super) account: Arc<Account>,
+    pub(super) execution: Execution,
+    pub slots: Slots,
+    pub accounts: Accounts,
+    pub listeners: EndListeners,
+    pub keep_alives: KeepAlives,
+    pub inspector: Inspector,
+    pub promises: Promises,
+    pub(super) detached: DetachedWork,
+    pub(super) children: Children,
+    pub(super) creation: Creation,
 }
 
 /// A deadline counts from the call: a call that has not even started by then is answered too.
@@ -184,179 +86,91 @@ fn answer_at(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completion
     })
 }
 
-/// Tasks that may be queued before a sleeping thread is woken for them. With more, the thread starts while others are still being sent.
-const MAX_UNWOKEN_TASKS: usize = 16;
-
-/// See [`Remote::note_compiling`].
-const MAX_COMPILED_IN_A_ROW: u32 = 64;
-
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-
-/// An id for an owner of slots.
-pub fn next_owner_id() -> u64 {
-    NEXT_ID.fetch_add(1, Ordering::Relaxed)
-}
-
 impl Remote {
     /// Creates an isolate. Its V8 side is created on a pool thread, at once.
     pub fn create(settings: Settings) -> Arc<Self> {
-        let remote = Self::new(settings, false, Warm::default());
-        remote.borrow_thread(remote.lock());
+        let remote = Self::new(settings, Creation::default());
+        remote.signal(remote.mailbox.lock());
         remote
-    }
-
-    /// Calls `notify` when the isolate is abandoned. The creator of the isolate sets this, once.
-    pub fn when_given_up(&self, notify: Notify) {
-        // Fails only if it was set before.
-        let _ = self.on_catastrophe.set(notify);
     }
 
     /// Creates a snapshot creator: an isolate that does one job, whose answer is the snapshot of the isolate after the job (see
     /// [`super::snapshot_creator`]).
     pub fn create_snapshot_creator(settings: Settings) -> Arc<Self> {
-        Self::new(settings, true, Warm::default())
+        Self::new(settings, Creation::of_snapshot_creator())
     }
 
-    pub(super) fn new(settings: Settings, is_snapshot_creator: bool, warm: Warm) -> Arc<Self> {
-        let held = Budget::new(realm::most_outside(settings.memory_limit));
-        let [budget, outstanding, posted, copies] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
-        let references = settings.references.clone().unwrap_or_else(|| handles::references(settings.memory_limit));
+    pub(super) fn new(settings: Settings, creation: Creation) -> Arc<Self> {
         Arc::new_cyclic(|me: &Weak<Remote>| Self {
-            id: next_owner_id(),
             me: me.clone(),
-            quota: memory::quota(me, &settings),
+            accounts: Accounts::new(&settings, memory::quota(me, &settings), Account::open(creation.is_warm())),
+            keep_alives: KeepAlives::new(settings.host.clone()),
             settings,
-            inbox: Mutex::new(Inbox {
-                calls: VecDeque::new(),
-                tasks: VecDeque::new(),
-                place: Placement::NotStarted,
-                parked: false,
-            }),
-            ready: Condvar::new(),
-            arrival: Mutex::default(),
-            version: AtomicU32::new(0),
-            stop: AtomicU8::new(Stop::None as u8),
-            lost: AtomicBool::new(false),
+            lifecycle: Lifecycle::default(),
+            mailbox: Mailbox::default(),
+            slots: Slots::default(),
+            listeners: EndListeners::default(),
+            promises: Promises::default(),
+            detached: DetachedWork::default(),
             entries: Entries::default(),
-            v8: OnceLock::new(),
-            released: Mutex::default(),
-            has_released: AtomicBool::new(false),
-            budget,
-            space: engine::address_space(),
-            on_catastrophe: OnceLock::new(),
-            ending: Mutex::default(),
-            end_listeners: Mutex::default(),
-            keep_alive: Mutex::default(),
-            keep_alives: Mutex::default(),
-            figures: Mutex::default(),
-            meter: Meter::default(),
-            guest_thread: GuestThread::default(),
-            port: Port::default(),
-            profiles: Profiles::default(),
-            waiting_calls: AtomicU32::new(0),
-            awaited: Mutex::default(),
-            outstanding,
-            held,
-            posted,
-            copies,
-            references,
-            children: Mutex::default(),
-            descendants: OnceLock::new(),
-            membership: Mutex::default(),
-            detached: AtomicU32::new(0),
-            compiles: AtomicBool::new(false),
-            compiling_counts: AtomicBool::new(false),
-            compiled_in_a_row: AtomicU32::new(0),
-            drained: Mutex::default(),
-            shares_memory: AtomicBool::new(false),
-            borrowed: Arc::default(),
-            handles: AtomicU32::new(0),
-            undelivered: Arc::default(),
-            is_snapshot_creator,
-            account: Arc::new(Account::open(warm.is_one())),
-            warm,
+            execution: Execution::default(),
+            inspector: Inspector::default(),
+            children: Children::default(),
+            creation,
         })
     }
 
     pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.owner_id()
     }
 
     /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes so far; `None` if it has ended or another ledger
     /// tracks it.
     pub fn charge(&self, ledger: Weak<dyn Ledger>) -> Option<usize> {
-        self.account.charge(ledger)
+        self.accounts.account.charge(ledger)
     }
 
     /// Whether the guest has work of its own that no call waits for yet.
     pub fn has_detached_work(&self) -> bool {
-        !self.is_disposed() && self.detached.load(Ordering::Acquire) > 0
+        !self.is_disposed() && self.detached.exists()
     }
 
     /// Completes `completion` when the guest has no more work of its own, at once if it has none. If the isolate is stopped, answers when it is
     /// gone, after the promises that it abandons were reported.
     pub fn when_drained(&self, completion: Arc<dyn Completion>) {
-        self.drained.lock().unwrap_or_else(PoisonError::into_inner).push(completion);
-        let done = if self.is_disposed() { self.is_gone() } else { self.detached.load(Ordering::Acquire) == 0 };
+        self.detached.when_drained(completion);
+        let done = if self.is_disposed() { self.is_gone() } else { !self.detached.exists() };
         if done {
-            self.announce_drained();
-        }
-    }
-
-    pub(super) fn announce_drained(&self) {
-        let drained = std::mem::take(&mut *self.drained.lock().unwrap_or_else(PoisonError::into_inner));
-        for completion in drained {
-            completion.complete(Ok(Value::Undefined));
+            self.detached.announce_drained();
         }
     }
 
     pub(super) fn finish_detached(&self) {
-        if self.detached.fetch_sub(1, Ordering::AcqRel) == 1 && !self.is_disposed() {
-            self.announce_drained();
+        if self.detached.finish() && !self.is_disposed() {
+            self.detached.announce_drained();
         }
     }
 
-    /// Records, after a job of kind `kind`, whether V8 compiles a module asynchronously. This is work of the guest's own that keeps the
-    /// host alive, because it may end in a call of the host. A guest that compiles again and again does not keep a host alive unless a
-    /// caller awaits one of the guest's promises.
+    /// See [`DetachedWork::note_compiling`].
     pub(super) fn note_compiling(&self, isolate: &v8::Isolate, kind: Kind) {
-        let began = engine::began_compiling();
-        if !began && !self.compiles.load(Ordering::Relaxed) {
-            return;
-        }
-        if kind != Kind::Background {
-            self.compiled_in_a_row.store(0, Ordering::Relaxed);
-        } else if began {
-            self.compiled_in_a_row.fetch_add(1, Ordering::Relaxed);
-        }
-        let is_endless = self.compiled_in_a_row.load(Ordering::Relaxed) > MAX_COMPILED_IN_A_ROW;
-        let compiles = isolate.has_pending_background_tasks();
-        self.compiles.store(compiles, Ordering::Relaxed);
-        let is_awaited = || !self.awaited.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        let counts = compiles && (!is_endless || is_awaited());
-        let counted = self.compiling_counts.swap(counts, Ordering::Relaxed);
-        if counts && !counted {
-            self.detached.fetch_add(1, Ordering::AcqRel);
-        } else if counted && !counts {
-            self.finish_detached();
+        let is_last = self.detached.note_compiling(isolate, kind, || !self.promises.is_empty());
+        if is_last && !self.is_disposed() {
+            self.detached.announce_drained();
         }
     }
 
-    pub fn stop_reason(&self) -> Stop {
-        Stop::from_u8(self.stop.load(Ordering::SeqCst))
+    /// Why the isolate ends or has ended; `None` if it goes on.
+    pub fn stop_reason(&self) -> Option<Stop> {
+        self.lifecycle.stop_reason()
     }
 
     pub fn is_disposed(&self) -> bool {
-        self.stop_reason() != Stop::None
+        self.lifecycle.is_stopped()
     }
 
-    /// Whether running code must stop: the isolate was stopped, or a limit of an entry has expired.
+    /// See [`Lifecycle::is_stopping`].
     pub fn is_stopping(&self) -> bool {
-        self.is_disposed() || self.entries.any_expired()
+        self.lifecycle.is_stopping()
     }
 
     /// Queues `job`. If the isolate is gone, the job's answer says so.
@@ -372,42 +186,25 @@ impl Remote {
     pub fn enqueue_without_wake(&self, job: Job) -> bool {
         let Some(inbox) = self.queue(job) else { return false };
         // With sessions, the thread's idle time is unlimited.
-        let sleeps = matches!(inbox.place, Placement::Borrowed) && inbox.parked && !self.port.has_sessions();
-        if !sleeps || inbox.tasks.len() >= MAX_UNWOKEN_TASKS {
+        if !inbox.can_wait() || self.inspector.port.has_sessions() {
             self.signal(inbox);
             return false;
         }
-        self.version.fetch_add(1, Ordering::Release);
+        self.mailbox.touch();
         true
     }
 
     /// Wakes the isolate's thread for the tasks that [`Remote::enqueue_without_wake`] has queued.
     pub fn flush_wake_ups(&self) {
-        self.awaken(self.lock());
-    }
-
-    /// Wakes the thread if it sleeps.
-    fn awaken(&self, mut inbox: MutexGuard<'_, Inbox>) {
-        // Taken, so that no other caller wakes the thread again before it runs.
-        let parked = std::mem::take(&mut inbox.parked);
-        drop(inbox);
-        if parked {
-            self.ready.notify_all();
-        }
+        self.mailbox.wake(self.mailbox.lock());
     }
 
     /// Puts `job` into the inbox, or answers it if the isolate has ended.
     fn queue(&self, mut job: Job) -> Option<MutexGuard<'_, Inbox>> {
-        let mut inbox = self.lock();
-        if self.is_disposed() || matches!(inbox.place, Placement::Gone) {
+        let mut inbox = self.mailbox.lock();
+        if let Some(reason) = self.stop_reason() {
             drop(inbox);
-            let fault = match self.stop_reason() {
-                Stop::Memory => Fault::out_of_memory(),
-                Stop::Lost => Fault::unresponsive(),
-                Stop::Refused => Fault::too_much_lost(),
-                _ => Fault::disposed(job.kind == Kind::Call),
-            };
-            job.completion.complete(Err(fault));
+            job.completion.complete(Err(reason.refusal(job.kind == Kind::Call)));
             return None;
         }
         if let Some(deadline) = job.limits.deadline
@@ -416,105 +213,49 @@ impl Remote {
             job.overdue = Some(answer_at(deadline, &job.completion));
         }
         if job.kind == Kind::Detached {
-            self.detached.fetch_add(1, Ordering::AcqRel);
+            self.detached.begin();
         }
-        if job.kind == Kind::Call {
-            inbox.calls.push_back(job);
-            self.waiting_calls.fetch_add(1, Ordering::Release);
-        } else {
-            inbox.tasks.push_back(job);
-        }
+        self.mailbox.push(&mut inbox, job);
         Some(inbox)
-    }
-
-    /// Keeps `completion` until the promise that it waits for has settled. If that never happens, it is abandoned with the isolate. `request`:
-    /// the host's number for the async call that waits, or 0.
-    pub fn await_outcome(&self, completion: Arc<dyn Completion>, transfer: u32, request: i64) -> usize {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert(Awaited { completion, transfer, request })
-    }
-
-    /// Takes what [`Remote::await_outcome`] has kept.
-    pub fn awaited(&self, id: usize) -> Option<(Arc<dyn Completion>, u32)> {
-        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id)?;
-        Some((awaited.completion, awaited.transfer))
-    }
-
-    /// Code that ran for `request` after an `await` was terminated, so the promise that the call waits for may never settle: the call fails.
-    pub(super) fn fail_awaited(&self, request: i64, fault: &Fault) {
-        let mut failed: Vec<Arc<dyn Completion>> = Vec::new();
-        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, awaited) in awaited.iter_mut().filter(|(_, awaited)| awaited.request == request) {
-            // The entry remains: the promise's reactions still have its number.
-            failed.push(std::mem::replace(&mut awaited.completion, Arc::new(NoCompletion)));
-        }
-        drop(awaited);
-        for completion in failed {
-            completion.complete(Err(fault.clone()));
-        }
-    }
-
-    /// The next job: sync calls first.
-    pub(super) fn take_job(&self) -> Option<Job> {
-        let mut inbox = self.lock();
-        inbox.take_call(&self.waiting_calls).or_else(|| inbox.tasks.pop_front())
-    }
-
-    /// Whether a sync call is queued.
-    pub(super) fn has_waiting_call(&self) -> bool {
-        self.waiting_calls.load(Ordering::Acquire) > 0
-    }
-
-    /// The next sync call.
-    pub(super) fn take_call(&self) -> Option<Job> {
-        if !self.has_waiting_call() {
-            return None;
-        }
-        self.lock().take_call(&self.waiting_calls)
     }
 
     /// Makes sure that a thread looks at the isolate's state again.
     pub(super) fn signal(&self, inbox: MutexGuard<'_, Inbox>) {
-        self.version.fetch_add(1, Ordering::Release);
-        match inbox.place {
-            Placement::Borrowed => self.awaken(inbox),
-            Placement::NotStarted | Placement::Idle(_) => self.borrow_thread(inbox),
-            Placement::Gone => {}
+        if self.lifecycle.needs_thread() {
+            let Effects { action, .. } = self.transition(&inbox, Event::Work);
+            drop(inbox);
+            self.perform(action);
+        } else {
+            self.mailbox.notify(inbox);
         }
     }
 
     /// Makes the thread that works for the isolate, if there is one, look at its state again.
     pub(super) fn wake(&self) {
-        let inbox = self.lock();
-        if matches!(inbox.place, Placement::Borrowed) {
-            self.signal(inbox);
-        }
+        self.mailbox.notify(self.mailbox.lock());
     }
 
-    pub(super) fn borrow_thread(&self, mut inbox: MutexGuard<'_, Inbox>) {
+    /// Changes the state, and counts the isolate as idle or not. The lock of the inbox makes that one step.
+    pub(super) fn transition(&self, _inbox: &Inbox, event: Event<Box<Body>>) -> Effects<Box<Body>> {
+        let was_idle = self.lifecycle.is_idle();
+        let effects = self.lifecycle.transition(event);
+        match (was_idle, self.lifecycle.is_idle()) {
+            (false, true) if !self.creation.is_warm() => registry::rest(),
+            (true, false) if !self.creation.is_warm() => registry::stir(),
+            _ => {}
+        }
+        effects
+    }
+
+    /// Does what a transition requires.
+    pub(super) fn perform(&self, action: Action<Box<Body>>) {
         let Some(me) = self.me.upgrade() else { return };
-        let place = std::mem::replace(&mut inbox.place, Placement::Borrowed);
-        let is_warm = self.warm.is_one();
-        drop(inbox);
-        let Placement::Idle(body) = place else { return run::start(me, None) };
-        if !is_warm {
-            registry::stir();
+        match action {
+            Action::Start(body) => run::start(me, body),
+            Action::Dispose(body) => deferred_disposal::defer(DeferredDisposal::Stopped(body, me)),
+            Action::Wake => self.wake(),
+            Action::None | Action::Continue(_) => {}
         }
-        if self.is_disposed() {
-            deferred_disposal::defer(DeferredDisposal::Stopped(body, me))
-        } else {
-            run::start(me, Some(body))
-        }
-    }
-
-    /// Its V8 side is being created from now on.
-    pub(super) fn arrive(&self, arrival: Arrival) {
-        *self.arrival.lock().unwrap_or_else(PoisonError::into_inner) = Some(arrival);
-    }
-
-    /// Its V8 side was created, or never will be.
-    pub(super) fn has_arrived(&self) {
-        let arrival = self.arrival.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(arrival);
     }
 
     /// The isolate behind an owner of slots, if it is one.
@@ -525,13 +266,11 @@ impl Remote {
 
 impl Owner for Remote {
     fn id(&self) -> u64 {
-        self.id
+        self.slots.owner_id()
     }
 
     fn release(&self, slot: u32) {
-        self.handles.fetch_sub(1, Ordering::Relaxed);
-        self.released.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
-        self.has_released.store(true, Ordering::Release);
+        self.slots.release(slot);
     }
 
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -541,7 +280,7 @@ impl Owner for Remote {
 
 impl Wake for Remote {
     fn wake(&self) {
-        self.signal(self.lock());
+        self.signal(self.mailbox.lock());
     }
 }
 
@@ -564,20 +303,18 @@ impl TaskSink for Remote {
 impl Drop for Remote {
     /// The isolate is unreachable: its V8 side is disposed of on a pool thread.
     fn drop(&mut self) {
-        self.abandon_promises();
-        self.announce_drained();
+        self.promises.abandon();
+        self.detached.announce_drained();
         self.stop_children();
-        let membership = self.take_membership();
-        let inbox = self.inbox.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let place = std::mem::replace(&mut inbox.place, Placement::Gone);
-        if let Placement::Idle(body) = place {
-            if !self.warm.is_one() {
+        let membership = self.children.take_membership();
+        if let Some(body) = self.lifecycle.take_idle() {
+            if !self.creation.is_warm() {
                 registry::stir();
             }
-            let native = self.most_native();
+            let native = self.accounts.most_native();
             deferred_disposal::defer(DeferredDisposal::Forgotten {
                 body,
-                account: Arc::clone(&self.account),
+                account: Arc::clone(&self.accounts.account),
                 membership,
                 native,
             });

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::codegen::on_code_generation;
-use super::ending::Stop;
 use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
-use super::remote::{Placement, Remote};
+use super::lifecycle::{Action, Event};
+use super::reason::Stop;
+use super::remote::Remote;
 use super::{Job, arrivals, clock, deferred_disposal, entry, memory, registry, snapshot_creator};
 use crate::engine::{self, Snapshot, TaskSink, background};
 use crate::native;
-use crate::value::{Fault, NoCompletion, Value, spin};
+use crate::value::{NoCompletion, Value, spin};
 
 /// The isolate itself, with what belongs to it.
 pub struct Body {
@@ -60,7 +61,7 @@ impl Waiting {
         move || {
             let Some(waiting) = waiting.upgrade() else { return };
             if STARTED.load(Ordering::Relaxed) == before {
-                waiting.0.give_up(NO_THREAD);
+                waiting.0.abandon(NO_THREAD);
             } else {
                 clock::after(PATIENCE, Box::new(waiting.watch()) as Box<dyn FnOnce() + Send>);
             }
@@ -74,7 +75,7 @@ pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
         return go(remote, body);
     }
     arrivals::admit(move |arrival| {
-        remote.arrive(arrival);
+        remote.creation.arrive(arrival);
         go(remote, None);
     });
 }
@@ -90,7 +91,7 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
         occupy(remote, body);
     };
     if !engine::run_on_pool(occupy) {
-        failed.give_up(NO_THREAD);
+        failed.abandon(NO_THREAD);
     }
 }
 
@@ -100,43 +101,43 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     impl Drop for Watch {
         fn drop(&mut self) {
             CURRENT.with(|current| current.borrow_mut().take());
-            self.0.has_arrived();
+            self.0.creation.has_arrived();
             if std::thread::panicking() {
-                self.0.give_up("Internal error");
+                self.0.abandon("Internal error");
             }
         }
     }
-    background::set(remote.warm.is_one());
+    background::set(remote.creation.is_warm());
     CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
-    let _budgets = engine::draw_on(&remote.budget, &remote.space);
-    let _portion = native::draw_on(remote.quota.as_ref());
+    let _budgets = engine::draw_on(&remote.accounts.budget, &remote.accounts.space);
+    let _portion = native::draw_on(remote.accounts.quota.as_ref());
     if body.is_none() && !engine::has_room(registry::alive()) {
         remote.stop(Stop::Memory);
-        return remote.give_up("There is no address space for another isolate");
+        return remote.abandon("There is no address space for another isolate");
     }
     if body.is_none() && registry::has_lost_too_much() {
         remote.stop(Stop::Refused);
-        return end_without(&remote, || {});
+        return remote.end(|| {});
     }
-    if remote.is_snapshot_creator {
-        remote.has_arrived();
+    if remote.creation.is_snapshot_creator {
+        remote.creation.has_arrived();
         return snapshot_creator::write(&remote);
     }
     if body.is_none() && remote.is_disposed() {
-        return end_without(&remote, || {});
+        return remote.end(|| {});
     }
     let body = body.or_else(|| make(&remote).map(Box::new));
-    remote.has_arrived();
+    remote.creation.has_arrived();
     background::set(false);
     if let Some(body) = body {
         serve(&remote, body);
     }
 }
 
-fn serve(remote: &Arc<Remote>, body: Box<Body>) {
+fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
     // Dropped before the body, also on a panic.
-    let sitting = remote.guest_thread.take();
+    let mut sitting = remote.execution.thread.take();
     loop {
         let ended = {
             let mut locker = body.shared.lock();
@@ -167,39 +168,20 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>) {
             remote.give_way();
             return end(remote, *body);
         }
-        let mut inbox = remote.lock();
-        if inbox.calls.is_empty() && inbox.tasks.is_empty() && remote.stop_reason() == Stop::None {
+        let inbox = remote.mailbox.lock();
+        if inbox.is_empty() && !remote.is_disposed() {
             drop(sitting);
-            if !remote.warm.is_one() {
-                registry::rest();
-            }
-            inbox.place = Placement::Idle(body);
-            return;
+            let Action::Continue(refused) = remote.transition(&inbox, Event::Rest(body)).action else { return };
+            drop(inbox);
+            (body, sitting) = (refused, remote.execution.thread.take());
         }
-        drop(inbox);
     }
 }
 
 /// Ends a stopped isolate.
 pub fn end(remote: &Remote, body: Body) {
-    end_without(remote, || dispose(body));
-    deferred_disposal::tidy_after(remote.most_native());
-}
-
-/// The same; `dispose` disposes of its V8 side.
-fn end_without(remote: &Remote, dispose: impl FnOnce()) {
-    remote.lock().place = Placement::Gone;
-    let fault = remote.stop_reason().fault().unwrap_or_else(|| Fault::disposed(false));
-    remote.fail_queued(&fault);
-    // This thread may be faster than the one that stops the isolate. Isolates that only this guest refers to would then be dropped instead
-    // of stopped.
-    remote.stop_children();
-    dispose();
-    drop(remote.take_membership());
-    remote.abandon_promises();
-    remote.account.recover();
-    remote.account.end(remote.stop_reason().end());
-    remote.announce_gone();
+    remote.end(|| dispose(body));
+    deferred_disposal::tidy_after(remote.accounts.most_native());
 }
 
 fn make(remote: &Arc<Remote>) -> Option<Body> {
@@ -207,32 +189,31 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     let snapshot = settings.snapshot.clone();
     let Some(engine) = (settings.engine)() else {
         remote.stop(Stop::Memory);
-        remote.give_up("There is no memory for V8 in this process");
+        remote.abandon("There is no memory for V8 in this process");
         return None;
     };
-    let params = engine.create_params(settings.memory_limit, &remote.budget, snapshot.as_ref());
+    let params = engine.create_params(settings.memory_limit, &remote.accounts.budget, snapshot.as_ref());
     let make = || engine::make_isolate(params);
     let mut isolate = if snapshot.is_some() { engine::contain_fatal_errors(make) } else { make() };
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_promise_reject_callback(on_promise_reject);
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
-    remote.guest_thread.learn_place(&isolate);
+    remote.execution.thread.learn_place(&isolate);
     // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for the isolate has
     // a body.
-    unsafe { remote.guest_thread.learn_heap() };
+    unsafe { remote.execution.thread.learn_heap() };
     settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);
     isolate.set_slot(Arc::clone(&guest));
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
-    // Fails only if it was set before: each isolate is created once.
-    let _ = remote.v8.set(isolate.thread_safe_handle());
+    remote.execution.learn(&isolate);
     if remote.settings.inspector {
         v8::scope!(let scope, &mut isolate);
         guest.open_inspector(scope, remote);
     }
-    if let Some(prepare) = remote.warm.take_preparation() {
+    if let Some(prepare) = remote.creation.take_preparation() {
         v8::scope!(let scope, &mut isolate);
         prepare(scope, &guest);
     }
@@ -241,7 +222,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     match unsafe { isolate.try_into_shared() } {
         Ok(shared) => Some(Body { shared, guest, snapshot }),
         Err(_) => {
-            remote.give_up("The isolate cannot be shared between threads");
+            remote.abandon("The isolate cannot be shared between threads");
             None
         }
     }
@@ -280,16 +261,16 @@ enum Next {
 impl Remote {
     fn next(&self) -> Next {
         loop {
-            let version = self.version.load(Ordering::Acquire);
-            if self.stop_reason() != Stop::None {
+            let version = self.mailbox.version();
+            if self.is_disposed() {
                 return Next::Ended;
             }
-            if let Some(job) = self.take_job() {
+            if let Some(job) = self.mailbox.take() {
                 return Next::Job(job);
             }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
-            let limit = if self.port.has_sessions() { None } else { Some(LINGER) };
-            if !self.spin(version) && !self.expect_work(version) && !self.park(version, limit) {
+            let limit = if self.inspector.port.has_sessions() { None } else { Some(LINGER) };
+            if !self.spin(version) && !self.expect_work(version) && !self.mailbox.park(version, limit) {
                 return Next::Idle;
             }
         }
@@ -297,41 +278,14 @@ impl Remote {
 
     /// The guest waits until something has changed since `version`. This does not count as running time.
     pub(super) fn sleep(&self, version: u32) {
-        let ran = self.meter.set_running(false);
-        self.park(version, None);
-        self.meter.set_running(ran);
-    }
-
-    /// Sleeps until something has changed since `version`, at most for `limit`. False if nothing has.
-    fn park(&self, version: u32, limit: Option<Duration>) -> bool {
-        let until = limit.map(|limit| Instant::now() + limit);
-        let mut inbox = self.lock();
-        let changed = loop {
-            if self.version.load(Ordering::Acquire) != version {
-                break true;
-            }
-            inbox.parked = true;
-            inbox = match until {
-                None => self.ready.wait(inbox).unwrap_or_else(std::sync::PoisonError::into_inner),
-                Some(until) => {
-                    let now = Instant::now();
-                    if now >= until {
-                        break false;
-                    }
-                    match self.ready.wait_timeout(inbox, until - now) {
-                        Ok((inbox, _)) => inbox,
-                        Err(poisoned) => poisoned.into_inner().0,
-                    }
-                }
-            };
-        };
-        inbox.parked = false;
-        changed
+        let ran = self.accounts.meter.set_running(false);
+        self.mailbox.park(version, None);
+        self.accounts.meter.set_running(ran);
     }
 
     /// Spins for a short time. True if something has changed since `version`.
     pub(super) fn spin(&self, version: u32) -> bool {
-        let changed = || self.version.load(Ordering::Acquire) != version;
+        let changed = || self.mailbox.version() != version;
         let others = SPINNING.fetch_add(1, Ordering::Relaxed);
         let result = if others > 0 { changed() } else { spin(SPIN, changed) };
         SPINNING.fetch_sub(1, Ordering::Relaxed);

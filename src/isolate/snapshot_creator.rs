@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock::{self, Alarm};
 use super::codegen::on_code_generation;
-use super::ending::Stop;
-use super::remote::{Placement, Remote};
+use super::reason::Stop;
+use super::remote::Remote;
 use super::{Deadline, Guest, Job, entry, memory, policy, run};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
 use crate::native;
@@ -43,19 +43,15 @@ impl Completion for Kept {
 
 /// Runs the one job of `remote` and answers it with the snapshot, as an `ExternalCopy`.
 pub fn write(remote: &Arc<Remote>) {
-    if let Some(job) = remote.take_job() {
+    if let Some(job) = remote.mailbox.take() {
         let completion = Arc::clone(&job.completion);
         remote.when_ended(Arc::clone(&completion));
-        let sitting = remote.guest_thread.take();
+        let sitting = remote.execution.thread.take();
         completion.complete(perform(remote, job));
         drop(sitting);
     }
     remote.stop(Stop::Disposed);
-    remote.lock().place = Placement::Gone;
-    remote.fail_queued(&Fault::disposed(false));
-    remote.account.recover();
-    remote.account.end(remote.stop_reason().end());
-    remote.announce_gone();
+    remote.end(|| {});
 }
 
 /// Collecting garbage and writing cannot be stopped, but the caller does not have to wait for it. The thread ends by itself.
@@ -66,15 +62,14 @@ fn answer_late(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completi
 
 fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let engine = (remote.settings.engine)().ok_or_else(engine::no_memory)?;
-    let (origin, params) = engine.snapshot_creator_params(remote.settings.memory_limit, &remote.budget);
+    let (origin, params) = engine.snapshot_creator_params(remote.settings.memory_limit, &remote.accounts.budget);
     let mut isolate = engine::make_snapshot_creator(origin, params);
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
-    remote.guest_thread.learn_place(&isolate);
+    remote.execution.thread.learn_place(&isolate);
     engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
-    // Fails only if it was set before: each isolate is created once.
-    let _ = remote.v8.set(isolate.thread_safe_handle());
+    remote.execution.learn(&isolate);
 
     let waiting = Arc::clone(&job.completion);
     let caller = Arc::clone(&job.completion);
@@ -153,7 +148,7 @@ fn leave_behind(
     };
     isolate.remove_slot::<Arc<Guest>>();
     let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(plain.heap);
-    let size = Size { heap, buffers: remote.budget.used() };
+    let size = Size { heap, buffers: remote.accounts.budget.used() };
     (left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) }), late)
 }
 
@@ -161,7 +156,7 @@ fn leave_behind(
 fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
     let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
     let budget = Budget::new(0);
-    let _budgets = engine::draw_on(&budget, &remote.space);
+    let _budgets = engine::draw_on(&budget, &remote.accounts.space);
     let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
     budget.overdraw(|| {
         let mut isolate = engine::make_isolate(params);

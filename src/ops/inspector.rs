@@ -90,7 +90,7 @@ pub fn start_profiler(target: Option<Value>, mut args: Args) -> Result<Prepared,
     if remote.is_disposed() {
         return Err(Fault::disposed(false));
     }
-    remote.profiles.start(args.text()?.to_string());
+    remote.inspector.profiles.start(args.text()?.to_string());
     Ok(Prepared::Done(Ok(Value::Boolean(true))))
 }
 
@@ -103,7 +103,7 @@ pub fn stop_profiler(target: Option<Value>, mut args: Args) -> Result<Prepared, 
         limits: Limits::default(),
         work: Box::new(move |_scope, guest| {
             let mut values = Vec::new();
-            for (thread, json) in guest.remote()?.profiles.stop(&title) {
+            for (thread, json) in guest.remote()?.inspector.profiles.stop(&title) {
                 values.push(Value::Number(thread as f64));
                 values.push(Value::String(Arc::unwrap_or_clone(json)));
             }

@@ -1,6 +1,5 @@
 //! `Isolate`: creates, queries and disposes of isolates.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use super::{Args, Caller, Prepared, call_callable, malformed, snapshot};
@@ -18,7 +17,7 @@ pub fn create(args: Args, settings: &Settings) -> Result<Prepared, Fault> {
         None => Remote::create(settings),
     };
     if let Some(notify) = on_catastrophe {
-        remote.when_given_up(notify);
+        remote.listeners.when_abandoned(notify);
     }
     Ok(Prepared::Done(Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote))))))
 }
@@ -135,7 +134,7 @@ fn make_room(scope: &mut v8::Isolate, remote: &Remote) -> Result<(), Fault> {
     let limit = remote.settings.memory_limit;
     let fits = |scope: &mut v8::Isolate| {
         scope.get_heap_statistics().used_heap_size().saturating_add(size.heap) <= limit
-            && remote.budget.has(size.buffers)
+            && remote.accounts.budget.has(size.buffers)
     };
     if !fits(scope) {
         scope.low_memory_notification();
@@ -158,7 +157,7 @@ pub fn outlast_disposal(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -
     struct Outlasting(Weak<Remote>, Arc<dyn Completion>);
     impl Completion for Outlasting {
         fn complete(&self, outcome: Outcome) {
-            let remote = self.0.upgrade().filter(|remote| remote.stop_reason() == Stop::Disposed);
+            let remote = self.0.upgrade().filter(|remote| remote.stop_reason() == Some(Stop::Disposed));
             self.1.complete(match (outcome, remote) {
                 (Err(_), Some(remote)) => Ok(Value::Handle(Handle::Context(lifeless_context(&remote)))),
                 (outcome, _) => outcome,
@@ -179,7 +178,7 @@ pub fn outlast_disposal(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -
 /// A context of a disposed isolate. Its slots are empty.
 fn lifeless_context(remote: &Arc<Remote>) -> Arc<ContextHandle> {
     let slot = || {
-        remote.handles.fetch_add(1, Ordering::Relaxed);
+        remote.slots.add_handle();
         Slot::new(Arc::clone(remote) as Arc<dyn Owner>, u32::MAX)
     };
     let global = Reference { slot: slot(), type_of: TypeOf::Object, accessors: false, inherit: false };
@@ -211,7 +210,7 @@ pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
 /// The most recently measured heap statistics; `undefined` before the first measurement and after the isolate's end.
 pub fn heap_figures(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
-    let measured = if remote.is_disposed() { None } else { remote.measured() };
+    let measured = if remote.is_disposed() { None } else { remote.accounts.figures() };
     Ok(Prepared::Done(Ok(measured.map_or(Value::Undefined, |heap| figures(&heap)))))
 }
 
@@ -229,8 +228,8 @@ pub fn counter(op: u32, target: Option<Value>) -> Result<Prepared, Fault> {
     }
     let nanoseconds = |time: u64| Value::BigInt(Box::new(BigInt { negative: false, words: [time].into() }));
     Ok(Prepared::Done(Ok(match op {
-        super::op::CPU_TIME => nanoseconds(remote.meter.cpu_time()),
-        super::op::WALL_TIME => nanoseconds(remote.meter.wall_time()),
-        _ => Value::Number(f64::from(remote.handles.load(Ordering::Relaxed))),
+        super::op::CPU_TIME => nanoseconds(remote.accounts.meter.cpu_time()),
+        super::op::WALL_TIME => nanoseconds(remote.accounts.meter.wall_time()),
+        _ => Value::Number(f64::from(remote.slots.handles())),
     })))
 }

@@ -46,7 +46,7 @@ impl Linker {
         }
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(id), Some(remote)) = (watch, self.remote.upgrade())
-            && let Some((completion, _)) = remote.awaited(id)
+            && let Some((completion, _)) = remote.promises.take(id)
         {
             completion.complete(Ok(Value::Undefined));
         }
@@ -69,8 +69,8 @@ fn linker_of(target: Option<Value>) -> Result<Arc<Linker>, Fault> {
 /// The error for a call of an isolate that is ending.
 fn ended(remote: &Remote, sync: bool) -> Fault {
     match remote.stop_reason() {
-        Stop::None | Stop::Disposed => Fault::disposed(sync),
-        reason => reason.fault().unwrap_or(Fault::Stopped),
+        None | Some(Stop::Disposed) => Fault::disposed(sync),
+        Some(reason) => reason.fault(),
     }
 }
 
@@ -105,11 +105,11 @@ pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = linker.remote.upgrade().ok_or_else(|| Fault::disposed(false))?;
     let settlement = Arc::new(Settlement::default());
     let completion: Arc<dyn Completion> = Arc::new(Ended(Arc::clone(&settlement), Weak::clone(&linker.remote)));
-    let id = remote.await_outcome(completion, 0, 0);
+    let id = remote.promises.insert(completion, 0, 0);
     *linker.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
     // The isolate may have ended before the answer was registered.
     if remote.is_disposed()
-        && let Some((completion, _)) = remote.awaited(id)
+        && let Some((completion, _)) = remote.promises.take(id)
     {
         completion.complete(Err(Fault::disposed(false)));
     }

@@ -162,7 +162,7 @@ fn promise_out<'s>(
             }
         }));
     }
-    let outstanding = Arc::clone(&remote.outstanding);
+    let outstanding = Arc::clone(&remote.accounts.outstanding);
     let completion = Arc::new(Guarded { settlement: Arc::clone(&settlement), outstanding });
     await_promise(scope, place, promise, completion, transfer)?;
     Ok(settlement)
@@ -225,7 +225,7 @@ pub fn await_promise<'s>(
 ) -> Result<(), Fault> {
     let completion = Arc::new(Keeping { completion, _realm: Arc::clone(&place.realm) });
     let request = place.guest.chain().request();
-    let awaited = place.guest.remote()?.await_outcome(completion, transfer.0, request);
+    let awaited = place.guest.remote()?.promises.insert(completion, transfer.0, request);
     let id = v8::Number::new(scope, awaited as f64).into();
     let fulfilled = v8::Function::builder(on_fulfilled).data(id).build(scope);
     let rejected = v8::Function::builder(on_rejected).data(id).build(scope);
@@ -258,7 +258,8 @@ fn settle<'s>(
 ) {
     let Ok(place) = Place::current(scope) else { return };
     let id = args.data().number_value(scope).unwrap_or(-1.0);
-    let Some((completion, bits)) = place.guest.remote().ok().and_then(|remote| remote.awaited(id as usize)) else {
+    let Some((completion, bits)) = place.guest.remote().ok().and_then(|remote| remote.promises.take(id as usize))
+    else {
         return;
     };
     match outcome(scope, &place, args.get(0), Transfer(bits)) {

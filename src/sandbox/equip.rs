@@ -135,7 +135,7 @@ impl Completion for Reporter {
         };
         let message: String = fault.message().chars().take(MAX_MESSAGE).collect();
         let code = code.map_or(Value::Undefined, |code| Value::String(Text::from(code.name())));
-        let Some(charge) = Charge::take(&remote.posted, COST) else { return };
+        let Some(charge) = Charge::take(&remote.accounts.posted, COST) else { return };
         let args = vec![code, Value::String(name), Value::String(Text::from(message))];
         if let Ok(prepared) = ops::call_callable(&self.function, args) {
             let prepared = prepared.asked_by(&remote);

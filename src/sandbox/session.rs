@@ -135,7 +135,7 @@ impl Session {
             _ => false,
         };
         let ended_of_itself = !stopped && !self.remote.is_disposed();
-        let meter = &self.remote.meter;
+        let meter = &self.remote.accounts.meter;
         let (lines, dropped) = self.logs.take();
         let result = ExecutionResult {
             cpu: u128::from(meter.cpu_time()),
@@ -147,7 +147,7 @@ impl Session {
             ..ExecutionResult::of(outcome)
         };
         if ended_of_itself {
-            self.remote.undelivered.complete();
+            self.remote.listeners.undelivered.complete();
         }
         // Stop first: no guest code may run after the caller has the result.
         self.remote.stop(Stop::Disposed);
@@ -156,7 +156,7 @@ impl Session {
 
     /// Finishes with the code's value: clones it and checks its size.
     fn complete<'s>(&self, scope: &mut v8::PinScope<'s, '_>, at: &Place, value: v8::Local<'s, v8::Value>) {
-        self.remote.meter.saw_heap(scope.get_heap_statistics().used_heap_size());
+        self.remote.accounts.meter.saw_heap(scope.get_heap_statistics().used_heap_size());
         let outcome = ops::transfer_out(scope, at, value, Transfer(Transfer::COPY));
         match outcome.and_then(|value| self.check_size(value)) {
             // The code that stops the isolate has answered.

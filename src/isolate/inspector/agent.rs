@@ -4,7 +4,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -124,9 +123,9 @@ impl Agent {
         let Ok(remote) = guest.remote() else { return };
         while !remote.is_stopping() {
             let request = match self.busy.get() {
-                _ if self.pause.get() == Pause::Ends => remote.port.take_amidst(true),
-                Some(busy) => remote.port.take_amidst(busy.alone),
-                None => remote.port.take(),
+                _ if self.pause.get() == Pause::Ends => remote.inspector.port.take_amidst(true),
+                Some(busy) => remote.inspector.port.take_amidst(busy.alone),
+                None => remote.inspector.port.take(),
             };
             let Some(request) = request else { break };
             self.handle(guest, &remote, request);
@@ -149,7 +148,7 @@ impl Agent {
                 let session = self.sessions.borrow_mut().remove(&number);
                 if let Some(session) = session {
                     session.close();
-                    remote.port.session_is_gone();
+                    remote.inspector.port.session_is_gone();
                 }
             }
         }
@@ -192,7 +191,7 @@ pub fn drain(guest: &Arc<Guest>) {
     let (Some(agent), Ok(remote)) = (guest.agent(), guest.remote()) else { return };
     while !remote.is_stopping()
         && agent.pause.get() != Pause::Ends
-        && let Some(request) = remote.port.take()
+        && let Some(request) = remote.inspector.port.take()
     {
         agent.handle(guest, &remote, request);
     }
@@ -218,7 +217,7 @@ impl V8InspectorClientImpl for Client {
         // V8 never pauses while it checks for side effects.
         let busy = guest.agent().and_then(|agent| agent.busy.take());
         loop {
-            let version = remote.version.load(Ordering::Acquire);
+            let version = remote.mailbox.version();
             if remote.is_stopping() {
                 scope.terminate_execution();
                 break;
@@ -227,7 +226,7 @@ impl V8InspectorClientImpl for Client {
             if self.pause.get() == Pause::Ends {
                 break;
             }
-            if let Some(job) = remote.take_call() {
+            if let Some(job) = remote.mailbox.take_call() {
                 entry::run(scope, &guest, &remote, job);
                 continue;
             }
@@ -239,7 +238,7 @@ impl V8InspectorClientImpl for Client {
         if let Some(agent) = guest.agent() {
             agent.busy.set(busy);
         }
-        if remote.port.is_waiting() {
+        if remote.inspector.port.is_waiting() {
             remote.knock();
         }
     }

@@ -107,11 +107,11 @@ impl Channel {
         let (Some(remote), Some(guest)) = (self.remote.upgrade(), self.guest.upgrade()) else { return false };
         let paused = remote.pause(true);
         let found = loop {
-            let version = remote.version.load(Ordering::Acquire);
+            let version = remote.mailbox.version();
             if !self.backlog.is_full() {
                 break true;
             }
-            if remote.is_stopping() || remote.has_waiting_call() || guest.serves_waiting_host() {
+            if remote.is_stopping() || remote.mailbox.has_call() || guest.serves_waiting_host() {
                 break false;
             }
             remote.sleep(version);

@@ -21,9 +21,18 @@ use no_signal as signal;
 
 pub use agent::{Agent, drain};
 pub use channel::Sink;
-pub use port::{Port, Request};
+use port::Port;
+pub use port::Request;
 pub use profiler::Profiling;
-pub use profiles::Profiles;
+use profiles::Profiles;
+
+/// What other threads see of an isolate's inspector.
+#[derive(Default)]
+pub struct Inspector {
+    /// Requests of sessions.
+    pub port: Port,
+    pub profiles: Profiles,
+}
 
 /// Limits of the messages that may wait for an isolate, or for the owner of a session.
 const MAX_BYTES: usize = 64 << 20;

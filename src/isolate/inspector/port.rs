@@ -142,14 +142,14 @@ impl Port {
 impl Remote {
     /// Opens a session. Returns its number.
     pub fn open_session(&self, sink: Arc<dyn Sink>) -> Result<u32, Fault> {
-        if self.port.sessions.fetch_add(1, Ordering::AcqRel) >= MAX_SESSIONS {
-            self.port.session_is_gone();
+        if self.inspector.port.sessions.fetch_add(1, Ordering::AcqRel) >= MAX_SESSIONS {
+            self.inspector.port.session_is_gone();
             return Err(Fault::coded(ErrorClass::RangeError, "Too many inspector sessions are open", Code::Limit));
         }
-        let mut queue = self.port.lock();
+        let mut queue = self.inspector.port.lock();
         queue.last_session += 1;
         let session = queue.last_session;
-        self.port.put(&mut queue, Request::Connect(session, sink));
+        self.inspector.port.put(&mut queue, Request::Connect(session, sink));
         drop(queue);
         self.knock();
         Ok(session)
@@ -158,11 +158,11 @@ impl Remote {
     /// Sends a message of the protocol to the inspector.
     pub fn send_to_session(&self, session: u32, message: Text) -> Result<(), Fault> {
         let nesting = Nesting::of(&message);
-        let mut queue = self.port.lock();
+        let mut queue = self.inspector.port.lock();
         if queue.requests.len() >= MAX_MESSAGES || queue.bytes.saturating_add(message.byte_len()) > MAX_BYTES {
             return Err(Fault::coded(ErrorClass::RangeError, "Too many messages wait for the isolate", Code::Limit));
         }
-        self.port.put(&mut queue, Request::Message(session, message, nesting));
+        self.inspector.port.put(&mut queue, Request::Message(session, message, nesting));
         drop(queue);
         self.knock();
         Ok(())
@@ -170,7 +170,7 @@ impl Remote {
 
     /// Closes a session. May be called on any thread; does not wait.
     pub fn close_session(&self, session: u32) {
-        self.port.put(&mut self.port.lock(), Request::Disconnect(session));
+        self.inspector.port.put(&mut self.inspector.port.lock(), Request::Disconnect(session));
         self.knock();
         // If the isolate is idle, this job handles the request.
         let work: Work = Box::new(|_scope, guest| {
@@ -182,9 +182,7 @@ impl Remote {
 
     /// Makes the isolate's thread check its requests, if it is busy.
     pub(super) fn knock(&self) {
-        if let Some(v8) = self.v8.get() {
-            v8.request_interrupt(on_knock, std::ptr::null_mut());
-        }
+        self.execution.interrupt(on_knock);
         // V8 does not wake a guest that waits in Rust or is paused. An idle isolate stays idle.
         self.wake();
     }

@@ -53,7 +53,7 @@ impl ChannelImpl for Collector {
 impl Profiling {
     /// Starts a profile if one is wanted.
     pub fn start(isolate: &mut v8::Isolate, guest: &Guest, remote: &Remote) -> Option<Self> {
-        if !remote.profiles.are_wanted() {
+        if !remote.inspector.profiles.are_wanted() {
             return None;
         }
         let result = Rc::default();
@@ -65,10 +65,10 @@ impl Profiling {
         let session = inspector.connect(GROUP, channel, StringView::empty(), trust);
         session.dispatch_protocol_message(StringView::from(ENABLE));
         // Before V8 starts to sample.
-        remote.profiles.take(true);
+        remote.inspector.profiles.take(true);
         let started = sample(|| session.dispatch_protocol_message(StringView::from(START)));
         if started.is_none() {
-            remote.profiles.take(false);
+            remote.inspector.profiles.take(false);
         }
         started?;
         Some(Self { session, _inspector: own, result })
@@ -77,9 +77,9 @@ impl Profiling {
     /// Ends the profile and stores it.
     pub fn finish(self, remote: &Remote) {
         self.session.dispatch_protocol_message(StringView::from(STOP));
-        remote.profiles.take(false);
+        remote.inspector.profiles.take(false);
         if let Some(profile) = self.result.take() {
-            remote.profiles.add(remote.guest_thread.thread_id(), profile);
+            remote.inspector.profiles.add(remote.execution.thread.thread_id(), profile);
         }
     }
 }

@@ -1,0 +1,90 @@
+//! What an isolate may take and has taken, in its heap, outside of it, and in its hosts.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::meter::Meter;
+use super::registry::Account;
+use super::remote::Settings;
+use super::{HeapFigures, handles, realm};
+use crate::engine;
+use crate::native::NativeQuota;
+use crate::protocol::heap_statistic;
+use crate::value::Budget;
+
+pub struct Accounts {
+    /// Bytes of buffers.
+    pub budget: Arc<Budget>,
+    /// V8's memory other than its heap and buffers; no limit if the isolate can be inspected.
+    pub(super) quota: Option<Arc<NativeQuota>>,
+    /// Address space that buffers reserve.
+    pub(super) space: Arc<Budget>,
+    /// Bytes outside the guest's heap of calls that the guest does not wait for, from question to answer.
+    pub outstanding: Arc<Budget>,
+    /// Bytes of the guest's values that a host may hold until it answers, measured as they are in the host: the host's function keeps them
+    /// until it is done.
+    pub held: Arc<Budget>,
+    /// The same for calls whose answer the guest ignores.
+    pub posted: Arc<Budget>,
+    /// Bytes of the copies that the guest has made and holds outside its heap.
+    pub copies: Arc<Budget>,
+    /// References to values of hosts, and functions of hosts, that the guest was given at its own request and may still use.
+    pub references: Arc<Budget>,
+    pub meter: Meter,
+    /// The entry in the process's registry.
+    pub(super) account: Arc<Account>,
+    figures: Mutex<Option<HeapFigures>>,
+    /// The isolate has received memory of a host.
+    pub shares_memory: AtomicBool,
+    /// Buffers in the isolate whose memory a host has given away.
+    pub(super) borrowed: Arc<AtomicUsize>,
+}
+
+impl Accounts {
+    pub(super) fn new(settings: &Settings, quota: Option<Arc<NativeQuota>>, account: Account) -> Self {
+        let [budget, outstanding, posted, copies] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
+        Self {
+            budget,
+            quota,
+            space: engine::address_space(),
+            outstanding,
+            held: Budget::new(realm::most_outside(settings.memory_limit)),
+            posted,
+            copies,
+            references: settings.references.clone().unwrap_or_else(|| handles::references(settings.memory_limit)),
+            meter: Meter::default(),
+            account: Arc::new(account),
+            figures: Mutex::default(),
+            shares_memory: AtomicBool::new(false),
+            borrowed: Arc::default(),
+        }
+    }
+
+    /// Stores measured figures of the heap.
+    pub(super) fn measured(&self, figures: HeapFigures) {
+        self.meter.saw_heap(figures[heap_statistic::USED_HEAP_SIZE as usize]);
+        let total = figures[heap_statistic::TOTAL_HEAP_SIZE as usize];
+        self.account.measured(total.saturating_add(self.beside_heap()));
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
+    }
+
+    /// The last measured figures of the heap.
+    pub fn figures(&self) -> Option<HeapFigures> {
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of buffers, and of V8's other memory outside its heap.
+    pub(super) fn beside_heap(&self) -> usize {
+        self.budget.used().saturating_add(self.quota.as_ref().map_or(0, |quota| quota.used()))
+    }
+
+    /// The peak of V8's memory outside its heap and buffers.
+    pub(super) fn most_native(&self) -> usize {
+        self.quota.as_ref().map_or(0, |quota| quota.peak())
+    }
+
+    /// Whether the isolate has memory that belongs to a host.
+    pub(super) fn has_host_memory(&self) -> bool {
+        self.shares_memory.load(Ordering::SeqCst) || self.borrowed.load(Ordering::SeqCst) > 0
+    }
+}

@@ -1,0 +1,41 @@
+//! Control over the execution of guest code, from any thread.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use crate::engine::GuestThread;
+
+#[derive(Default)]
+pub struct Execution {
+    /// Set once the V8 isolate exists.
+    v8: OnceLock<v8::IsolateHandle>,
+    /// The thread that works for the isolate.
+    pub thread: GuestThread,
+}
+
+impl Execution {
+    /// The V8 isolate exists.
+    pub fn learn(&self, isolate: &v8::OwnedIsolate) {
+        // Fails only if it was set before: each isolate is created once.
+        let _ = self.v8.set(isolate.thread_safe_handle());
+    }
+
+    /// Makes V8 call `callback` on the isolate's thread, between two instructions of the guest, with a null pointer.
+    pub fn interrupt(&self, callback: unsafe extern "C" fn(v8::UnsafeRawIsolatePtr, *mut c_void)) {
+        if let Some(v8) = self.v8.get() {
+            v8.request_interrupt(callback, std::ptr::null_mut());
+        }
+    }
+
+    pub fn terminate(&self) {
+        if let Some(v8) = self.v8.get() {
+            v8.terminate_execution();
+        }
+    }
+
+    pub fn cancel_termination(&self) {
+        if let Some(v8) = self.v8.get() {
+            v8.cancel_terminate_execution();
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What keeps the event loop of an isolate's host alive.
+
+use std::sync::{Mutex, PoisonError, Weak};
+
+use slab::Slab;
+
+use crate::value::{Host, KeepAlive};
+
+pub struct KeepAlives {
+    host: Option<Weak<dyn Host>>,
+    /// For what a running job will still cause, and from the isolate's stop until it is gone.
+    running: Mutex<Option<KeepAlive>>,
+    /// While the guest waits for something, or still processes what has arrived.
+    waiting: Mutex<Slab<KeepAlive>>,
+}
+
+impl KeepAlives {
+    pub fn new(host: Option<Weak<dyn Host>>) -> Self {
+        Self { host, running: Mutex::default(), waiting: Mutex::default() }
+    }
+
+    fn make(&self) -> Option<KeepAlive> {
+        self.host.as_ref().and_then(KeepAlive::with)
+    }
+
+    /// Keeps the host alive from now on.
+    pub fn hold(&self) {
+        let keep_alive = self.make();
+        let before = std::mem::replace(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner), keep_alive);
+        drop(before);
+    }
+
+    /// Ends [`KeepAlives::hold`], unless `keep` is true at that moment.
+    pub fn release(&self, keep: impl FnOnce() -> bool) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let keep_alive = if keep() { None } else { running.take() };
+        drop(running);
+        drop(keep_alive);
+    }
+
+    /// Keeps the host alive until [`KeepAlives::end`].
+    pub fn begin(&self) -> Option<usize> {
+        let keep_alive = self.make()?;
+        Some(self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(keep_alive))
+    }
+
+    pub fn end(&self, id: usize) {
+        let keep_alive = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id);
+        drop(keep_alive);
+    }
+
+    pub fn end_all(&self) {
+        self.release(|| false);
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(waiting);
+    }
+}

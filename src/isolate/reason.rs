@@ -1,0 +1,68 @@
+//! Why isolates and calls are stopped, and the fault that callers get for each reason.
+
+use std::time::Duration;
+
+use super::registry::End;
+use crate::value::{Fault, Text};
+
+/// Why an isolate ends. The first reason is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stop {
+    Disposed = 1,
+    Memory = 2,
+    Environment = 3,
+    /// Its thread did not return.
+    Lost = 4,
+    /// It was not created: lost isolates take too much memory.
+    Refused = 5,
+}
+
+impl Stop {
+    /// The fault for a call that was running or queued.
+    pub fn fault(self) -> Fault {
+        match self {
+            Stop::Disposed => Fault::disposed_during_execution(),
+            Stop::Memory => Fault::out_of_memory(),
+            Stop::Environment => Fault::environment_gone(),
+            Stop::Lost => Fault::unresponsive(),
+            Stop::Refused => Fault::too_much_lost(),
+        }
+    }
+
+    /// The fault for a call that came afterwards.
+    pub(super) fn refusal(self, sync: bool) -> Fault {
+        match self {
+            Stop::Disposed | Stop::Environment => Fault::disposed(sync),
+            Stop::Memory | Stop::Lost | Stop::Refused => self.fault(),
+        }
+    }
+
+    pub(super) fn end(self) -> End {
+        match self {
+            Stop::Disposed => End::Disposed,
+            Stop::Memory | Stop::Refused => End::OutOfMemory,
+            Stop::Environment => End::Environment,
+            Stop::Lost => End::GivenUp,
+        }
+    }
+}
+
+/// Why a call is stopped, in an isolate that goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Expired {
+    Timeout,
+    Deadline(Duration),
+    Aborted,
+}
+
+impl Expired {
+    /// `stack`: the frames that were running.
+    pub fn fault(self, stack: Text) -> Fault {
+        match self {
+            Expired::Timeout => Fault::timeout(stack),
+            Expired::Deadline(limit) => Fault::deadline(limit),
+            Expired::Aborted => Fault::aborted(),
+        }
+    }
+}
