@@ -38,7 +38,7 @@ mod wrapped {
     use std::ptr::{self, NonNull};
 
     use super::HELD;
-    use crate::native::stack;
+    use crate::native::{quota, stack};
 
     unsafe extern "C" {
         #[link_name = "__real__ZN4absl5Mutex4lockEv"]
@@ -96,7 +96,10 @@ mod wrapped {
     }
 
     fn end() {
-        let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(1)));
+        let is_last = HELD.try_with(|held| held.replace(held.get().saturating_sub(1)) == 1).unwrap_or(false);
+        if is_last {
+            quota::notify_postponed();
+        }
     }
 
     #[unsafe(no_mangle)]

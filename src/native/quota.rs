@@ -25,6 +25,8 @@ pub struct NativeQuota {
     /// Above this usage, the quota is at its soft limit.
     soft_limit: AtomicUsize,
     exceeded: AtomicBool,
+    /// The watch must be notified when the isolate's thread holds no lock. See [`NativeQuota::must_wait`].
+    postponed: [AtomicBool; 2],
     watch: Arc<dyn Watch>,
     types: Arc<TypeBudget>,
     /// The quota of V8's own threads that work for the isolate.
@@ -57,6 +59,10 @@ impl TypeBudget {
 /// How much more V8 may take until it reacts. After that it gets no more large blocks, a refusal that most of its code does not survive.
 const PATIENCE: usize = 128 << 20;
 
+/// Indices of [`NativeQuota::postponed`].
+const SOFT_LIMIT: usize = 0;
+const LIMIT: usize = 1;
+
 impl NativeQuota {
     pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
         // Nothing is refused there. The limit is higher, so that the isolate ends later.
@@ -68,8 +74,9 @@ impl NativeQuota {
         let soft_limit = AtomicUsize::new(limit / 2);
         let [used, peak] = [const { AtomicUsize::new(0) }; 2];
         let [exceeded, has_modules] = [const { AtomicBool::new(false) }; 2];
+        let postponed = [const { AtomicBool::new(false) }; 2];
         let tasks = Tasks::default();
-        Self { limit, used, peak, soft_limit, exceeded, watch, types, background: None, tasks, has_modules }
+        Self { limit, used, peak, soft_limit, exceeded, postponed, watch, types, background: None, tasks, has_modules }
     }
 
     /// The quota that V8's own threads draw on for the isolate.
@@ -165,13 +172,43 @@ impl NativeQuota {
     /// Another resource may be full of garbage.
     pub fn reach_soft_limit(&self) {
         if self.soft_limit.swap(usize::MAX, Ordering::Relaxed) != usize::MAX {
-            self.watch.soft_limit_reached();
+            if self.must_wait() {
+                self.postponed[SOFT_LIMIT].store(true, Ordering::Relaxed);
+            } else {
+                self.watch.soft_limit_reached();
+            }
         }
     }
 
     /// The isolate has taken too much of another resource.
     pub fn exceed(&self) {
         if !self.exceeded.swap(true, Ordering::Relaxed) {
+            if self.must_wait() {
+                self.postponed[LIMIT].store(true, Ordering::Relaxed);
+            } else {
+                self.watch.exceeded();
+            }
+        }
+    }
+
+    /// Whether this is the isolate's own thread and it holds a lock. The watch interrupts V8, which takes locks of its own, such as that of
+    /// all waits (`Atomics.wait`). A thread that already held it would wait for itself, and everything that interrupts an isolate for that
+    /// thread.
+    fn must_wait(&self) -> bool {
+        self.background.is_some()
+            && locks::held()
+            && CURRENT.try_with(Cell::get).is_ok_and(|current| ptr::eq(current, self))
+    }
+
+    fn notify_postponed(&self) {
+        let [soft_limit, limit] = self
+            .postponed
+            .each_ref()
+            .map(|postponed| postponed.load(Ordering::Relaxed) && postponed.swap(false, Ordering::Relaxed));
+        if soft_limit {
+            self.watch.soft_limit_reached();
+        }
+        if limit {
             self.watch.exceeded();
         }
     }
@@ -225,6 +262,19 @@ fn draw(quota: Option<&Arc<NativeQuota>>, held: u32) -> Portion {
     let current = quota.cloned();
     let before = CURRENT.replace(current.as_ref().map_or(ptr::null(), Arc::as_ptr));
     Portion { before, held, refused, _current: current }
+}
+
+/// This thread has released its last lock.
+#[cfg_attr(
+    any(fuzzing, not(any(test, target_os = "linux"))),
+    allow(dead_code, reason = "only the addon on Linux knows about locks")
+)]
+pub(super) fn notify_postponed() {
+    let Ok(current) = CURRENT.try_with(Cell::get) else { return };
+    // SAFETY: the `Portion` that has set it keeps it alive and is dropped on this thread. The watch, which this calls, drops none.
+    if let Some(quota) = unsafe { current.as_ref() } {
+        quota.notify_postponed();
+    }
 }
 
 /// The quota that this thread draws on.
@@ -374,6 +424,31 @@ mod tests {
         drop(portion);
         let _portion = draw_on(Some(&one));
         assert!(!is_within_limit());
+    }
+
+    #[test]
+    fn notifies_when_the_last_lock_is_released() {
+        let heard = Arc::new(Heard::default());
+        let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
+        let _portion = draw_on(Some(&quota));
+        super::locks::set(1);
+        let held = [hold(60), hold(60)];
+        assert_eq!(counts(), [0, 0]);
+        {
+            // V8's own threads hold none that the watch needs.
+            let _background = draw_on_in_background(&quota.in_background());
+            let _held = hold(PATIENCE);
+            assert_eq!(counts(), [1, 0]);
+            super::notify_postponed();
+            assert_eq!(counts(), [1, 0]);
+        }
+        super::locks::set(0);
+        super::notify_postponed();
+        assert_eq!(counts(), [2, 1]);
+        super::notify_postponed();
+        assert_eq!(counts(), [2, 1]);
+        drop(held);
     }
 
     #[test]
