@@ -13,6 +13,7 @@ const shapes = [
     id: 'holey-numbers',
     title: '5,000 of {array of 3 numbers, `new Array(3)`}',
     make: () => Array.from({ length: 5_000 }, (_, id) => {
+      // oxlint-disable-next-line no-new-array -- it is the length
       const list = new Array(3);
       for (let index = 0; index < 3; index += 1) list[index] = id + index;
       return { list };

@@ -420,13 +420,8 @@ class Reader extends PropertyReader {
   sparse(array, index, length, level) {
     for (; index < length; index++) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.SPARSE, array, false, 0, index, length, NONE);
-      if (index === MAX_CONVERTED && length > HOLES * index && length > (this.end - this.position) / SPARSE_ELEMENT_BYTES) break;
-      if (this.peek() !== TAG.INT32) break;
-      const start = this.position++;
-      if (this.int32() !== index) {
-        this.position = start;
-        break;
-      }
+      if (index === MAX_CONVERTED && length > HOLES * index && length * SPARSE_ELEMENT_BYTES > this.left()) break;
+      if (!this.skipIndex(index)) break;
       this.weight += WEIGHT.ELEMENT;
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(KIND.SPARSE, array, true, 0, index, length, NONE);
