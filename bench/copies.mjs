@@ -1,6 +1,6 @@
 // Values on their way into a guest and out of it.
 
-import { inContext } from './subjects.mjs';
+import { copyIn, copyOut, inContext } from './subjects.mjs';
 
 const RECORDS = 5_000;
 const MEGABYTE = 1_048_576;
@@ -12,21 +12,6 @@ const small = { id: 7, name: 'a small object', tags: ['a', 'b'], nested: { ok: t
 /** Also source text for guests. */
 const makeRecords = (count) =>
   Array.from({ length: count }, (_, id) => ({ id, name: `record ${id}`, at: { x: id, y: id / 2 } }));
-
-/** One call of a guest's function with a value that is copied in; it tells something of the value, as proof. */
-const copyIn = (makeValue, proof) =>
-  inContext(({ context }) => {
-    const value = makeValue();
-    const sink = context.evalSync(`value => ${proof}`, { reference: true });
-    return () => sink.applySync(undefined, [value], { arguments: { copy: true } });
-  });
-
-/** One call of a guest's function whose result is copied out. */
-const copyOut = (source) =>
-  inContext(({ context }) => {
-    const origin = context.evalSync(`const value = ${source}; () => value`, { reference: true });
-    return () => origin.applySync(undefined, [], { result: { copy: true } });
-  });
 
 /** One call with a new buffer that moves into the guest. */
 const transfer = (megabytes) =>

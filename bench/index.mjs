@@ -6,8 +6,8 @@ import { parseArgs } from 'node:util';
 import { hosts } from '../scripts/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
-import { fetchLibrary, flagsOf, peerOf, QUICKJS } from './libraries.mjs';
-import { footprint, others, scale, subprocess } from './parts.mjs';
+import { fetchLibrary, flagsOf, PEER, peerOf, QUICKJS } from './libraries.mjs';
+import { footprint, others, scale, shapes, subprocess } from './parts.mjs';
 import { profiles } from './profiles.mjs';
 import { choose } from './scenarios.mjs';
 
@@ -21,6 +21,7 @@ const parts = {
   scale: { needs: peerOf, run: scale },
   others: { needs: () => QUICKJS, run: others },
   subprocess: { needs() {}, run: subprocess },
+  values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
   // Not of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },
 };
@@ -44,7 +45,7 @@ async function bench() {
   const host = hosts.find(({ name }) => name === values.host);
   if (host === undefined) throw new Error(`--host is one of ${hosts.map(({ name }) => name).join(', ')}`);
   const chosen = chosenParts(values);
-  if (choose(values.filter).length === 0) throw new Error(`no scenario has '${values.filter}' in its name`);
+  if (values.part !== 'values' && choose(values.filter).length === 0) throw new Error(`no scenario has '${values.filter}' in its name`);
   if (!existsSync(host.executable)) await setup('hosts');
   const needed = new Set(chosen.map((part) => parts[part].needs(host.name)));
   for (const library of needed) if (library !== undefined) await fetchLibrary(library);

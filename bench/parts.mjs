@@ -8,8 +8,13 @@ import { lineChart } from './chart.mjs';
 import lifecycles from './lifecycles.mjs';
 import { flagsOf, OURS, PEER, peerOf, QUICKJS } from './libraries.mjs';
 import { publish, row, time } from './report.mjs';
+import { hosts } from '../scripts/hosts.mjs';
 
 const LIMIT_MS = 300_000;
+const VALUES_LIMIT_MS = 1_200_000;
+/** The host whose times are the measure for hosts without isolated-vm, and how many times as long these may take. */
+const BASE = 'node24';
+const BASE_TARGET = '1.5';
 /** Each isolate takes eight mappings of memory, of which Linux gives a process 65,530 (`vm.max_map_count`). */
 const COUNTS = [1, 10, 100, 1_000, 7_500, 10_000];
 /** Small numbers are made in no time, so they are made in several processes, of whose figures the medians count. */
@@ -22,8 +27,8 @@ const middle = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const megabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(2)} MB`;
 
 /** What a program of the benchmark prints, as JSON; or why there is nothing. */
-async function ask(host, file, args) {
-  const { code, signal, output, late } = await capture(host.executable, [...host.program(flagsOf(host.name), join('bench', file)), ...args], { limit: LIMIT_MS });
+async function ask(host, file, args, limit = LIMIT_MS) {
+  const { code, signal, output, late } = await capture(host.executable, [...host.program(flagsOf(host.name), join('bench', file)), ...args], { limit });
   if (code === 0) return JSON.parse(output.trim().split('\n').at(-1));
   const ended = `ended with ${signal ?? `exit code ${code}`}`;
   return { error: late ? 'not done in time' : (/^(?:error|\w*Error): (.*)$/m.exec(output)?.[1] ?? ended), output };
@@ -123,5 +128,26 @@ export async function subprocess(host) {
   const table = tableOf(`One execution of \`SubprocessSandbox\` after a pause of 5 ms, on ${host.name}:`, head, rows);
   console.log(table);
   publish(`subprocess-${host.name}`, results, table);
+  return true;
+}
+
+/** Values of every shape: beside isolated-vm in one process, or beside this package on Node 24 where isolated-vm does not run. */
+export async function shapes(host, { filter, quick }) {
+  const hasPeer = peerOf(host.name) === PEER;
+  const args = [JSON.stringify({ libraries: hasPeer ? [OURS, PEER] : [OURS], filter, quick })];
+  const results = await ask(host, 'shapes-run.mjs', args, VALUES_LIMIT_MS);
+  if (!isOk(results)) return false;
+  const base = hasPeer ? undefined : await ask(hosts.find(({ name }) => name === BASE), 'shapes-run.mjs', args, VALUES_LIMIT_MS);
+  if (base !== undefined && !isOk(base)) return false;
+  const measured = results.map(({ id, title, target, times }) => {
+    const ours = times[OURS].median;
+    const theirs = hasPeer ? times[PEER]?.median : base.find((each) => each.id === id).times[OURS].median;
+    return { id, title, ours, theirs, ratio: hasPeer ? times[PEER]?.ratio : ours / theirs, target: hasPeer ? target : BASE_TARGET };
+  });
+  const rows = measured.map(({ title, ours, theirs, ratio, target }) => [title, time(ours), theirs === undefined ? 'refuses' : time(theirs), ratio?.toFixed(2) ?? '', target]);
+  rows.push(['median', '', '', middle(measured.map(({ ratio }) => ratio).filter((ratio) => ratio !== undefined)).toFixed(2), hasPeer ? '0.8' : '']);
+  const table = tableOf(`Values of many shapes, on ${host.name}:`, ['one call with', OURS, hasPeer ? PEER : `${OURS} on ${BASE}`, 'ratio', 'target'], rows);
+  console.log(table);
+  if (!quick && filter === undefined) publish(`values-${host.name}`, measured, table);
   return true;
 }

@@ -9,4 +9,19 @@ export function inContext(make) {
   };
 }
 
+/** One call of a guest's function with a value that is copied in; it tells something of the value, as proof. */
+export const copyIn = (makeValue, proof) =>
+  inContext(({ context }) => {
+    const value = makeValue();
+    const sink = context.evalSync(`value => ${proof}`, { reference: true });
+    return () => sink.applySync(undefined, [value], { arguments: { copy: true } });
+  });
+
+/** One call of a guest's function whose result is copied out. */
+export const copyOut = (source) =>
+  inContext(({ context }) => {
+    const origin = context.evalSync(`const value = ${source}; () => value`, { reference: true });
+    return () => origin.applySync(undefined, [], { result: { copy: true } });
+  });
+
 export const withoutEnd = (make) => (ivm) => ({ run: make(ivm), end() {} });

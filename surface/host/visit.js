@@ -146,7 +146,7 @@ class Frame {
     const { length } = this.object;
     const noted = noteOf(this.object);
     if (noted !== undefined) {
-      this.length = noted.isSparse ? 0 : length;
+      this.length = noted.elements;
       this.keys = noted.keys;
       return;
     }

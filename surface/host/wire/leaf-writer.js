@@ -61,7 +61,12 @@ class LeafWriter extends Sink {
      * @type {unknown[]}
      */
     this.first = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
-    /** Numbers of the objects after those. @type {Map<object, number> | undefined} */
+    /**
+     * The objects after those, in the order of their numbers: enough to notice one that occurs again, which most values do not have.
+     * @type {Set<object> | undefined}
+     */
+    this.later = undefined;
+    /** Numbers of those objects, once one of them has occurred again. @type {Map<object, number> | undefined} */
     this.ids = undefined;
     this.nextId = 0;
     /** @type {unknown[]} */
@@ -76,21 +81,65 @@ class LeafWriter extends Sink {
    * @param {object} object
    */
   reference(object) {
-    let id = this.ids?.get(object);
-    if (id === undefined) {
-      id = Math.min(this.nextId, FEW) - 1;
-      while (id >= 0 && this.first[id] !== object) id -= 1;
-      if (id < 0) return false;
+    let id = this.ids?.get(object) ?? this.idOfFirst(object);
+    if (id < 0 && this.ids === undefined && this.later?.has(object)) id = this.idOfLater(object);
+    return id >= 0 && this.referTo(id);
+  }
+
+  /**
+   * Writes a reference to an object that was written before, or gives the object its number. Returns false in the latter case.
+   * @param {object} object
+   */
+  referenceOrRegister(object) {
+    if (this.nextId < FEW || this.ids !== undefined) {
+      if (this.reference(object)) return true;
+      this.register(object);
+      return false;
     }
+    const first = this.idOfFirst(object);
+    if (first >= 0) return this.referTo(first);
+    const later = (this.later ??= new Set());
+    later.add(object);
+    if (later.size > this.nextId - FEW) {
+      this.nextId++;
+      return false;
+    }
+    return this.referTo(this.idOfLater(object));
+  }
+
+  /** @param {number} id */
+  referTo(id) {
     this.byte(TAG.OBJECT_REFERENCE);
     this.varint(id);
     return true;
   }
 
-  /** @param {object} object */
+  /**
+   * @param {object} object
+   * @returns {number} its number if it is one of the first objects, else -1
+   */
+  idOfFirst(object) {
+    let id = Math.min(this.nextId, FEW) - 1;
+    while (id >= 0 && this.first[id] !== object) id -= 1;
+    return id;
+  }
+
+  /**
+   * @param {object} object
+   * @returns {number}
+   */
+  idOfLater(object) {
+    const ids = (this.ids = new Map());
+    let id = FEW;
+    this.later?.forEach((each) => ids.set(each, id++));
+    return ids.get(object);
+  }
+
+  /** @param {object} object that has not been written before */
   register(object) {
     if (this.nextId < FEW) this.first[this.nextId] = object;
-    else (this.ids ??= new Map()).set(object, this.nextId);
+    else if (this.ids !== undefined) this.ids.set(object, this.nextId);
+    else (this.later ??= new Set()).add(object);
     this.nextId++;
   }
 
@@ -100,13 +149,12 @@ class LeafWriter extends Sink {
   }
 
   /**
-   * Writes an object that becomes a carrier. Returns false if it does not.
+   * Writes an object that becomes a carrier, and that has its number. Returns false if it does not.
    * @param {object} object
    */
   handle(object) {
     const carrier = this.hooks.carrierOf(object);
     if (carrier === undefined) return false;
-    this.register(object);
     this.byte(TAG.HOST_OBJECT);
     this.varint(this.intoTable(carrier));
     return true;
@@ -216,7 +264,8 @@ class LeafWriter extends Sink {
       this.register(buffer);
       this.leaf(shared ? BRAND.SHARED_ARRAY_BUFFER : BRAND.ARRAY_BUFFER, buffer);
     } else {
-      this.nextId++;
+      // A buffer of its own, which has a number, too.
+      this.register({});
       this.copy(buffer, offset, length, tracking ? maxByteLengthOf(buffer) - offset : -1);
       if (!tracking) flags = 0;
       offset = 0;

@@ -10,8 +10,8 @@ const MAX_WITHOUT_NOTE = 1024;
 
 /**
  * @typedef {object} Note
- * @property {ArrayLike<string | number>} keys for an array: the keys other than its elements; for a sparse array or an object: all keys
- * @property {boolean} isSparse whether its elements are among the keys
+ * @property {ArrayLike<string | number>} keys for an array: the keys after its first elements; for an object: all keys
+ * @property {number} elements number of the first elements of an array, which are not among the keys; 0 for an object
  */
 
 /** @type {WeakMap<object, Note>} */
@@ -20,10 +20,10 @@ const notes = new WeakMap();
 /**
  * @param {object} container
  * @param {ArrayLike<string | number>} keys
- * @param {boolean} isSparse
+ * @param {number} elements
  */
-function note(container, keys, isSparse) {
-  weakMapSet(notes, container, { keys, isSparse });
+function note(container, keys, elements) {
+  weakMapSet(notes, container, { keys, elements });
 }
 
 /**

@@ -247,7 +247,7 @@ function keysOfLarge(object, count) {
   if (noted !== undefined) return noted.keys;
   checkCount(object, count);
   const keys = Object.setPrototypeOf(ownKeys(object), null);
-  note(object, keys, false);
+  note(object, keys, 0);
   return keys;
 }
 

@@ -3,7 +3,7 @@
 //
 // Nothing recurses deeper than RECURSION_LEVELS; the writer does the same. Reading is interrupted in the same way: the containers in
 // progress are put aside until reading continues. An array grows as its elements are read, and is never created with its announced length.
-// A sparse array is filled at its end, when the number of its elements is known.
+// The elements of a sparse array after its first gap are added at its end, when their number is known.
 
 const { uncurryThis, define, ownKeys } = require('../../primordials.js');
 const { list, WEIGHT } = require('./leaf-reader.js');
@@ -22,18 +22,19 @@ const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } 
  * @property {any} target
  * @property {boolean} waiting for a value; otherwise it is not started, or was interrupted between two values
  * @property {any} key that the value belongs to, or the parts of an error that were read
- * @property {number} index of the value, or the number of entries before it
+ * @property {number} index of the value, or the number of entries before it; at the end of an array, the number of its elements so far
  * @property {number} length of an array; the shape of an object
  * @property {any[]} pairs keys and values of an array, read after its elements
  */
 
-const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7, PAIRS: 8, BIGINT: 9, BIGINT_OBJECT: 10 });
+const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7, PAIRS: 8, BIGINT: 9, BIGINT_OBJECT: 10, SPARSE_END: 11 });
 
 /** Returned in place of a value that was put aside. */
 const PUT_ASIDE = Object.freeze({});
 
 const addToMap = uncurryThis(Map.prototype.set);
 const addToSet = uncurryThis(Set.prototype.add);
+const { hasOwn: isOwn } = Object;
 /** @type {any[]} */
 const NONE = [];
 
@@ -66,6 +67,10 @@ const SMALL_TABLE = 64;
 const MAX_PREPARED = 256;
 /** An array gets room for this many holes per element, plus this many more. With more holes, it becomes a dictionary. */
 const HOLES = 16;
+/** A sparse array with more elements than this before its first gap does not become a dictionary: converting it would take too long. */
+const MAX_CONVERTED = 1024;
+/** Bytes of the shortest element of a sparse array: a tag and an index, and a value. */
+const SPARSE_ELEMENT_BYTES = 3;
 
 /**
  * A new error without stack frames. Frames of this code must not be visible, and capturing them would take longer than everything else.
@@ -194,8 +199,11 @@ class Reader extends PropertyReader {
         if (waiting) this.element(target, index, value);
         return this.elements(target, index + (waiting ? 1 : 0), length, 0);
       case KIND.SPARSE:
+        if (waiting) this.element(target, index, value);
+        return this.sparse(target, index + (waiting ? 1 : 0), length, 0);
+      case KIND.SPARSE_END:
       case KIND.DENSE_END:
-        return this.arrayEnd(target, kind, length, waiting ? withPair(pairs, key, value) : pairs, 0);
+        return this.arrayEnd(target, kind, index, length, waiting ? withPair(pairs, key, value) : pairs, 0);
       case KIND.PAIRS: return this.pairs(target, pairs, index, length);
       case KIND.BIGINT:
       case KIND.BIGINT_OBJECT: return this.longBigint(target, kind);
@@ -259,10 +267,11 @@ class Reader extends PropertyReader {
         // oxlint-disable-next-line no-new-array -- it is the length
         return this.begin(KIND.ELEMENTS, length <= MAX_PREPARED ? new Array(length) : [], length, level);
       }
-      case TAG.BEGIN_SPARSE_ARRAY:
-        // Its length may exceed the number of its bytes.
-        this.isTree = false;
-        return this.begin(KIND.SPARSE, [], this.varint(), level);
+      case TAG.BEGIN_SPARSE_ARRAY: {
+        const length = this.varint();
+        // oxlint-disable-next-line no-new-array -- it is the length
+        return this.begin(KIND.SPARSE, length <= HOLES ? new Array(length) : [], length, level);
+      }
       case TAG.OBJECT_REFERENCE: return this.viewOn(this.reference());
       case TAG.TWO_BYTE_STRING:
       case TAG.UTF8_STRING: return this.text(tag);
@@ -340,7 +349,7 @@ class Reader extends PropertyReader {
     switch (kind) {
       case KIND.OBJECT: return this.properties(target, 0, EMPTY, level);
       case KIND.ELEMENTS: return this.elements(target, 0, length, level);
-      case KIND.SPARSE: return this.arrayEnd(target, kind, length, NONE, level);
+      case KIND.SPARSE: return this.sparse(target, 0, length, level);
       case KIND.MAP: return this.map(target, 0, level);
       case KIND.SET: return this.set(target, 0, level);
       default: return this.errorParts(target, 0, level);
@@ -397,44 +406,69 @@ class Reader extends PropertyReader {
       this.element(array, index, value);
     }
     if (array.length !== length) array.length = length;
-    return this.arrayEnd(array, KIND.DENSE_END, length, NONE, level);
+    return this.arrayEnd(array, KIND.DENSE_END, length, length, NONE, level);
+  }
+
+  /**
+   * Reads the elements of a sparse array up to its first gap. V8 also writes arrays without holes as sparse, if they may have had some.
+   * @param {any[]} array
+   * @param {number} index
+   * @param {number} length
+   * @param {number} level
+   * @returns {unknown}
+   */
+  sparse(array, index, length, level) {
+    for (; index < length; index++) {
+      if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.SPARSE, array, false, 0, index, length, NONE);
+      if (index === MAX_CONVERTED && length > HOLES * index && length * SPARSE_ELEMENT_BYTES > this.left()) break;
+      if (!this.skipIndex(index)) break;
+      this.weight += WEIGHT.ELEMENT;
+      const value = this.value(level + 1);
+      if (value === PUT_ASIDE) return this.putAside(KIND.SPARSE, array, true, 0, index, length, NONE);
+      this.element(array, index, value);
+    }
+    return this.arrayEnd(array, KIND.SPARSE_END, index, length, NONE, level);
   }
 
   /**
    * Reads the keys and values after the elements of an array, and its end.
    * @param {any[]} array
    * @param {number} kind
+   * @param {number} read number of its elements so far
    * @param {number} length
    * @param {any[]} pairs already read
    * @param {number} level
    * @returns {unknown}
    */
-  arrayEnd(array, kind, length, pairs, level) {
-    const end = kind === KIND.SPARSE ? TAG.END_SPARSE_ARRAY : TAG.END_DENSE_ARRAY;
+  arrayEnd(array, kind, read, length, pairs, level) {
+    const isSparse = kind === KIND.SPARSE_END;
+    const end = isSparse ? TAG.END_SPARSE_ARRAY : TAG.END_DENSE_ARRAY;
     for (;;) {
-      if (this.position >= this.mark && this.isLate()) return this.putAside(kind, array, false, 0, 0, length, pairs);
+      if (this.position >= this.mark && this.isLate()) return this.putAside(kind, array, false, 0, read, length, pairs);
       const tag = this.peek();
       if (tag === end) break;
       if (pairs === NONE) pairs = list();
       const key = this.key(tag);
       this.weight += WEIGHT.SPARSE;
       const value = this.value(level + 1);
-      if (value === PUT_ASIDE) return this.putAside(kind, array, true, key, 0, length, pairs);
+      if (value === PUT_ASIDE) return this.putAside(kind, array, true, key, read, length, pairs);
       withPair(pairs, key, value);
     }
     this.position++;
-    const count = pairs.length / 2;
+    const count = pairs.length / 2 + (isSparse ? read : 0);
     if (this.varint() !== count || this.varint() !== length) throw malformed('a wrong number of elements');
-    if (kind === KIND.SPARSE) {
+    if (isSparse) {
+      // Its length may exceed the number of its bytes.
+      if (read !== length) this.isTree = false;
       // Setting a length allocates all of it, unless the array has been a dictionary before.
-      if (length > HOLES * (count + 1)) {
-        this.weight += WEIGHT.SPARSE_TABLE;
+      if (length > HOLES * (count + 1) && read <= MAX_CONVERTED) {
+        this.weight += WEIGHT.SPARSE_TABLE + read * WEIGHT.SPARSE;
         array.length = MAX_ARRAY;
-      } else this.checkWeight(length * WEIGHT.ELEMENT);
-      array.length = length;
+      } else this.checkWeight((length - read) * WEIGHT.ELEMENT + (length > HOLES ? WEIGHT.ELEMENT * HOLES : 0));
+      if (array.length !== length) array.length = length;
     }
-    if (length + count > MAX_WITHOUT_NOTE) note(array, pairs, kind === KIND.SPARSE);
-    return this.pairs(array, pairs, 0, length);
+    if (length + count > MAX_WITHOUT_NOTE) note(array, pairs, read);
+    return pairs === NONE ? array : this.pairs(array, pairs, 0, length);
   }
 
   /**
@@ -450,11 +484,13 @@ class Reader extends PropertyReader {
         if (this.isLate()) return this.putAside(KIND.PAIRS, array, false, 0, index, length, pairs);
         look = index + 2 * /** @type {import('../work.js').WorkBudget} */ (this.work).stride;
       }
-      if (Object.hasOwn(array, pairs[index])) throw malformed('an element twice');
-      define(array, pairs[index], pairs[index + 1], true, true);
-      pairs[index / 2] = pairs[index];
+      const key = pairs[index];
+      if (isOwn(array, key)) throw malformed('an element twice');
+      if (typeof key === 'number') this.element(array, key, pairs[index + 1]);
+      else define(array, key, pairs[index + 1], true, true);
+      pairs[index / 2] = key;
     }
-    if (pairs !== NONE) pairs.length /= 2;
+    pairs.length /= 2;
     if (array.length !== length) throw malformed('an element beyond the end');
     return array;
   }

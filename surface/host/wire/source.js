@@ -105,6 +105,25 @@ class Source {
     return (value >>> 1) ^ -(value & 1);
   }
 
+  /** Bytes that are left. */
+  left() {
+    return this.end - this.position;
+  }
+
+  /**
+   * Consumes an int32 with its tag, if it has this value.
+   * @param {number} value
+   * @returns {boolean} false if something else follows
+   */
+  skipIndex(value) {
+    if (this.peek() !== TAG.INT32) return false;
+    const start = this.position;
+    this.position = start + 1;
+    if (this.int32() === value) return true;
+    this.position = start;
+    return false;
+  }
+
   double() {
     this.require(8);
     const { bytes } = this;

@@ -145,7 +145,7 @@ class Writer extends LeafWriter {
         this.bigint(value);
         return true;
       case 'function':
-        if (!this.reference(value) && !this.handle(value)) throw uncloneable(value);
+        if (!this.referenceOrRegister(value) && !this.handle(value)) throw uncloneable(value);
         return true;
       default: throw uncloneable(value);
     }
@@ -157,22 +157,19 @@ class Writer extends LeafWriter {
    * @returns {boolean}
    */
   object(object, level) {
-    if (this.reference(object)) return true;
-    if (isProxy(object)) throw uncloneable(object);
-    if (isArray(object)) {
-      this.register(object);
-      return this.container(KIND.ARRAY, object, level);
-    }
     if (isView(object)) {
-      this.view(object);
+      // Its buffer is numbered before it.
+      if (!this.reference(object)) this.view(object);
       return true;
     }
+    if (this.referenceOrRegister(object)) return true;
+    if (isProxy(object)) throw uncloneable(object);
+    if (isArray(object)) return this.container(KIND.ARRAY, object, level);
     const prototype = getPrototypeOf(object);
     const plain = prototype === ObjectPrototype || prototype === null;
     if (!plain && this.handle(object)) return true;
     const brand = isOrdinary(object, prototype) ? BRAND.ORDINARY : brandOf(object);
     if (brand === BRAND.REFUSED) throw uncloneable(object);
-    this.register(object);
     switch (brand) {
       case BRAND.ORDINARY: return this.container(plain ? KIND.ORDINARY : KIND.INSTANCE, object, level);
       case BRAND.MAP: return this.container(KIND.MAP, object, level);
@@ -294,10 +291,13 @@ class Writer extends LeafWriter {
   elements(array, index, length, level) {
     const plain = getPrototypeOf(array) === ArrayPrototype;
     for (; index < length; index++) {
-      // A getter may have removed elements. The array can no longer be written as sparse, but V8 marks holes here, too.
-      if (!hasIndex(array, index, plain)) {
+      // A getter may have removed elements. The array can no longer be written as sparse, but V8 marks holes here, too. Reading an element
+      // reveals that it exists if the prototypes have none, which spares the check.
+      const isReadable = plain && !(index in ArrayPrototype);
+      const value = isReadable || isOwn(array, index) ? array[index] : undefined;
+      if (value === undefined && !isOwn(array, index)) {
         this.byte(TAG.THE_HOLE);
-      } else if (!this.value(array[index], level + 1)) {
+      } else if (!this.value(value, level + 1)) {
         return this.putAside(KIND.ELEMENTS, array, [], index + 1, 0, 0, length);
       }
     }
