@@ -18,7 +18,7 @@ const OPTIONS = ['port', 'host', 'title', 'origins'];
 const DEVTOOLS = /^(?:chrome-)?devtools:\/\//;
 /** What may wait for a client that does not read. */
 const MAX_WAITING = 256 * 2 ** 20;
-const MAX_MESSAGE = 64 * 2 ** 20;
+const MAX_MESSAGE = 16 * 2 ** 20;
 const CHECK_MS = 1_000;
 const GONE = 1001;
 /** Connections at a time: each takes a file descriptor of the process. */

@@ -8,6 +8,8 @@
 
 use std::cell::Cell;
 
+use super::quota;
+
 thread_local! {
     /// Number of locks that the thread holds, plus one if it is one of V8's own threads.
     static HELD: Cell<u32> = const { Cell::new(0) };
@@ -28,6 +30,31 @@ pub(super) fn set(count: u32) -> u32 {
     HELD.try_with(|held| held.replace(count)).unwrap_or(0)
 }
 
+fn begin() {
+    let _ = HELD.try_with(|held| held.set(held.get() + 1));
+}
+
+fn end() {
+    let is_last = HELD.try_with(|held| held.replace(held.get().saturating_sub(1)) == 1).unwrap_or(false);
+    if is_last {
+        quota::notify_postponed();
+    }
+}
+
+/// Counts as a lock until it is dropped.
+pub(super) struct Hold;
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        end();
+    }
+}
+
+pub(super) fn hold() -> Hold {
+    begin();
+    Hold
+}
+
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use wrapped::last_of_v8;
 
@@ -37,8 +64,8 @@ mod wrapped {
     use std::ffi::c_void;
     use std::ptr::{self, NonNull};
 
-    use super::HELD;
-    use crate::native::{quota, stack};
+    use super::{begin, end};
+    use crate::native::stack;
 
     unsafe extern "C" {
         #[link_name = "__real__ZN4absl5Mutex4lockEv"]
@@ -89,17 +116,6 @@ mod wrapped {
     /// The lock of V8 that the thread has acquired last, whether or not it still holds it.
     pub fn last_of_v8() -> Option<NonNull<c_void>> {
         LAST_OF_V8.try_with(|last| NonNull::new(last.get())).unwrap_or(None)
-    }
-
-    fn begin() {
-        let _ = HELD.try_with(|held| held.set(held.get() + 1));
-    }
-
-    fn end() {
-        let is_last = HELD.try_with(|held| held.replace(held.get().saturating_sub(1)) == 1).unwrap_or(false);
-        if is_last {
-            quota::notify_postponed();
-        }
     }
 
     #[unsafe(no_mangle)]

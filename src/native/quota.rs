@@ -175,7 +175,7 @@ impl NativeQuota {
             if self.must_wait() {
                 self.postponed[SOFT_LIMIT].store(true, Ordering::Relaxed);
             } else {
-                self.watch.soft_limit_reached();
+                self.notify_soft_limit();
             }
         }
     }
@@ -186,9 +186,20 @@ impl NativeQuota {
             if self.must_wait() {
                 self.postponed[LIMIT].store(true, Ordering::Relaxed);
             } else {
-                self.watch.exceeded();
+                self.notify_limit();
             }
         }
+    }
+
+    /// While the watch interrupts V8, it holds the lock of the isolate's handle, and V8 may allocate. What that leads to must wait.
+    fn notify_soft_limit(&self) {
+        let _hold = locks::hold();
+        self.watch.soft_limit_reached();
+    }
+
+    fn notify_limit(&self) {
+        let _hold = locks::hold();
+        self.watch.exceeded();
     }
 
     /// Whether this is the isolate's own thread and it holds a lock. The watch interrupts V8, which takes locks of its own, such as that of
@@ -206,10 +217,10 @@ impl NativeQuota {
             .each_ref()
             .map(|postponed| postponed.load(Ordering::Relaxed) && postponed.swap(false, Ordering::Relaxed));
         if soft_limit {
-            self.watch.soft_limit_reached();
+            self.notify_soft_limit();
         }
         if limit {
-            self.watch.exceeded();
+            self.notify_limit();
         }
     }
 
@@ -265,10 +276,6 @@ fn draw(quota: Option<&Arc<NativeQuota>>, held: u32) -> Portion {
 }
 
 /// This thread has released its last lock.
-#[cfg_attr(
-    any(fuzzing, not(any(test, target_os = "linux"))),
-    allow(dead_code, reason = "only the addon on Linux knows about locks")
-)]
 pub(super) fn notify_postponed() {
     let Ok(current) = CURRENT.try_with(Cell::get) else { return };
     // SAFETY: the `Portion` that has set it keeps it alive and is dropped on this thread. The watch, which this calls, drops none.
@@ -448,6 +455,43 @@ mod tests {
         assert_eq!(counts(), [2, 1]);
         super::notify_postponed();
         assert_eq!(counts(), [2, 1]);
+        drop(held);
+    }
+
+    #[test]
+    fn does_not_notify_while_it_notifies() {
+        /// Allocates while it is notified.
+        #[derive(Default)]
+        struct Greedy {
+            depth: AtomicUsize,
+            counts: [AtomicUsize; 2],
+        }
+
+        impl Greedy {
+            fn notified(&self, which: usize) {
+                assert_eq!(self.depth.fetch_add(1, Ordering::Relaxed), 0);
+                drop(hold(60));
+                self.counts[which].fetch_add(1, Ordering::Relaxed);
+                self.depth.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+
+        impl Watch for Arc<Greedy> {
+            fn soft_limit_reached(&self) {
+                self.notified(0);
+            }
+
+            fn exceeded(&self) {
+                self.notified(1);
+            }
+        }
+
+        let greedy = Arc::new(Greedy::default());
+        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&greedy)));
+        let _portion = draw_on(Some(&quota));
+        let held = hold(60);
+        assert_eq!(greedy.counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [1, 1]);
+        assert!(!super::locks::held());
         drop(held);
     }
 
