@@ -1,7 +1,7 @@
 'use strict';
 // Serves isolates to DevTools and other clients of the Chrome DevTools protocol: HTTP to be found by, one WebSocket per
-// session. Whoever reaches it can run code in the isolate; so it listens to this machine only, at an address nobody can
-// guess, and web pages are turned away.
+// session. A client that reaches it can run code in the isolate. So it listens to this machine only, at an address that cannot
+// be guessed, and refuses web pages.
 
 const { randomUUID } = require('node:crypto');
 const { createServer } = require('node:http');
@@ -16,7 +16,7 @@ const DEFAULT_TITLE = 'isolated-v8';
 const OPTIONS = ['port', 'host', 'title', 'origins'];
 /** Clients that are programs send no origin, and DevTools these. */
 const DEVTOOLS = /^(?:chrome-)?devtools:\/\//;
-/** What may wait for a client that does not read. */
+/** Maximum of bytes that wait for a client that does not read. */
 const MAX_WAITING = 256 * 2 ** 20;
 const MAX_MESSAGE = 16 * 2 ** 20;
 const CHECK_MS = 1_000;
@@ -188,7 +188,7 @@ async function serve(isolate, options) {
   };
 
   await new Promise((resolve, reject) => {
-    // It stays: a later error of the server, such as a lack of descriptors, must not end the process.
+    // The listener stays: a later error of the server, such as a lack of descriptors, must not end the process.
     server.on('error', (error) => {
       if (!server.listening) clearInterval(check);
       reject(error);

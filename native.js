@@ -198,7 +198,7 @@ function load() {
     if (isBeside('Cargo.toml')) throw unsupported(`${binary.file} is not built yet: run 'npm run build'.`, cause);
     if (!published().includes(triple)) throw notThere(triple);
     throw unsupported(
-      `the package ${name} is missing. It is an optional dependency, which package managers leave out when they are told to (--omit=optional, ` +
+      `the package ${name} is missing. It is an optional dependency, which package managers leave out on request (--omit=optional, ` +
         "--no-optional), and npm also where node_modules or package-lock.json come from another platform (npm's issue 4828): " +
         'delete both and install again, here.',
       cause,

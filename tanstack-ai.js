@@ -15,7 +15,7 @@ const RESERVED = new Set(`await break case catch class const continue debugger d
 const OWN_NAMES = Object.freeze(['$host', 'globalThis']);
 
 /**
- * Names of bindings are those of tools, which may be anyone's: what is no identifier is a property of the global object, and never code.
+ * Names of bindings are those of tools, which are not trusted: a name that is no identifier is a property of the global object, and never code.
  * @param {string} name
  * @param {number} index
  */
@@ -26,7 +26,7 @@ function declaration(name, index) {
 
 /** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
 function createIsolateDriver(options) {
-  // Says what is wrong with the options, if anything is.
+  // Reports wrong options.
   new IsolatedVMSandbox(options);
   /** @type {import('./tanstack-ai.js').IsolateDriver['createContext']} */
   async function createContext({ bindings, timeout = 30_000, memoryLimit = 128 }) {

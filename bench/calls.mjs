@@ -1,4 +1,4 @@
-// Calls between a host and a guest that is there already.
+// Calls between a host and a guest that exists already.
 
 import { inContext } from './subjects.mjs';
 

@@ -1,4 +1,4 @@
-// What a library takes of a process of its own: `node --expose-gc --no-node-snapshot bench/footprint.mjs <library> idle|cycles` prints
+// The memory and threads that a library takes in a process of its own: `node --expose-gc --no-node-snapshot bench/footprint.mjs <library> idle|cycles` prints
 // as JSON what isolates that do nothing take, or what many life cycles leave behind.
 
 import { existsSync, readdirSync } from 'node:fs';
@@ -37,7 +37,7 @@ async function idle() {
       isolates.push([isolate, isolate.createContextSync()]);
     }
   };
-  // What asynchronous work starts is there, too.
+  // Threads that asynchronous work starts count, too.
   await lifecycles.find(({ id }) => id === 'life-cycle').prepare(ivm).run();
   makeIdle(5);
   await settle();
@@ -51,7 +51,7 @@ async function idle() {
   return { requireMs, perIsolate, ...(now !== undefined && { threads: now - threadsBefore }) };
 }
 
-/** Resident memory after many of one kind, less what there was after the first of them. */
+/** Growth of resident memory from the first of one kind to the last. */
 async function cycles() {
   const grown = {};
   for (const { id, prepare, pauseMs = 0 } of lifecycles) {
@@ -71,5 +71,5 @@ async function cycles() {
 }
 
 console.log(JSON.stringify(await (part === 'idle' ? idle() : cycles())));
-// The rest of a thousand isolates is nobody's concern.
+// The rest of a thousand isolates is not measured.
 process.exit(0);

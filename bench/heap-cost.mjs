@@ -1,4 +1,4 @@
-// What guests' values take of a host's memory, and what the reader counts for them: `node bench/heap-cost.mjs [hosts] [kind prefix]`.
+// The memory that guests' values take in a host, and the memory that the reader counts for them: `node bench/heap-cost.mjs [hosts] [kind prefix]`.
 // For each kind the memory of one, in bytes: what is counted, and on each host what the heap and the process have grown by.
 // `--kind <kind> <count>` is the program that a host runs.
 

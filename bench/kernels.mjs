@@ -1,4 +1,4 @@
-// Guest code that only computes: what it costs that a guest has another V8 than its host, with limits of ours.
+// Guest code that only computes: the cost of another V8 than the host's, and of limits.
 
 import { inContext } from './subjects.mjs';
 

@@ -1,4 +1,4 @@
-// What is compared: this package, isolated-vm, and QuickJS. The others are in no dependency list, because most hosts cannot install
+// The libraries that are compared: this package, isolated-vm, and QuickJS. The others are in no dependency list, because most hosts cannot install
 // isolated-vm, and only this needs them. They are fetched into a folder that git ignores; isolated-vm's package has prebuilt binaries, so
 // that no install script need run.
 
@@ -32,13 +32,13 @@ const requireFrom = (folder) => createRequire(join(folder, 'package.json'));
 
 export const loadQuickJs = () => requireFrom(folderOf(QUICKJS))(QUICKJS).getQuickJS();
 
-/** One with isolated-vm's API, or as much of it as there is. */
+/** A library with isolated-vm's API, or with a part of it. */
 export async function load(name) {
   if (name === QUICKJS) return asIsolatedVm(await loadQuickJs());
   return name === OURS ? requireFrom(root)('./index.js') : requireFrom(folderOf(name))(name);
 }
 
-/** What this package is compared with on a host. isolated-vm 7.0.1 has binaries for few of them. */
+/** The libraries that this package is compared with on a host. isolated-vm 7.0.1 has binaries for few of them. */
 export const peerOf = (host) => (['node24', 'node26'].includes(host) ? PEER : QUICKJS);
 
 /** isolated-vm asks for the first; garbage can be dropped between samples by the second. */

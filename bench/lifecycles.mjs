@@ -4,7 +4,7 @@
 import { withoutEnd } from './subjects.mjs';
 
 const PAUSE_MS = 5;
-/** Long enough that what is done in the background counts. */
+/** Long enough that work in the background counts. */
 const LONG_SAMPLE_MS = 500;
 const LONG_ROUNDS = 10;
 const CALLS = 10;
@@ -38,7 +38,7 @@ function bySandbox(ivm, { code, globals }, options) {
   return async () => (await sandbox.execute(code)).result;
 }
 
-/** What `createSandbox` does, written with isolated-vm's API. */
+/** `createSandbox`, written with isolated-vm's API. */
 function byHand(ivm, { body, globals }) {
   return async () => {
     const logs = [];

@@ -1,18 +1,18 @@
-// Times one scenario on several libraries in one process. Samples alternate, so that what else the machine does falls on
+// Times one scenario on several libraries in one process. Samples alternate, so that other load of the machine falls on
 // all of them alike, and each library's share of a round is compared with the others' share of the same round.
 
 import { deepStrictEqual } from 'node:assert/strict';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { isPromise } from 'node:util/types';
 
-/** `sampleMs` is what one sample should take, `warmupMs` what runs before the first. */
+/** `sampleMs` is the intended duration of a sample, `warmupMs` that of the runs before the first. */
 export const plans = {
   full: { rounds: 25, sampleMs: 20, warmupMs: 250 },
   quick: { rounds: 7, sampleMs: 8, warmupMs: 60 },
 };
 
 const SETTLE_MS = 2;
-/** Runs of a sample, where pauses are what takes its time. */
+/** Runs of a sample that consists mostly of pauses. */
 const PAUSED_RUNS = 10;
 
 function quantile(values, at) {
@@ -25,7 +25,7 @@ function quantile(values, at) {
 
 const median = (values) => quantile(values, 0.5);
 
-/** Lets the event loop and other threads finish what an earlier sample has left, and drops its garbage. */
+/** Lets the event loop and other threads finish the work of an earlier sample, and collects its garbage. */
 async function settle() {
   await sleep(SETTLE_MS);
   globalThis.gc({ type: 'minor' });
@@ -45,7 +45,7 @@ async function asyncLoop(run, times) {
   return performance.now() - start;
 }
 
-/** Only the runs are timed. What the last one leaves to be done is done within the sample, too. */
+/** Only the runs are timed, including the work that the last one leaves behind. */
 async function pausedLoop(run, times, pauseMs) {
   let wall = 0;
   for (let i = 0; i < times; i += 1) {
@@ -102,7 +102,7 @@ function summary(samples) {
   };
 }
 
-/** A scenario may have a plan of its own, where that is not to be quick. */
+/** A scenario may have a plan of its own, unless the benchmark is to be quick. */
 export function planOf({ sampleMs, rounds }, general) {
   const isFull = general === plans.full;
   return { ...general, ...(isFull && sampleMs && { sampleMs }), ...(isFull && rounds && { rounds }) };

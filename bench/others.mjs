@@ -35,7 +35,7 @@ function startWorker() {
   };
 }
 
-/** Ways by name: how each makes a place for code, and what it does there. */
+/** Ways to run code, by name: how each creates its environment, and what it runs there. */
 const ways = {
   [OURS]() {
     const isolate = new ivm.Isolate();
@@ -74,7 +74,7 @@ const ways = {
   worker_threads: startWorker,
 };
 
-/** What makes a place, runs code there and ends it; async only where that is. */
+/** Creates an environment, runs code in it and ends it; asynchronous only if the library is. */
 const once = (make) => () => {
   const place = make();
   const result = place.run('1 + 1');

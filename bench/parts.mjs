@@ -17,7 +17,7 @@ const BASE = 'node24';
 const BASE_TARGET = '1.5';
 /** Each isolate takes eight mappings of memory, of which Linux gives a process 65,530 (`vm.max_map_count`). */
 const COUNTS = [1, 10, 100, 1_000, 7_500, 10_000];
-/** Small numbers are made in no time, so they are made in several processes, of whose figures the medians count. */
+/** Small numbers take little time, so several processes measure them, and the medians count. */
 const SMALL = 100;
 const REPEATS = 5;
 const MEGABYTE = 1_048_576;
@@ -26,7 +26,7 @@ const tableOf = (title, head, rows) => [title, '', row(head), row(head.map((_, i
 const middle = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const megabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(2)} MB`;
 
-/** What a program of the benchmark prints, as JSON; or why there is nothing. */
+/** The JSON that a program of the benchmark prints, or the reason why there is none. */
 async function ask(host, file, args, limit = LIMIT_MS) {
   const { code, signal, output, late } = await capture(host.executable, [...host.program(flagsOf(host.name), join('bench', file)), ...args], { limit });
   if (code === 0) return JSON.parse(output.trim().split('\n').at(-1));
@@ -82,7 +82,7 @@ export async function scale(host) {
       console.log(`${library}, ${count}: ${JSON.stringify(results[library][count])}`);
     }
   }
-  // At the last count what is to be seen is how it ends.
+  // The last count shows how it ends.
   if (!COUNTS.slice(0, -1).every((count) => isOk(results[OURS][count]))) return false;
   const cell = (library, count, { key, show }) => results[library][count].error ?? show(results[library][count][key]);
   const rows = COUNTS.map((count) => [

@@ -8,9 +8,9 @@ import { capture, root } from '../scripts/process.mjs';
 import { flagsOf } from './libraries.mjs';
 import { choose } from './scenarios.mjs';
 
-/** Cold life cycles do what warm ones do elsewhere. */
+/** Cold life cycles do on one thread what warm ones do on several. */
 const LEFT_OUT = /-cold\b/;
-/** What a guest computes has no names: there it is told how much that is, and how much others'. */
+/** What a guest computes has no names: only its share is shown, and that of others. */
 const NAMELESS = /^kernel-/;
 const LIMIT_MS = 120_000;
 const SHOWN = 14;
@@ -26,7 +26,7 @@ async function perf(args) {
   return output;
 }
 
-/** What the process's own code is called says nothing of where it lies on this machine. */
+/** Names of the process's own code must not contain paths of this machine. */
 const nameOf = (symbol) => symbol.replace(/^\[[.k]\] /, '').replaceAll(`${root}/`, '').slice(0, MAX_CHARS);
 const placeOf = (object) => object.replace('[kernel.kallsyms]', 'kernel').replace(/^isolated-v8\..*\.node$/, 'addon').replace(/^(perf-|\[JIT\]|\/\/anon|anon).*$/, 'JavaScript');
 

@@ -1,5 +1,5 @@
 // quickjs-emscripten behind as much of isolated-vm's API as the scenarios use, written as its documentation has it: on hosts that
-// isolated-vm does not run on, it is what guests are run in. It has neither threads nor compiled scripts: what is asynchronous
+// isolated-vm does not run on, guests can run in it. It has neither threads nor compiled scripts: what is asynchronous
 // elsewhere is done at once here, and the source of a script is compiled whenever it runs.
 
 const RESOLVED = Promise.resolve();
@@ -66,7 +66,7 @@ export function asIsolatedVm(quickjs) {
       }
     }
 
-    /** A handle of what becomes of a value in the guest. */
+    /** A handle of a value's counterpart in the guest. */
     enter(value) {
       const { vm } = this;
       if (value instanceof Callback) return vm.newFunction('', (...args) => this.enter(value.call(...args.map((each) => vm.dump(each)))));
@@ -77,7 +77,7 @@ export function asIsolatedVm(quickjs) {
       return this.call(this.parse, [vm.newString(JSON.stringify(value))]);
     }
 
-    /** What becomes of a guest's value in the host: of an object only if it is to be copied. The handle is done with. */
+    /** The counterpart of a guest's value in the host: of an object only if it is to be copied. Disposes of the handle. */
     leave(handle, copy = false) {
       const { vm } = this;
       try {

@@ -32,7 +32,7 @@ function callsTable({ host, versions, cpus, cpu, platform, rows }) {
   ].join('\n');
 }
 
-/** Replaces what stands between the markers of `key`, or adds it at the end. */
+/** Replaces the text between the markers of `key`, or adds it at the end. */
 function replaceBetweenMarkers(text, key, content) {
   const [begin, end] = [`<!-- bench:${key} -->`, `<!-- /bench:${key} -->`];
   const block = `${begin}\n${content}\n${end}`;

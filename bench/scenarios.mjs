@@ -1,6 +1,6 @@
-// What is measured. A scenario's `prepare` gets a library with isolated-vm's API and returns what to time: `run`, once or many times,
-// and `end` afterwards. A library that lacks what it `uses` is not asked. `run` gives `expected`, which is checked before anything is
-// timed. One run counts as `calls` calls, 1 unless told; `title` says what one call is. `target` is what the ratio to isolated-vm's time
+// The scenarios. A scenario's `prepare` gets a library with isolated-vm's API and returns what to time: `run`, once or many times,
+// and `end` afterwards. A library that lacks what it `uses` is left out. `run` gives `expected`, which is checked before anything is
+// timed. One run counts as `calls` calls (default: 1); `title` says what one call is. `target` is what the ratio to isolated-vm's time
 // should be at most. `pauseMs` is waited before each run; `sampleMs` and `rounds` replace the plan's.
 
 import calls from './calls.mjs';

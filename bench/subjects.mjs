@@ -1,4 +1,4 @@
-// What scenarios are made of. A subject is what one library does in a scenario: `run`, which is timed, and `end` afterwards.
+// The parts of scenarios. A subject is the work of one library in a scenario: `run`, which is timed, and `end` afterwards.
 
 /** A context in an isolate of its own, and something to time in it. */
 export function inContext(make) {

@@ -1,4 +1,4 @@
-// How long an execution in a process of its own takes, from the call to its outcome, and how much of a processor it has there. Prints JSON:
+// The duration of an execution in a process of its own, from the call to its outcome, and the processor time that it gets. Prints JSON:
 // for each kind of process and sandbox, milliseconds. `node bench/subprocess.mjs [executions]`; any host runs it.
 
 import ivm from '../index.mjs';
@@ -25,7 +25,7 @@ const sandboxes = {
 
 const kinds = {
   'a process that is started for it': { poolSize: 0, ready: async () => {} },
-  // What it says of its confinement it says once it is ready.
+  // It reports its confinement once it is ready.
   'one that waits': { poolSize: 1, ready: (sandbox) => sandbox.confinement() },
   'one of four that wait, whether or not they are ready': { poolSize: 4, ready: async () => {} },
 };

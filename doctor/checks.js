@@ -12,10 +12,10 @@ const { setInterval, clearInterval } = require('node:timers');
  * @property {string} name
  * @property {number} ms
  * @property {string} [failure] why it does not work
- * @property {string} [missing] why it cannot be had here
+ * @property {string} [missing] why it is not available here
  */
 
-/** Beyond what anything here takes, also on a busy machine. */
+/** Longer than any of the checks takes, also on a busy machine. */
 const PATIENCE_MS = 30_000;
 const UNSUPPORTED = 'ERR_ISOLATE_UNSUPPORTED';
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // @ts-check
 'use strict';
-// `npx isolated-v8 doctor`: what is here, and whether it works.
+// `npx isolated-v8 doctor`: reports the installation, and whether it works.
 
 const { diagnose } = require('./index.js');
 const { render } = require('./render.js');

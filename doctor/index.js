@@ -1,13 +1,13 @@
 // @ts-check
 'use strict';
-// Puts a report together: what is here, and whether it works.
+// Creates the report: the installation, and whether it works.
 
 const { examine } = require('./checks.js');
 const { describeBinary, describeHost, describeSystem } = require('./system.js');
 
 /**
  * @typedef {object} Report
- * @property {boolean} ok whether everything that can be had here works
+ * @property {boolean} ok whether everything that is available here works
  * @property {Record<string, string | undefined>} host
  * @property {Record<string, string | undefined>} system
  * @property {Record<string, string | undefined>} library
@@ -32,7 +32,7 @@ function versionOfPackage() {
 const time = (ms) => (ms === 0 ? 'none' : `${ms} ms`);
 
 /**
- * @param {() => { ivm: any, v8: string }} [load] what tests put in the place of the package
+ * @param {() => { ivm: any, v8: string }} [load] a replacement for the package, for tests
  * @returns {Promise<Report>}
  */
 async function diagnose(load = loadPackage) {

@@ -1,6 +1,6 @@
 // @ts-check
 'use strict';
-// What there is to say of host, system and binary. Nothing here may fail: what cannot be read is left out.
+// Describes host, system and binary. Nothing here may fail: what cannot be read is left out.
 
 const { execFileSync } = require('node:child_process');
 const { readFileSync, statSync } = require('node:fs');
@@ -44,7 +44,7 @@ function glibc() {
 }
 
 /**
- * A line of what the kernel bounds this process by.
+ * One of the kernel's limits of this process.
  * @param {string} name
  */
 function bound(name) {
@@ -53,7 +53,7 @@ function bound(name) {
 }
 
 function describeSystem() {
-  // Deno lets nobody ask for these without --allow-sys.
+  // Deno refuses these without --allow-sys.
   const kernel = attempt(() => os.release());
   const total = attempt(() => os.totalmem());
   const processors = attempt(() => os.availableParallelism()) ?? attempt(() => os.cpus().length);

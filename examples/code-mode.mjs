@@ -1,5 +1,5 @@
-// Code mode: a model does not call tools one by one; it writes one program that calls them, and reads what that gives. What fails is shown
-// to it with the place in its own code, so that it can do better. `node examples/code-mode.mjs`
+// Code mode: a model does not call tools one by one; it writes one program that calls them, and reads the result. Failures are shown
+// to it with the position in its own code, so that it can correct them. `node examples/code-mode.mjs`
 
 import { IsolatedVMSandbox } from 'isolated-v8';
 
@@ -9,13 +9,13 @@ const ORDERS = [
   { id: 3, customer: 'ada', total: 60 },
 ];
 
-/** What programs may call, with what a model has to know of it. The functions run here, in the host. */
+/** The functions that programs may call, with descriptions for the model. They run here, in the host. */
 const catalogue = {
   'orders:list': { description: 'orders.list({ customer }): Promise<{ id: number, total: number }[]>', run: async ({ customer }) => ORDERS.filter((order) => order.customer === customer) },
   'mail:send': {
     description: 'mail.send({ to, text }): Promise<{ sent: boolean }>. Only to customers',
     run: async ({ to, text }) => {
-      // A tool is called with whatever the program likes: it checks for itself.
+      // A program can pass any arguments, so a tool checks them.
       if (!ORDERS.some(({ customer }) => customer === to)) throw new Error(`${to} is no customer`);
       console.log(`  (mail to ${to}: ${text})`);
       return { sent: true };

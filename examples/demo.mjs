@@ -1,4 +1,4 @@
-// What a sandbox does with good code, with slow hosts and with code that means harm. `npm run demo` builds and runs this.
+// A sandbox with correct code, with slow host functions and with malicious code. `npm run demo` builds and runs this.
 
 import { createIsolatedVMSandbox, createSandbox } from '../index.mjs';
 
@@ -34,7 +34,7 @@ console.log('asked for', found.length, found);
 return found.filter(({ left }) => left > 0);
 `);
 
-// 2. An agent's code calls tools; several may be under way at once.
+// 2. An agent's code calls tools, several at the same time.
 const tools = [
   { name: 'weather:today', description: 'The weather in a city' },
   { name: 'mail:send', description: 'Sends a message' },
@@ -61,13 +61,13 @@ for (;;) { new Array(1000).fill(1.5) }
 `);
 console.log(`  host     its timer fired ${ticks > before ? 'all along' : 'NOT ONCE'}`);
 
-// 4. Memory has a limit, and a guest beyond it takes nobody along.
+// 4. Memory has a limit. A guest that exceeds it ends, and no other does.
 await run('Memory without end, with 16 MB', createSandbox({}, { memoryLimit: 16 }), `
 const kept = [];
 for (;;) kept.push(new Array(1000).fill(1.5));
 `);
 
-// 5. Nothing of the host is there.
+// 5. The guest has nothing of the host.
 await run('A look around', createSandbox({}), `
 [typeof require, typeof process, typeof fetch, typeof globalThis, new Function('return typeof process')()]
 `);

@@ -8,7 +8,7 @@ import { createSandbox } from 'isolated-v8';
 
 const STOCK = new Map([['apple', 3], ['pear', 0], ['plum', 12]]);
 
-/** What programs can call, as `inventory.…`. It runs here, not in the sandbox. */
+/** Functions that programs can call, as `inventory.…`. They run here, not in the sandbox. */
 const inventory = {
   list: async () => [...STOCK.keys()],
   count: async (item) => {

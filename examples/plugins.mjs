@@ -32,7 +32,7 @@ const plugins = [
 
 const bus = new EventEmitter();
 const silent = () => {};
-/** Hears of all that plugins do; this one tells of what they may not. */
+/** Receives all events of plugins; this one prints violations. */
 const logger = {
   debug: silent,
   info: silent,
@@ -44,7 +44,7 @@ const logger = {
 };
 const sandbox = new IsolatedVmSandbox(logger);
 
-/** What this application offers. A plugin sees what its manifest permits of it. */
+/** The application's API. A plugin sees the part that its manifest permits. */
 function contextFor() {
   const kept = new Map();
   return {
@@ -66,7 +66,7 @@ for (const { manifest, code } of plugins) {
   }
 }
 
-// What happens in the application. Both plugins hear of it, and one of them does what it may not.
+// An event of the application. Both plugins receive it, and one of them does something that it is not permitted to do.
 const counted = once(bus, 'page.counted');
 const complained = once(bus, 'complaint');
 bus.emit('page.saved', { title: 'Home' });

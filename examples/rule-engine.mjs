@@ -1,9 +1,9 @@
 // A rule engine: the library that all rules use is loaded once and written down as a snapshot, from which every execution starts with a
-// heap of its own. What one rule does to the library, no other sees. `node examples/rule-engine.mjs`
+// heap of its own. Changes that one rule makes to the library are invisible to others. `node examples/rule-engine.mjs`
 
 import { createSandbox, Isolate } from 'isolated-v8';
 
-/** What rules are written with. Imagine some hundred kilobytes of it. */
+/** The library of the rules. Imagine some hundred kilobytes of it. */
 const LIBRARY = `
   const bands = [[0, 'low'], [100, 'middle'], [1_000, 'high']];
   const band = (amount) => bands.findLast(([from]) => amount >= from)[1];
@@ -17,7 +17,7 @@ const snapshot = Isolate.createSnapshot([{ code: LIBRARY, filename: 'file:///lib
 // Two isolates wait, ready, for the next rule.
 const sandbox = createSandbox({}, { snapshot, warm: 2, timeout: 2_000, memoryLimit: 16 });
 
-/** Rules as customers write them: each gets a payment and gives what is to happen. */
+/** Rules as customers write them: each gets a payment and returns a decision. */
 const rules = {
   'high payments are looked at': "all(within('high'), country('NO', 'SE'))(fact) ? 'review' : 'accept'",
   'moves the bands': "(bands[2][0] = 0, band(fact.amount) === 'high') ? 'review' : 'accept'",
@@ -35,5 +35,5 @@ for (const [name, rule] of Object.entries(rules)) {
   const outcomes = await Promise.all(facts.map((fact) => judge(rule, fact)));
   console.log(`${name}: ${outcomes.join(', ')}`);
 }
-// What the second rule has moved is where it was.
+// The change that the second rule made is gone.
 console.log(`once more: ${await judge(rules['high payments are looked at'], facts[1])}`);

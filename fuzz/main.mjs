@@ -1,4 +1,4 @@
-// `node fuzz/main.mjs TARGET [options of the fuzzer]`; README.md tells what the targets are. What is found lies in fuzz/artifacts.
+// `node fuzz/main.mjs TARGET [options of the fuzzer]`; README.md describes the targets. Findings are in fuzz/artifacts.
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,13 +31,13 @@ async function codec() {
   mkdirSync(join(artifacts, 'libraries'), { recursive: true });
   const [command, ...before] = nodeCommand(join(artifacts, 'libraries'));
   // Only the host's side is instrumented, in its one file and as it is written, which some targets read; `-e` takes the place of
-  // Jazzer.js' own list. Its limit of 5 s for an input is about time that passes, whoever has the processor.
+  // Jazzer.js' own list. Its limit of 5 s for an input is about elapsed time, not processor time.
   const args = [...before, cli, join(fuzz, 'codec/target.cjs'), '-i', 'host/', '-i', 'surface/', '-e', 'node_modules', '--timeout', String(INPUT_MS), ...corpora(), '--', ...common, ...options];
   return show(command, args, { env: { ...process.env, TARGET: target } });
 }
 
 function rust() {
-  // Threads free what they were given when they are done: looking for leaks after an input finds none, and takes all the time there is.
+  // Threads free their memory when they end, so a search for leaks after each input finds none, and takes most of the time.
   const late = '-detect_leaks=0';
   const env = { ...process.env, LSAN_OPTIONS: `suppressions=${join(fuzz, 'leaks.txt')}:print_suppressions=0` };
   return show('cargo', ['+nightly', 'fuzz', 'run', '--fuzz-dir', fuzz, target, ...corpora(), '--', ...common, late, ...options], { env });

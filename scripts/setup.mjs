@@ -136,7 +136,7 @@ export async function installHosts() {
   if (missingHosts().length > 0) rmSync(join(hostsFolder, 'node_modules/.package-lock.json'), { force: true });
   await npmCi(hostsFolder, 'the test hosts (Node, Bun, Deno)');
   const missing = missingHosts();
-  if (missing.length > 0) throw new Error(`these test hosts cannot be had on this machine: ${missing.join(', ')}`);
+  if (missing.length > 0) throw new Error(`these test hosts are not available on this machine: ${missing.join(', ')}`);
 }
 
 export const toolsFolder = join(root, 'scripts/tools');

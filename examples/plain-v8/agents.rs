@@ -1,4 +1,4 @@
-//! Agents: isolates on threads of their own, that end with the process or when they are told.
+//! Agents: isolates on threads of their own, that end with the process or on request.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

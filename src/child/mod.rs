@@ -5,7 +5,7 @@
 //! the parent: one thread (`reactor`) keeps some children ready (`pool`) and watches over all (`process`); others start them (`spawner`,
 //! `spawn`). The parent trusts nothing that a child sends: once a guest has escaped V8, the guest controls what the child sends.
 
-#![cfg_attr(not(unix), allow(dead_code, reason = "nobody reads there what is asked of a child"))]
+#![cfg_attr(not(unix), allow(dead_code, reason = "other systems have no child processes"))]
 
 mod codec;
 mod execution;

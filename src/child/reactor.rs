@@ -74,7 +74,7 @@ pub fn survey(sort: Sort, pool: usize, completion: Arc<dyn Completion>) {
 }
 
 fn no_thread() -> Fault {
-    Fault::coded(ErrorClass::Error, "No thread can be had for child processes", Code::Limit)
+    Fault::coded(ErrorClass::Error, "No thread can be created for child processes", Code::Limit)
 }
 
 /// Passes on the outcome of a call as a frame; `None` if it is more than the child can hold.

@@ -185,7 +185,7 @@ pub enum Attempt {
 }
 
 /// The memory ranges that hold V8's built-in functions and an isolate's compiled code, as addresses.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there nobody asks where code lies"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "unused on other systems"))]
 pub struct Code {
     stretches: [(usize, usize); Code::MAX_COUNT],
 }

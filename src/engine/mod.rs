@@ -98,7 +98,7 @@ pub fn expose_gc() {
     EXPOSE_GC.store(true, Ordering::Relaxed);
 }
 
-#[cfg_attr(windows, allow(dead_code, reason = "children are told, and there are none"))]
+#[cfg_attr(windows, allow(dead_code, reason = "only child processes need it, and Windows has none"))]
 pub fn exposes_gc() -> bool {
     EXPOSE_GC.load(Ordering::Relaxed)
 }

@@ -181,8 +181,8 @@ mod tests {
         let lent = Lease::new(Arc::clone(&loan)).take(Arc::downgrade(&holder));
         assert!(lent.is_some());
         assert!(loan.revoke().is_some_and(|named| Arc::ptr_eq(&named, &holder)));
-        let nobody: Weak<dyn Owner> = Weak::<Holder>::new();
-        assert!(Lease::new(loan).take(nobody).is_none());
+        let no_owner: Weak<dyn Owner> = Weak::<Holder>::new();
+        assert!(Lease::new(loan).take(no_owner).is_none());
     }
 
     #[test]

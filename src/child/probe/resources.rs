@@ -49,7 +49,7 @@ pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
             // SAFETY: the page is mapped, and nothing reads it any more.
             done(unsafe { libc::mremap(page, PAGE, size, libc::MREMAP_MAYMOVE) } != libc::MAP_FAILED)
         }
-        // An operation on a futex that nobody has.
+        // An operation on a futex that no thread owns.
         "futex" => {
             let mut futex = 0_u32;
             // SAFETY: the futex is there, and a lock of it is let go of with this process.

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-#[cfg_attr(windows, allow(unused_imports, reason = "nobody asks there"))]
+#[cfg_attr(windows, allow(unused_imports, reason = "unused on Windows"))]
 pub use pages::shrink as shrink_page;
 
 thread_local! {

@@ -84,7 +84,7 @@ impl Map {
         nodes.push(self.root);
         let mut index = 0;
         while let Some(&node) = nodes.get(index) {
-            // SAFETY: guaranteed by the caller; the nodes of a map that nobody changes are valid.
+            // SAFETY: guaranteed by the caller; the nodes of a map that does not change are valid.
             let children = unsafe { [(*node).left, (*node).right] };
             nodes.extend(children.into_iter().filter(|child| !child.is_null()));
             if nodes.len() > self.size {

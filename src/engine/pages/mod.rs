@@ -6,7 +6,7 @@
 //! Stacks that WebAssembly suspends, and its code, also come from the page allocator. V8 does not survive a failure to allocate them, so a
 //! guest that uses many of them loses its isolate before that.
 
-#![cfg_attr(windows, allow(dead_code, reason = "nobody asks there"))]
+#![cfg_attr(windows, allow(dead_code, reason = "unused on Windows"))]
 
 #[cfg(not(windows))]
 mod table;

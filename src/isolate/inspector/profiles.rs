@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn everybody_gets_what_came_since_they_asked() {
         let profiles = Profiles::default();
-        profiles.add(0, Text::from("nobody asks"));
+        profiles.add(0, Text::from("unused"));
         profiles.start("a".into());
         profiles.add(1, Text::from("{}"));
         profiles.start("b".into());
