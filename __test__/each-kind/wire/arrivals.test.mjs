@@ -7,6 +7,7 @@ import { Reader, write } from '../../wire/helper.mjs';
 
 const require = createRequire(import.meta.url);
 const { createArrivals } = require('../../../surface/host/arrivals.js');
+const { WANTED } = require('../../../surface/host/protocol.js');
 const { TAG } = require('../../../surface/protocol.js');
 
 /** A host with `count` messages of objects, which all arrive at the same time. */
@@ -18,7 +19,7 @@ async function receive(count, objects, { mostWeight, wanted = () => true } = {})
   let last = 100;
   const native = {
     pause: () => { paused.push(last += 1); return last; },
-    wanted: (number) => wanted(number),
+    wanted: (number) => (wanted(number) ? WANTED.YES : WANTED.NO),
     resume: (number) => { resumed.push(number); },
     drain: () => {},
     limits: () => [Infinity, Infinity],
