@@ -7,7 +7,8 @@
 //! `base::Mutex`. V8 clones while it holds the mutex, and uses neither the map nor the original after that.
 
 use std::ffi::c_void;
-use std::ptr;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::native::locks;
 
@@ -15,6 +16,9 @@ type Pointer = *mut c_void;
 
 /// Entries.
 const MAX_GENERATORS: usize = 128;
+
+/// The cache's mutex. It is static, so any other one is not the cache's.
+static MUTEX: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 unsafe extern "C" {
     #[link_name = "__real__ZNK6icu_7824DateTimePatternGenerator5cloneEv"]
@@ -95,14 +99,17 @@ impl Map {
         (nodes.len() == self.size).then_some(nodes)
     }
 
-    /// Removes everything.
+    /// Removes everything, if `generator` is one of the values.
     ///
     /// # Safety
     /// The thread holds the lock of the map, and nothing refers to the entries.
-    unsafe fn clear(&mut self) {
+    unsafe fn clear(&mut self, generator: *const Generator) {
         // SAFETY: guaranteed by the caller. V8 has allocated the nodes and long keys by `operator new`.
         unsafe {
-            let Some(nodes) = self.nodes() else { return };
+            let Some(nodes) = self.nodes().filter(|nodes| nodes.iter().any(|node| ptr::eq((**node).value, generator)))
+            else {
+                return;
+            };
             self.first = (&raw mut self.root).cast();
             self.root = ptr::null_mut();
             self.size = 0;
@@ -119,18 +126,25 @@ impl Map {
     }
 }
 
+/// The first one is.
+fn is_of_cache(mutex: Pointer) -> bool {
+    MUTEX.compare_exchange(ptr::null_mut(), mutex, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        || MUTEX.load(Ordering::Relaxed) == mutex
+}
+
 /// Only V8's cache calls this.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZNK6icu_7824DateTimePatternGenerator5cloneEv(
     generator: *const Generator,
 ) -> *mut Generator {
-    // SAFETY: forwards the call. V8 has locked the cache's mutex last, and the map lies before it.
+    // SAFETY: forwards the call. V8 has locked the cache's mutex last: ICU takes no locks of V8, and nothing interrupts a thread that holds
+    // one (`native::quota`). The map lies before the mutex.
     unsafe {
         let clone = clone(generator);
-        if let Some(mutex) = locks::last_of_v8() {
-            let map = &mut *mutex.cast::<Map>().as_ptr().sub(1);
-            if map.size >= MAX_GENERATORS {
-                map.clear();
+        if let Some(mutex) = locks::last_of_v8().map(NonNull::as_ptr).filter(|mutex| is_of_cache(*mutex)) {
+            let map = mutex.cast::<Map>().sub(1);
+            if (*map).size >= MAX_GENERATORS {
+                (*map).clear(generator);
             }
         }
         clone
