@@ -1017,11 +1017,16 @@ declare namespace ivm {
       options?: SignalOptions,
     ): Promise<IsolatedVMExecutionResult>;
 
-    /** Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed`. */
+    /** Ends running executions, which resolve with the error `Sandbox has been disposed`. Later executions are not affected. */
     dispose(): void;
-    /** Like `dispose()`, for `using`. */
+    /**
+     * Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed`.
+     * @returns a promise that resolves when the running executions have resolved
+     */
+    close(): Promise<void>;
+    /** Like `close()`, for `using`. */
     [Symbol.dispose](): void;
-    /** Like `dispose()`, but waits until the executions have resolved. */
+    /** Like `close()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
     /** Heap statistics of the execution that started last, from its last garbage collection; null if nothing runs. */

@@ -259,10 +259,31 @@ describe('IsolatedVMSandbox: the object', () => {
     }
   });
 
-  test('dispose twice is one; executions afterwards do not run', async () => {
+  test('dispose leaves the object usable', async () => {
     const sandbox = new IsolatedVMSandbox();
-    sandbox.dispose();
-    sandbox.dispose();
+    for (const result of [1, 2]) {
+      const pending = sandbox.execute('await new Promise(() => {})', [], () => {});
+      sandbox.dispose();
+      sandbox.dispose();
+      const later = sandbox.execute(`return ${result}`, [], () => {});
+      assert.match((await pending).error, /disposed/);
+      assert.equal((await later).result, result);
+    }
+  });
+
+  test('close ends what runs, and waits for it', async () => {
+    const sandbox = new IsolatedVMSandbox();
+    let isOver = false;
+    const pending = sandbox.execute('await new Promise(() => {})', [], () => {}).then((outcome) => { isOver = true; return outcome; });
+    assert.equal(await sandbox.close(), undefined);
+    assert.equal(isOver, true);
+    assert.match((await pending).error, /disposed/);
+    assert.equal(await sandbox.close(), undefined);
+  });
+
+  test('executions after close do not run', async () => {
+    const sandbox = new IsolatedVMSandbox();
+    void sandbox.close();
     let calls = 0;
     const outcome = await sandbox.execute('await t.f(); return 1', [tool('t:f')], async () => { calls += 1; });
     assert.deepEqual([outcome.result, calls], [null, 0]);

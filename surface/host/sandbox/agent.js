@@ -31,7 +31,8 @@ function createAgentSandbox(execute, strip, readSnapshot) {
   class IsolatedVMSandbox {
     /** @type {Set<import('./execution.js').Execution>} */ #running = new Set();
     /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
-    #disposed = false;
+    /** how often `dispose` was called */ #disposals = 0;
+    #isClosed = false;
     #timeout;
     #console;
     #memoryLimit;
@@ -82,7 +83,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       const signal = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./execution.js').Outcome} */
       const outcome = bare({
-        ...this.#disposed ? gone() : await follow(this.#outcomes, this.#run(code, names, toolExecutor, signal)),
+        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, names, toolExecutor, signal)),
       });
       const { ok, value, logs, lost, usage } = outcome;
       const duration = Math.round(performance.now() - start);
@@ -109,11 +110,13 @@ function createAgentSandbox(execute, strip, readSnapshot) {
      */
     async #run(code, names, toolExecutor, signal) {
       const until = performance.now() + this.#timeout;
+      const disposals = this.#disposals;
+      const isGone = () => this.#disposals > disposals;
       const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#timeout, signal };
       const found = readingOf(request, strip);
       // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
-      if (this.#disposed) {
+      if (isGone()) {
         return gone();
       }
       if (reading.failure !== undefined) {
@@ -145,7 +148,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
             this.#running.add(started);
           },
         });
-        return await bounded(outcome, this.#quota.output, { signal, until, isGone: () => this.#disposed });
+        return await bounded(outcome, this.#quota.output, { signal, until, isGone });
       } finally {
         if (running !== undefined) {
           this.#running.delete(running);
@@ -167,12 +170,19 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       }
     }
 
-    /** Ends running executions. Pending executions resolve with an error; later ones do so at once. */
+    /** Ends running executions, which resolve with an error. */
     dispose() {
-      this.#disposed = true;
+      this.#disposals += 1;
       for (const running of this.#running) {
         running.dispose();
       }
+    }
+
+    /** Ends running executions; later ones resolve with an error at once. */
+    close() {
+      this.#isClosed = true;
+      this.dispose();
+      return Promise.allSettled(this.#outcomes).then(() => {});
     }
 
     /** Heap statistics of the execution that started last; null if none is running. */
@@ -183,8 +193,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
 
     static {
       defineDisposal(IsolatedVMSandbox.prototype, /** @this {IsolatedVMSandbox} */ function end() {
-        this.dispose();
-        return Promise.allSettled(this.#outcomes);
+        return this.close();
       });
     }
   }
