@@ -179,10 +179,10 @@ function createAgentSandbox(execute, strip, readSnapshot) {
     }
 
     /** Ends running executions; later ones resolve with an error at once. */
-    close() {
+    async close() {
       this.#isClosed = true;
       this.dispose();
-      return Promise.allSettled(this.#outcomes).then(() => {});
+      await Promise.allSettled(this.#outcomes);
     }
 
     /** Heap statistics of the execution that started last; null if none is running. */
