@@ -86,6 +86,7 @@ export async function agent() {
   expectType<(HeapStatistics & HeapDetails) | null>()(sandbox.getHeapStatistics());
   expectType<boolean>()(IsolatedVMSandbox.isAvailable());
   expectType<void>()(sandbox.dispose());
+  expectType<Promise<void>>()(sandbox.close());
   // @ts-expect-error -- a tool has a description
   await sandbox.execute('', [{ name: 'a' }], async () => 1);
   // @ts-expect-error -- an executor is required
@@ -129,6 +130,7 @@ export async function plugins(logger: ILogger, context: SandboxContext) {
   new IsolatedVmSandbox(null, { typescript: true, maxLogEntries: 1, maxLogLength: 1, onLog: ({ level, message, pluginId, isolateId }) => { expectType<string>()(level + message + pluginId + isolateId); } });
   await sandbox.executeInSandbox(isolate, '1', context, { onUsage: ({ cpuMs, hostCalls }) => { expectType<number>()(cpuMs + hostCalls); } });
   new SubprocessSandbox({ snapshot: Isolate.createSnapshot([{ code: '' }]) });
+  expectType<boolean>()(SubprocessSandbox.isAvailable());
   // @ts-expect-error -- a plugin has an id
   await sandbox.createIsolate({ permissions: {} });
   // @ts-expect-error -- a context is required
