@@ -46,7 +46,8 @@ describe('the event loop turns', () => {
     await small('objects', async () => { assert.equal(await sumBy(async () => reply, 300), 300 * 3_000); });`));
 
   test('while tools fail', () => run(`
-    const fail = async () => { await undefined; throw new Error(megabyte); };
+    const failure = new Error(megabyte);
+    const fail = async () => { await undefined; throw failure; };
     await small('rejections', async () => {
       const { result, error } = await execute(fail, "return (await Promise.all(Array.from({ length: 1_200 }, () => t.f().catch((error) => error.message.length)))).length");
       assert.equal(error, undefined);
