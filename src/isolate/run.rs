@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::attachments::{attach, detach};
 use super::codegen::on_code_generation;
 use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
@@ -205,7 +206,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     unsafe { remote.execution.thread.learn_heap() };
     settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);
-    isolate.set_slot(Arc::clone(&guest));
+    attach(&mut isolate, Arc::clone(&guest));
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
     remote.execution.learn(&isolate);
@@ -217,8 +218,9 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
         v8::scope!(let scope, &mut isolate);
         prepare(scope, &guest);
     }
-    // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the snapshot (shared
-    // bytes). Callbacks capture nothing. This is the thread that created the isolate.
+    // SAFETY: everything that belongs to the isolate is `Send`: what `attach` attaches, now and later, because of its bounds; the allocator
+    // (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
+    // that. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
         Ok(shared) => Some(Body { shared, guest, snapshot }),
         Err(_) => {
@@ -243,7 +245,7 @@ pub fn dispose(body: Body) {
         // A termination may still be pending; nothing of the guest runs from here on.
         locker.cancel_terminate_execution();
         guest.clear();
-        locker.remove_slot::<Arc<Guest>>();
+        detach::<Guest>(&mut locker);
         drop(guest);
     }
     drop(shared);

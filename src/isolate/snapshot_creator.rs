@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::attachments::{attach, detach};
 use super::clock::{self, Alarm};
 use super::codegen::on_code_generation;
 use super::reason::Stop;
@@ -117,7 +118,7 @@ fn leave_behind(
 ) -> (Result<Left, Fault>, Option<Alarm>) {
     let plain = Plain::measure(isolate);
     let guest = Guest::new(remote);
-    isolate.set_slot(Arc::clone(&guest));
+    attach(isolate, Arc::clone(&guest));
     let kept = Arc::new(Kept::default());
     let (caller, deadline) = (Arc::clone(&job.completion), job.limits.deadline);
     {
@@ -146,7 +147,7 @@ fn leave_behind(
         let complete = set_content(scope, context);
         value.and_then(|value| if complete { Ok(value) } else { Err(failed()) })
     };
-    isolate.remove_slot::<Arc<Guest>>();
+    detach::<Guest>(isolate);
     let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(plain.heap);
     let size = Size { heap, buffers: remote.accounts.budget.used() };
     (left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) }), late)
