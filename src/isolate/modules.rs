@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroI32;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::guest::Held;
 use super::realm::Realm;
@@ -307,14 +307,18 @@ pub struct Loader {
 /// The loaders of a realm's modules, by the modules' numbers. They live as long as the realm, which lives as long as something may make it
 /// run: a handle on it or in it, an awaited promise of it, or an answer that it waits for.
 #[derive(Default)]
-pub struct Loaders(RefCell<BTreeMap<u32, Loader>>);
+pub struct Loaders(Mutex<BTreeMap<u32, Loader>>);
 
 impl Loaders {
     pub fn add(&self, number: u32, loader: Loader) {
-        self.0.borrow_mut().insert(number, loader);
+        self.lock().insert(number, loader);
     }
 
     pub fn get(&self, number: u32) -> Option<Loader> {
-        self.0.borrow().get(&number).cloned()
+        self.lock().get(&number).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Loader>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,12 +16,6 @@ pub struct Realm {
     pub loaders: Loaders,
 }
 
-// SAFETY: like `Guest`, a realm is touched only on the thread that holds its isolate's lock; its `Global`s may be
-// dropped anywhere.
-unsafe impl Send for Realm {}
-// SAFETY: as above.
-unsafe impl Sync for Realm {}
-
 impl Realm {
     /// A new context from the snapshot that the isolate started from.
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
