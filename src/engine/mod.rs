@@ -124,27 +124,29 @@ impl Engine {
     /// the recipe's snapshot. `park` receives the threads of guests that ran out of memory where V8 would end the process, and the threads
     /// whose fatal errors are contained.
     pub fn start(recipe: &Recipe, addon: fn() -> Option<PathBuf>, park: abort::Park) -> Option<&'static Engine> {
-        ENGINE.get_or_start(space::has_room_for_engine, || {
-            // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when
-            // the isolate of this thread is lost.
-            let _portion = native::draw_on(None);
-            v8::V8::set_flags_from_string(FLAGS);
-            if EXPOSE_GC.load(Ordering::Relaxed) {
-                v8::V8::set_flags_from_string("--expose-gc");
-            }
-            v8::V8::set_entropy_source(entropy);
-            icu::count();
-            // Without its data V8's ICU aborts at the first use of `Intl`. An error here means a second call.
-            let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
-            v8::V8::initialize_platform(platform::new());
-            v8::V8::initialize();
-            pages::watch();
-            abort::intercept(park);
-            // Contexts have an extension then, which the snapshot lacks.
-            let shipped =
-                if exposes_gc() { None } else { addon().and_then(|addon| snapshot::shipped(recipe, FLAGS, &addon)) };
-            Engine { snapshot: shipped.unwrap_or_else(|| snapshot::build(recipe)), recipe: recipe.name() }
-        })
+        // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when the
+        // isolate of this thread is lost.
+        let for_process = || native::draw_on(None, || Self::launch(recipe, addon, park));
+        ENGINE.get_or_start(space::has_room_for_engine, for_process)
+    }
+
+    fn launch(recipe: &Recipe, addon: fn() -> Option<PathBuf>, park: abort::Park) -> Engine {
+        v8::V8::set_flags_from_string(FLAGS);
+        if EXPOSE_GC.load(Ordering::Relaxed) {
+            v8::V8::set_flags_from_string("--expose-gc");
+        }
+        v8::V8::set_entropy_source(entropy);
+        icu::count();
+        // Without its data V8's ICU aborts at the first use of `Intl`. An error here means a second call.
+        let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
+        v8::V8::initialize_platform(platform::new());
+        v8::V8::initialize();
+        pages::watch();
+        abort::intercept(park);
+        // Contexts have an extension then, which the snapshot lacks.
+        let shipped =
+            if exposes_gc() { None } else { addon().and_then(|addon| snapshot::shipped(recipe, FLAGS, &addon)) };
+        Engine { snapshot: shipped.unwrap_or_else(|| snapshot::build(recipe)), recipe: recipe.name() }
     }
 
     /// The snapshot of a recipe, in the form in which the addon's file holds it.

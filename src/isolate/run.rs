@@ -111,8 +111,13 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     background::set(remote.creation.is_warm());
     CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
-    let _budgets = engine::draw_on(&remote.accounts.budget, &remote.accounts.space);
-    let _portion = native::draw_on(remote.accounts.quota.as_ref());
+    let accounts = &remote.accounts;
+    engine::draw_on(&accounts.budget, &accounts.space, || {
+        native::draw_on(accounts.quota.as_ref(), || make_and_serve(&remote, body));
+    });
+}
+
+fn make_and_serve(remote: &Arc<Remote>, body: Option<Box<Body>>) {
     if body.is_none() && !engine::has_room(registry::alive()) {
         remote.stop(Stop::Memory);
         return remote.abandon("There is no address space for another isolate");
@@ -123,16 +128,16 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     }
     if remote.creation.is_snapshot_creator {
         remote.creation.has_arrived();
-        return snapshot_creator::write(&remote);
+        return snapshot_creator::write(remote);
     }
     if body.is_none() && remote.is_disposed() {
         return remote.end(|| {});
     }
-    let body = body.or_else(|| make(&remote).map(Box::new));
+    let body = body.or_else(|| make(remote).map(Box::new));
     remote.creation.has_arrived();
     background::set(false);
     if let Some(body) = body {
-        serve(&remote, body);
+        serve(remote, body);
     }
 }
 

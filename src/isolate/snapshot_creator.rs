@@ -79,9 +79,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
     WAITING.with(|place| *place.borrow_mut() = Some(waiting));
-    // Memory that V8 takes to write the snapshot does not count for the guest.
-    let _portion = native::draw_on(None);
-    let written = engine::contain_fatal_errors(|| {
+    let write = || {
         // V8 requires that a snapshot is written in any case.
         let blob = isolate.create_blob(code);
         let (blob, left) = (blob.ok_or_else(failed)?, left?);
@@ -91,7 +89,9 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
         let sealed = engine.seal_snapshot(&blob, left.size);
         try_out(remote, engine, &sealed)?;
         Ok(sealed)
-    });
+    };
+    // Memory that V8 takes to write the snapshot does not count for the guest.
+    let written: Result<_, Fault> = native::draw_on(None, || engine::contain_fatal_errors(write));
     WAITING.with(|place| place.borrow_mut().take());
     let payload = Payload::buffer(written?);
     Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Payload(Box::new(payload))))))
@@ -157,9 +157,8 @@ fn leave_behind(
 fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
     let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
     let budget = Budget::new(0);
-    let _budgets = engine::draw_on(&budget, &remote.accounts.space);
     let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
-    budget.overdraw(|| {
+    let start = || {
         let mut isolate = engine::make_isolate(params);
         engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
         memory::install(&mut isolate);
@@ -168,7 +167,8 @@ fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Resu
             v8::Context::new(scope, v8::ContextOptions::default());
         }
         engine::forget_isolate(run::address_of(&isolate));
-    });
+    };
+    engine::draw_on(&budget, &remote.accounts.space, || budget.overdraw(start));
     Ok(())
 }
 
