@@ -44,7 +44,7 @@ pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let shipped = (crate::settings().engine)().map(|engine| js.buffer(&engine.ship(&guest::RECIPE)));
-    shipped.and_then(Result::ok).unwrap_or(ptr::null_mut())
+    shipped.ok().and_then(Result::ok).unwrap_or(ptr::null_mut())
 }
 
 /// `configure(...settings)`: changes the settings, each at its index of `SETTING`, in milliseconds or bytes. A negative value leaves its

@@ -13,7 +13,7 @@ use super::lifecycle::{Action, Event};
 use super::reason::Stop;
 use super::remote::Remote;
 use super::{Job, arrivals, clock, deferred_disposal, entry, memory, registry, snapshot_creator};
-use crate::engine::{self, Snapshot, TaskSink, background};
+use crate::engine::{self, Snapshot, TaskSink, Unavailable, background};
 use crate::native;
 use crate::value::{NoCompletion, Value, spin};
 
@@ -193,10 +193,16 @@ pub fn end(remote: &Remote, body: Body) {
 fn make(remote: &Arc<Remote>) -> Option<Body> {
     let settings = &remote.settings;
     let snapshot = settings.snapshot.clone();
-    let Some(engine) = (settings.engine)() else {
-        remote.stop(Stop::Memory);
-        remote.abandon("There is no memory for V8 in this process");
-        return None;
+    let engine = match (settings.engine)() {
+        Ok(engine) => engine,
+        Err(reason) => {
+            remote.stop(match reason {
+                Unavailable::Memory => Stop::Memory,
+                Unavailable::Unlimited => Stop::Unlimited,
+            });
+            remote.abandon(reason.message());
+            return None;
+        }
     };
     let params = engine.create_params(settings.memory_limit, &remote.accounts.budget, snapshot.as_ref());
     let make = || engine::make_isolate(params);

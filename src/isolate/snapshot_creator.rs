@@ -62,7 +62,7 @@ fn answer_late(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completi
 }
 
 fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
-    let engine = (remote.settings.engine)().ok_or_else(engine::no_memory)?;
+    let engine = (remote.settings.engine)()?;
     let (origin, params) = engine.snapshot_creator_params(remote.settings.memory_limit, &remote.accounts.budget);
     let mut isolate = engine::make_snapshot_creator(origin, params);
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);

@@ -55,11 +55,19 @@ pub fn draw_on<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnOnce()
     work()
 }
 
-/// Makes V8's page allocator consult the budgets. Called when the platform exists, but no isolate does.
-pub fn watch() {
-    // Elsewhere such memory has no limit.
-    #[cfg(not(windows))]
-    table::replace();
+/// Makes V8's page allocator consult the budgets. Called when the platform exists, but no isolate does. False if that is not possible: there
+/// would be no limits.
+#[cfg(not(windows))]
+#[must_use]
+pub fn watch() -> bool {
+    table::replace()
+}
+
+/// Such memory has no limit here.
+#[cfg(windows)]
+#[must_use]
+pub fn watch() -> bool {
+    true
 }
 
 /// What address space is for.
