@@ -131,9 +131,7 @@ fn on_failed<'s>(
 }
 
 fn resolver_of<'s>(args: &v8::FunctionCallbackArguments<'s>) -> Option<v8::Local<'s, v8::PromiseResolver>> {
-    let promise = Some(args.data()).filter(|data| data.is_promise())?;
-    // SAFETY: a resolver is the same object as its promise, and this one came from `Modules::follow`.
-    Some(unsafe { v8::Local::<v8::PromiseResolver>::cast_unchecked(promise) })
+    convert::resolver_from(args.data())
 }
 
 /// The imports of the modules that are being instantiated, and what they resolve to.

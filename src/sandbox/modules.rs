@@ -462,7 +462,7 @@ fn on_import<'s>(
         .and_then(|json| graph.find_as(&specifier, referrer, json));
     let begun = found.and_then(|number| {
         let number = v8::Number::new(scope, number as f64).into();
-        let data = v8::Array::new_with_elements(scope, &[resolver.into(), number]).into();
+        let data = import::importer_data(scope, resolver, number);
         let begin = v8::Function::builder(on_turn).data(data).build(scope).ok_or(Fault::Stopped)?;
         scope.enqueue_microtask(begin);
         Ok(())
