@@ -414,40 +414,11 @@ impl<'a> Js<'a> {
         status != sys::Status::napi_ok || pending
     }
 
-    /// Keeps `value` alive until the reference is deleted.
-    pub fn reference(self, value: JsValue) -> JsResult<sys::napi_ref> {
-        let mut reference = ptr::null_mut();
-        // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_create_reference(self.env, value, 1, &raw mut reference) })?;
-        Ok(reference)
-    }
-
     /// Tells the host's garbage collector how much more memory its objects keep outside its heap, or how much less if negative.
     pub fn adjust_external_memory(self, change: i64) {
         let mut total = 0;
         // SAFETY: as in `type_of`. A failure leaves the collector uninformed.
         let _ = unsafe { sys::napi_adjust_external_memory(self.env, change, &raw mut total) };
-    }
-
-    /// A reference that shows whether `value` is still alive; see [`Js::dereference`].
-    pub fn weak_reference(self, value: JsValue) -> JsResult<sys::napi_ref> {
-        let mut reference = ptr::null_mut();
-        // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_create_reference(self.env, value, 0, &raw mut reference) })?;
-        Ok(reference)
-    }
-
-    /// Null if the reference is weak and its value is gone.
-    pub fn dereference(self, reference: sys::napi_ref) -> JsResult<JsValue> {
-        let mut value = ptr::null_mut();
-        // SAFETY: the reference was not deleted.
-        check!(unsafe { sys::napi_get_reference_value(self.env, reference, &raw mut value) })?;
-        Ok(value)
-    }
-
-    pub fn delete_reference(self, reference: sys::napi_ref) {
-        // SAFETY: deleted once, by the only holder. A failure leaves the value alive.
-        let _ = unsafe { sys::napi_delete_reference(self.env, reference) };
     }
 }
 

@@ -14,6 +14,7 @@ mod memory;
 mod pins;
 mod pressure;
 mod process;
+mod reference;
 mod released;
 mod replies;
 mod share;
