@@ -358,14 +358,22 @@ impl<'a> Js<'a> {
     }
 
     /// A function of ours; `data` is passed to every call.
-    pub fn function(self, name: &str, callback: sys::napi_callback, data: *mut c_void) -> JsResult<JsValue> {
+    ///
+    /// # Safety
+    /// The host may call `callback` with `data` at any time from now on, on the thread of this environment.
+    pub unsafe fn function(
+        self,
+        name: &std::ffi::CStr,
+        callback: sys::napi_callback,
+        data: *mut c_void,
+    ) -> JsResult<JsValue> {
         let mut function = ptr::null_mut();
-        // SAFETY: the name is a slice of the length given; the caller guarantees that `callback` may be called with `data`.
+        // SAFETY: the name has the length given; the caller guarantees that `callback` may be called with `data`.
         check!(unsafe {
             sys::napi_create_function(
                 self.env,
-                name.as_ptr().cast(),
-                name.len() as isize,
+                name.as_ptr(),
+                name.count_bytes() as isize,
                 callback,
                 data,
                 &raw mut function,
@@ -433,10 +441,12 @@ pub struct CallInfo {
 impl CallInfo {
     const SHORT: usize = 14;
 
-    pub fn read(js: Js<'_>, info: sys::napi_callback_info) -> JsResult<Self> {
+    /// # Safety
+    /// The host must have passed `info` to the callback that `js` proves to run.
+    pub unsafe fn read(js: Js<'_>, info: sys::napi_callback_info) -> JsResult<Self> {
         let mut read =
             Self { short: [ptr::null_mut(); Self::SHORT], long: Vec::new(), count: Self::SHORT, data: ptr::null_mut() };
-        // SAFETY: `info` belongs to the callback that `js` proves to run; the buffer has room for `count` values.
+        // SAFETY: guaranteed by the caller; the buffer has room for `count` values.
         check!(unsafe {
             sys::napi_get_cb_info(
                 js.env,
