@@ -1,9 +1,19 @@
 //! isolated-v8: JavaScript sandboxes on a V8 of their own, as a Node-API addon.
 //!
-//! Each layer uses only those above it in this list: `native` (memory of C++ code), `protocol` (constants shared with JavaScript), `value` (values that travel between engines), `convert`
-//! (conversion of V8 values), `engine` (V8 for the process), `isolate` (one isolate, its thread, limits and realms), `ops` (what each call
-//! of the API does), then the two bindings `guest` (V8) and `host` (Node-API), what guests may get of the web (`web`), and the ready-made
-//! sandboxes (`sandbox`).
+//! Each layer uses only those above it in this list:
+//!
+//! - `native`: memory of C++ code
+//! - `protocol`: constants shared with JavaScript
+//! - `value`: values that travel between engines
+//! - `convert`: conversion of V8 values
+//! - `engine`: V8 for the process
+//! - `isolate`: one isolate, its thread, limits and realms
+//! - `ops`: what each call of the API does
+//! - `guest`: the binding for guests (V8)
+//! - `web`: what guests may get of the web
+//! - `sandbox`: the ready-made sandboxes
+//! - `child`: sandboxes in processes of their own, on both sides
+//! - `host`: the binding for hosts (Node-API)
 //!
 //! A call passes through surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs on a
 //! host's thread.

@@ -15,7 +15,7 @@ use super::link::{Last, Link};
 use super::probe;
 use super::splitter::Splitter;
 use super::time::now;
-use crate::engine::{self, Engine, Recipe, Snapshot};
+use crate::engine::{self, Engine, Recipe, Snapshot, Unavailable};
 use crate::guest;
 use crate::isolate::{self, Remote, Settings, clock};
 use crate::sandbox::{
@@ -28,6 +28,7 @@ const MISUSED: i32 = 64;
 const PANICKED: i32 = 70;
 const NO_THREAD: i32 = 71;
 const NO_MEMORY: i32 = 72;
+const NO_LIMITS: i32 = 73;
 
 const STACK_SIZE: usize = 1 << 20;
 
@@ -66,15 +67,19 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     let host: Arc<dyn Host> = Arc::clone(&link) as Arc<dyn Host>;
     // No handle of the API ever gets here (`codec`), so no realm needs the surface. Making a startup snapshot takes longer than it saves
     // for one realm, so it is made only while no execution waits.
-    let bare: fn() -> Option<&'static Engine> = || Engine::start(&Recipe::NONE, || None, isolate::park);
-    let ready: fn() -> Option<&'static Engine> = || Engine::start(&BUILTINS, || None, isolate::park);
+    let bare: fn() -> Result<&'static Engine, Unavailable> = || Engine::start(&Recipe::NONE, || None, isolate::park);
+    let ready: fn() -> Result<&'static Engine, Unavailable> = || Engine::start(&BUILTINS, || None, isolate::park);
     if terms.gc {
         engine::expose_gc();
     }
     // Nor does it save anything where realms start from a snapshot of the user's.
     let engine = if terms.snapshot || is_readable(&socket) { bare } else { ready };
     let settings = Settings { engine, host: Some(Arc::downgrade(&host)), ..crate::settings() };
-    let Some(running_engine) = (settings.engine)() else { return NO_MEMORY };
+    let running_engine = match (settings.engine)() {
+        Ok(engine) => engine,
+        Err(Unavailable::Memory) => return NO_MEMORY,
+        Err(Unavailable::Unlimited) => return NO_LIMITS,
+    };
     raise_threads();
     confinement::seal(terms, &mut report);
     if let Some(operations) = &terms.probe {

@@ -19,6 +19,18 @@ pub use serialize::{clone_from_v8, move_from_v8};
 
 use crate::value::{BigInt, Budget, Code, ErrorClass, Fault, Owner, SharedMemory, Text, TypeOf, Value};
 
+/// The resolver that a callback of ours was given as `value`; `None` for values that are not promises.
+///
+/// Only for a value that came from a `PromiseResolver`: V8 ends the process when a promise is settled in two ways.
+pub fn resolver_from<'s>(value: v8::Local<'s, v8::Value>) -> Option<v8::Local<'s, v8::PromiseResolver>> {
+    if !value.is_promise() {
+        return None;
+    }
+    // SAFETY: to V8, a resolver is the same object as its promise, and every promise is of the class that resolvers have
+    // (`v8::Promise::Resolver::CheckCast`).
+    Some(unsafe { v8::Local::<v8::PromiseResolver>::cast_unchecked(value) })
+}
+
 /// An isolate that uses memory of a host. If its thread does not stop, the host has to wait for it.
 pub struct Borrowed {
     pub holder: Weak<dyn Owner>,

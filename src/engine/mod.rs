@@ -51,6 +51,7 @@ pub use prelude::Prelude;
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, Recipe};
 pub use space::for_isolate as address_space;
+pub use start::Unavailable;
 pub use wasm::began_compiling;
 pub use weak::Weak;
 
@@ -85,9 +86,24 @@ pub fn has_room(alive: u64) -> bool {
     space::has_room(alive)
 }
 
-/// The error of a call that needs the engine if there is no memory for it.
-pub fn no_memory() -> Fault {
-    Fault::coded(ErrorClass::Error, "There is no memory for V8 in this process", Code::Memory)
+impl Unavailable {
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::Memory => "There is no memory for V8 in this process",
+            Self::Unlimited => "V8 cannot be used in this process: its page allocator cannot be limited",
+        }
+    }
+}
+
+/// The error of a call that needs the engine.
+impl From<Unavailable> for Fault {
+    fn from(reason: Unavailable) -> Self {
+        let code = match reason {
+            Unavailable::Memory => Code::Memory,
+            Unavailable::Unlimited => Code::Unsupported,
+        };
+        Fault::coded(ErrorClass::Error, reason.message(), code)
+    }
 }
 
 /// Whether guests have `gc()`. Only takes effect before the engine starts.
@@ -120,31 +136,39 @@ pub struct Engine {
 static ENGINE: start::Once<Engine> = start::Once::new();
 
 impl Engine {
-    /// The engine, started with `recipe` by the first caller. `None` if the process has no memory for it. `addon` is the file that may hold
+    /// The engine, started with `recipe` by the first caller. `addon` is the file that may hold
     /// the recipe's snapshot. `park` receives the threads of guests that ran out of memory where V8 would end the process, and the threads
     /// whose fatal errors are contained.
-    pub fn start(recipe: &Recipe, addon: fn() -> Option<PathBuf>, park: abort::Park) -> Option<&'static Engine> {
-        ENGINE.get_or_start(space::has_room_for_engine, || {
-            // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when
-            // the isolate of this thread is lost.
-            let _portion = native::draw_on(None);
-            v8::V8::set_flags_from_string(FLAGS);
-            if EXPOSE_GC.load(Ordering::Relaxed) {
-                v8::V8::set_flags_from_string("--expose-gc");
-            }
-            v8::V8::set_entropy_source(entropy);
-            icu::count();
-            // Without its data V8's ICU aborts at the first use of `Intl`. An error here means a second call.
-            let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
-            v8::V8::initialize_platform(platform::new());
-            v8::V8::initialize();
-            pages::watch();
-            abort::intercept(park);
-            // Contexts have an extension then, which the snapshot lacks.
-            let shipped =
-                if exposes_gc() { None } else { addon().and_then(|addon| snapshot::shipped(recipe, FLAGS, &addon)) };
-            Engine { snapshot: shipped.unwrap_or_else(|| snapshot::build(recipe)), recipe: recipe.name() }
-        })
+    pub fn start(
+        recipe: &Recipe,
+        addon: fn() -> Option<PathBuf>,
+        park: abort::Park,
+    ) -> Result<&'static Engine, Unavailable> {
+        // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when the
+        // isolate of this thread is lost.
+        let for_process = || native::draw_on(None, || Self::launch(recipe, addon, park));
+        ENGINE.get_or_start(space::has_room_for_engine, for_process)
+    }
+
+    fn launch(recipe: &Recipe, addon: fn() -> Option<PathBuf>, park: abort::Park) -> Result<Engine, Unavailable> {
+        v8::V8::set_flags_from_string(FLAGS);
+        if EXPOSE_GC.load(Ordering::Relaxed) {
+            v8::V8::set_flags_from_string("--expose-gc");
+        }
+        v8::V8::set_entropy_source(entropy);
+        icu::count();
+        // Without its data V8's ICU aborts at the first use of `Intl`. An error here means a second call.
+        let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
+        v8::V8::initialize_platform(platform::new());
+        v8::V8::initialize();
+        if !pages::watch() {
+            return Err(Unavailable::Unlimited);
+        }
+        abort::intercept(park);
+        // Contexts have an extension then, which the snapshot lacks.
+        let shipped =
+            if exposes_gc() { None } else { addon().and_then(|addon| snapshot::shipped(recipe, FLAGS, &addon)) };
+        Ok(Engine { snapshot: shipped.unwrap_or_else(|| snapshot::build(recipe)), recipe: recipe.name() })
     }
 
     /// The snapshot of a recipe, in the form in which the addon's file holds it.

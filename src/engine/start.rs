@@ -12,15 +12,25 @@ thread_local! {
 /// This thread never returns from what it does. If it is starting something, that has failed.
 pub fn give_up() {
     if let Ok(Some(gate)) = TURN.try_with(Cell::take) {
-        gate.set(State::Failed);
+        gate.set(State::Failed(Unavailable::Memory));
     }
+}
+
+/// Why something cannot be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    /// The process has no memory for it.
+    Memory,
+    /// Limits would not be enforced.
+    Unlimited,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Idle,
     Starting,
-    Failed,
+    /// Permanently.
+    Failed(Unavailable),
 }
 
 struct Gate {
@@ -60,14 +70,15 @@ impl<T> Once<T> {
         Self { value: OnceLock::new(), gate: Gate { state: Mutex::new(State::Idle), changed: Condvar::new() } }
     }
 
-    /// The value, made by `start` on the first call. `None` if `has_room` says that this is not possible now, or if it has failed.
+    /// The value, made by `start` on the first call. An error if `has_room` says that this is not possible now, or if it has failed. What
+    /// has failed once is not started again.
     pub fn get_or_start(
         &'static self,
         has_room: impl FnOnce() -> bool,
-        start: impl FnOnce() -> T,
-    ) -> Option<&'static T> {
+        start: impl FnOnce() -> Result<T, Unavailable>,
+    ) -> Result<&'static T, Unavailable> {
         if let Some(value) = self.value.get() {
-            return Some(value);
+            return Ok(value);
         }
         {
             let mut state = self.gate.lock();
@@ -75,16 +86,26 @@ impl<T> Once<T> {
                 state = self.gate.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             if let Some(value) = self.value.get() {
-                return Some(value);
+                return Ok(value);
             }
-            if *state == State::Failed || !has_room() {
-                return None;
+            if let State::Failed(reason) = *state {
+                return Err(reason);
+            }
+            if !has_room() {
+                return Err(Unavailable::Memory);
             }
             *state = State::Starting;
         }
         TURN.set(Some(&self.gate));
         let _turn = Turn;
-        Some(self.value.get_or_init(start))
+        match start() {
+            Ok(value) => Ok(self.value.get_or_init(|| value)),
+            Err(reason) => {
+                TURN.set(None);
+                self.gate.set(State::Failed(reason));
+                Err(reason)
+            }
+        }
     }
 }
 
@@ -93,15 +114,24 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
-    use super::{Once, give_up};
+    use super::{Once, Unavailable, give_up};
 
     #[test]
     fn starts_once() {
         static ONCE: Once<u8> = Once::new();
-        assert_eq!(ONCE.get_or_start(|| false, || 1), None);
+        assert_eq!(ONCE.get_or_start(|| false, || Ok(1)), Err(Unavailable::Memory));
         assert!(thread::spawn(|| ONCE.get_or_start(|| true, || panic!())).join().is_err());
-        assert_eq!(ONCE.get_or_start(|| true, || 2), Some(&2));
-        assert_eq!(ONCE.get_or_start(|| false, || 3), Some(&2));
+        assert_eq!(ONCE.get_or_start(|| true, || Ok(2)), Ok(&2));
+        assert_eq!(ONCE.get_or_start(|| false, || Ok(3)), Ok(&2));
+    }
+
+    #[test]
+    fn does_not_start_again_what_has_failed() {
+        static ONCE: Once<u8> = Once::new();
+        assert_eq!(ONCE.get_or_start(|| true, || Err(Unavailable::Unlimited)), Err(Unavailable::Unlimited));
+        assert_eq!(ONCE.get_or_start(|| true, || Ok(1)), Err(Unavailable::Unlimited));
+        let other = thread::spawn(|| ONCE.get_or_start(|| true, || Ok(1)));
+        assert_eq!(other.join().unwrap(), Err(Unavailable::Unlimited));
     }
 
     #[test]
@@ -123,9 +153,9 @@ mod tests {
             )
         });
         begins.recv().unwrap();
-        let waiting = thread::spawn(|| ONCE.get_or_start(|| true, || 1));
+        let waiting = thread::spawn(|| ONCE.get_or_start(|| true, || Ok(1)));
         lose.send(()).unwrap();
-        assert_eq!(waiting.join().unwrap(), None);
-        assert_eq!(ONCE.get_or_start(|| true, || 2), None);
+        assert_eq!(waiting.join().unwrap(), Err(Unavailable::Memory));
+        assert_eq!(ONCE.get_or_start(|| true, || Ok(2)), Err(Unavailable::Memory));
     }
 }

@@ -192,7 +192,7 @@ fn settle_after<'s>(
         return resolver.resolve(scope, namespace).map(drop).ok_or(Fault::Stopped);
     }
     let resolver = v8::Local::new(scope, resolver);
-    let both = v8::Array::new_with_elements(scope, &[resolver.into(), namespace]).into();
+    let both = importer_data(scope, resolver, namespace);
     let done = v8::Function::builder(on_evaluated).data(both).build(scope).ok_or(Fault::Stopped)?;
     let failed = v8::Function::builder(on_failed).data(both).build(scope).ok_or(Fault::Stopped)?;
     evaluated.then2(scope, done, failed).map(drop).ok_or(Fault::Stopped)
@@ -218,14 +218,22 @@ fn on_failed<'s>(
     }
 }
 
-/// The resolver of the importer's promise, and the second value that was passed along, such as the module's namespace.
+/// The data of a callback that settles the importer's promise: its resolver, and another value, such as the module's namespace. Guest code
+/// has no access to it.
+pub fn importer_data<'s>(
+    scope: &v8::PinScope<'s, '_>,
+    resolver: v8::Local<'s, v8::PromiseResolver>,
+    value: v8::Local<'s, v8::Value>,
+) -> v8::Local<'s, v8::Value> {
+    v8::Array::new_with_elements(scope, &[resolver.into(), value]).into()
+}
+
+/// The parts of [`importer_data`].
 pub fn importer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Option<(v8::Local<'s, v8::PromiseResolver>, v8::Local<'s, v8::Value>)> {
     let both = v8::Local::<v8::Array>::try_from(args.data()).ok()?;
-    let promise = both.get_index(scope, 0).filter(|value| value.is_promise())?;
-    // SAFETY: a resolver is the same object as its promise, and this one came from `arrive`.
-    let resolver = unsafe { v8::Local::<v8::PromiseResolver>::cast_unchecked(promise) };
+    let resolver = convert::resolver_from(both.get_index(scope, 0)?)?;
     Some((resolver, both.get_index(scope, 1)?))
 }

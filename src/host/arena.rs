@@ -1,11 +1,10 @@
 //! Holds the bytes of small values until the surface has read them, one after the other in one buffer. A host takes longer to create a
 //! buffer than to read such a value.
 
-use std::cell::Cell;
-
-use napi::sys;
+use std::cell::RefCell;
 
 use super::js::{Js, JsResult, JsValue};
+use super::reference::Reference;
 
 /// Bytes of the buffer, and of the largest value that counts as small.
 const SIZE: usize = 64 << 10;
@@ -13,11 +12,10 @@ const SMALL: usize = 2 << 10;
 
 /// The buffer of an environment that has room left.
 #[derive(Default)]
-pub struct Arena(Cell<Option<Chunk>>);
+pub struct Arena(RefCell<Option<Chunk>>);
 
-#[derive(Clone, Copy)]
 struct Chunk {
-    buffer: sys::napi_ref,
+    buffer: Reference,
     used: usize,
 }
 
@@ -36,21 +34,21 @@ impl Arena {
 
     /// Reserves room for `length` bytes. Returns a buffer, its memory, and the offset of the room in it.
     fn room_for(&self, js: Js<'_>, length: usize) -> JsResult<(JsValue, *mut u8, usize)> {
-        let chunk = self.0.get();
-        if let Some(Chunk { buffer: reference, used }) = chunk
-            && used + length <= SIZE
+        if let Some(chunk) = &mut *self.0.borrow_mut()
+            && chunk.used + length <= SIZE
         {
-            let buffer = js.dereference(reference)?;
+            let buffer = js.dereference(&chunk.buffer)?;
             let (data, size) = js.buffer_memory(buffer)?;
             // A host whose built-ins were replaced may have moved the memory away.
             if size == SIZE {
-                self.0.set(Some(Chunk { buffer: reference, used: used + length }));
+                let used = chunk.used;
+                chunk.used += length;
                 return Ok((buffer, data, used));
             }
         }
         let (buffer, data) = js.empty_buffer(SIZE)?;
-        self.0.set(Some(Chunk { buffer: js.reference(buffer)?, used: length }));
-        if let Some(full) = chunk {
+        let chunk = Chunk { buffer: js.reference(buffer)?, used: length };
+        if let Some(full) = self.0.replace(Some(chunk)) {
             js.delete_reference(full.buffer);
         }
         Ok((buffer, data, 0))

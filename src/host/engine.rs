@@ -5,38 +5,36 @@ use std::time::Duration;
 
 use napi::sys;
 
-use super::call::callback;
-use super::js::{Js, JsValue, Refused};
+use super::environment::Local;
+use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::{End, Policy, registry};
 use crate::ops::milliseconds;
 use crate::protocol::{setting, statistic};
 use crate::{engine, guest};
 
 /// `statistics()`: counts of isolates and threads, each at its index of `STATISTIC`.
-pub unsafe extern "C" fn statistics(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, _local, _args| {
-        let registry = registry();
-        let mut figures = [0; statistic::ALL.len()];
-        for (index, figure) in [
-            (statistic::MADE, registry.made),
-            (statistic::IDLE, registry.idle),
-            (statistic::WARM, registry.warm),
-            (statistic::THREADS, engine::threads() as u64),
-            (statistic::LOST_THREADS, registry.lost_threads),
-            (statistic::LOST_RUNNING, registry.lost_running),
-            (statistic::LOST_BYTES, registry.lost_bytes as u64),
-            (statistic::DISPOSED, registry.ended[End::Disposed as usize]),
-            (statistic::COLLECTED, registry.ended[End::Collected as usize]),
-            (statistic::OUT_OF_MEMORY, registry.ended[End::OutOfMemory as usize]),
-            (statistic::ENVIRONMENT_GONE, registry.ended[End::Environment as usize]),
-            (statistic::GIVEN_UP, registry.ended[End::GivenUp as usize]),
-        ] {
-            figures[index as usize] = figure;
-        }
-        // Exact up to 2^53.
-        let numbers: Result<Vec<_>, _> = figures.iter().map(|figure| js.number(*figure as f64)).collect();
-        js.array(&numbers?)
-    })
+pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
+    let registry = registry();
+    let mut figures = [0; statistic::ALL.len()];
+    for (index, figure) in [
+        (statistic::MADE, registry.made),
+        (statistic::IDLE, registry.idle),
+        (statistic::WARM, registry.warm),
+        (statistic::THREADS, engine::threads() as u64),
+        (statistic::LOST_THREADS, registry.lost_threads),
+        (statistic::LOST_RUNNING, registry.lost_running),
+        (statistic::LOST_BYTES, registry.lost_bytes as u64),
+        (statistic::DISPOSED, registry.ended[End::Disposed as usize]),
+        (statistic::COLLECTED, registry.ended[End::Collected as usize]),
+        (statistic::OUT_OF_MEMORY, registry.ended[End::OutOfMemory as usize]),
+        (statistic::ENVIRONMENT_GONE, registry.ended[End::Environment as usize]),
+        (statistic::GIVEN_UP, registry.ended[End::GivenUp as usize]),
+    ] {
+        figures[index as usize] = figure;
+    }
+    // Exact up to 2^53.
+    let numbers: Result<Vec<_>, _> = figures.iter().map(|figure| js.number(*figure as f64)).collect();
+    js.array(&numbers?)
 }
 
 /// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshot.
@@ -44,43 +42,41 @@ pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
     let shipped = (crate::settings().engine)().map(|engine| js.buffer(&engine.ship(&guest::RECIPE)));
-    shipped.and_then(Result::ok).unwrap_or(ptr::null_mut())
+    shipped.ok().and_then(Result::ok).unwrap_or(ptr::null_mut())
 }
 
 /// `configure(...settings)`: changes the settings, each at its index of `SETTING`, in milliseconds or bytes. A negative value leaves its
 /// setting unchanged; a time limit of 0 is none. Returns the current settings.
-pub unsafe extern "C" fn configure(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, _local, args| {
-        let read = |index: u32| js.read_number(*args.get(index as usize).ok_or(Refused)?);
-        let (grace, timeout, deadline, lost) = (
-            read(setting::TERMINATION_GRACE)?,
-            read(setting::TIMEOUT)?,
-            read(setting::DEADLINE)?,
-            read(setting::LOST_MEMORY_LIMIT)?,
-        );
-        let mut policy = Policy::current();
-        if let Some(grace) = milliseconds(grace) {
-            policy.termination_grace = grace;
-        }
-        if timeout >= 0.0 {
-            policy.timeout = milliseconds(timeout);
-        }
-        if deadline >= 0.0 {
-            policy.deadline = milliseconds(deadline);
-        }
-        if lost >= 0.0 {
-            // The cast saturates.
-            policy.lost_memory_limit = lost as usize;
-        }
-        policy.set();
-        let policy = Policy::current();
-        let number = |duration: Option<Duration>| duration.map_or(0.0, |duration| duration.as_secs_f64() * 1_000.0);
-        let mut settings = [0.0; setting::ALL.len()];
-        settings[setting::TERMINATION_GRACE as usize] = number(Some(policy.termination_grace));
-        settings[setting::TIMEOUT as usize] = number(policy.timeout);
-        settings[setting::DEADLINE as usize] = number(policy.deadline);
-        settings[setting::LOST_MEMORY_LIMIT as usize] = policy.lost_memory_limit as f64;
-        let settings: Result<Vec<_>, _> = settings.iter().map(|setting| js.number(*setting)).collect();
-        js.array(&settings?)
-    })
+pub fn configure(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let read = |index: u32| js.read_number(*args.get(index as usize).ok_or(Refused)?);
+    let (grace, timeout, deadline, lost) = (
+        read(setting::TERMINATION_GRACE)?,
+        read(setting::TIMEOUT)?,
+        read(setting::DEADLINE)?,
+        read(setting::LOST_MEMORY_LIMIT)?,
+    );
+    let mut policy = Policy::current();
+    if let Some(grace) = milliseconds(grace) {
+        policy.termination_grace = grace;
+    }
+    if timeout >= 0.0 {
+        policy.timeout = milliseconds(timeout);
+    }
+    if deadline >= 0.0 {
+        policy.deadline = milliseconds(deadline);
+    }
+    if lost >= 0.0 {
+        // The cast saturates.
+        policy.lost_memory_limit = lost as usize;
+    }
+    policy.set();
+    let policy = Policy::current();
+    let number = |duration: Option<Duration>| duration.map_or(0.0, |duration| duration.as_secs_f64() * 1_000.0);
+    let mut settings = [0.0; setting::ALL.len()];
+    settings[setting::TERMINATION_GRACE as usize] = number(Some(policy.termination_grace));
+    settings[setting::TIMEOUT as usize] = number(policy.timeout);
+    settings[setting::DEADLINE as usize] = number(policy.deadline);
+    settings[setting::LOST_MEMORY_LIMIT as usize] = policy.lost_memory_limit as f64;
+    let settings: Result<Vec<_>, _> = settings.iter().map(|setting| js.number(*setting)).collect();
+    js.array(&settings?)
 }

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use napi::sys;
 use slab::Slab;
 
 use super::abortable::Abortable;
@@ -14,6 +13,7 @@ use super::events::Current;
 use super::js::{Js, JsResult, JsValue};
 use super::memory::Adopted;
 use super::pins::Pins;
+use super::reference::Reference;
 use super::shared::{Event, Shared};
 use super::signal::Signal;
 use super::streams::{Kept, Origin};
@@ -35,13 +35,13 @@ pub struct Asked {
 pub struct Local {
     pub shared: Arc<Shared>,
     pub settings: Settings,
-    pub(super) settle: sys::napi_ref,
-    pub(super) serve: sys::napi_ref,
-    pub(super) serve_later: sys::napi_ref,
-    pub(super) defer: sys::napi_ref,
-    flush_later: sys::napi_ref,
-    own: sys::napi_ref,
-    leave: sys::napi_ref,
+    pub(super) settle: Reference,
+    pub(super) serve: Reference,
+    pub(super) serve_later: Reference,
+    pub(super) defer: Reference,
+    flush_later: Reference,
+    own: Reference,
+    leave: Reference,
     /// Handles that the surface refers to by number. 0 is the module itself, 1 its `lib`.
     handles: RefCell<Slab<Value>>,
     /// Answers that were requested from the surface, by number minus one.
@@ -76,7 +76,7 @@ pub struct Local {
     /// The deepest place on the stack that was found to have room to serve a request.
     roomy: Cell<usize>,
     /// Set if this host has no handle scopes: a function of ours that serves `next`. Handles that are created during its call end with it.
-    serve_next: OnceCell<sys::napi_ref>,
+    serve_next: OnceCell<Reference>,
     pub(super) next: RefCell<Option<Request>>,
     /// An async call was made in this turn.
     called: Cell<bool>,
@@ -151,7 +151,7 @@ impl Local {
             return;
         };
         *self.next.borrow_mut() = Some(request);
-        let _ = js.dereference(*serve_next).and_then(|function| js.call(function, &[]));
+        let _ = js.dereference(serve_next).and_then(|function| js.call(function, &[]));
         if let Some(request) = self.next.take() {
             // The stack was exhausted.
             js.clear_exception();
@@ -201,7 +201,7 @@ impl Local {
     /// The handle of that number. The surface has kept its row by `entry` for this call only.
     pub fn take_handle(&self, js: Js<'_>, id: usize, entry: JsValue) -> JsResult<Option<Value>> {
         let value = self.handle(id);
-        js.call(js.dereference(self.leave)?, &[entry])?;
+        js.call(js.dereference(&self.leave)?, &[entry])?;
         Ok(value)
     }
 
@@ -214,7 +214,7 @@ impl Local {
                 None => return Ok(Err(Fault::too_many_references(remote.accounts.references.limit()))),
             },
         };
-        let index = js.read_number(js.call(js.dereference(self.own)?, &[value, note])?)? as u32;
+        let index = js.read_number(js.call(js.dereference(&self.own)?, &[value, note])?)? as u32;
         Ok(Ok(Slot::charged(Arc::clone(&self.shared) as Arc<dyn Owner>, index, charge)))
     }
 
@@ -337,7 +337,7 @@ impl Local {
         let Some(remote) = prepared.enqueue(chain, completion) else { return };
         self.unwoken.borrow_mut().push(remote);
         if self.unwoken.borrow().len() == 1
-            && js.dereference(self.flush_later).and_then(|later| js.call(later, &[])).is_err()
+            && js.dereference(&self.flush_later).and_then(|later| js.call(later, &[])).is_err()
         {
             // The host is shutting down.
             self.flush_wake_ups();
@@ -419,7 +419,7 @@ impl Local {
     /// attempt to run JavaScript shows it.
     pub fn is_alive(&self, js: Js<'_>) -> bool {
         // Request 0 settles nothing.
-        let ping = || js.call(js.dereference(self.settle)?, &[js.number(0.0)?, js.undefined()?]);
+        let ping = || js.call(js.dereference(&self.settle)?, &[js.number(0.0)?, js.undefined()?]);
         // Deep in a recursion even this may throw; an environment that throws is alive.
         matches!(js.scoped(ping), Ok(Ok(_))) || js.clear_exception()
     }
@@ -437,7 +437,7 @@ impl Local {
         let ping = || {
             let mut args = vec![js.undefined()?; ROOM / size_of::<JsValue>()];
             args[0] = js.number(0.0)?;
-            js.call(js.dereference(self.settle)?, &args)
+            js.call(js.dereference(&self.settle)?, &args)
         };
         let is_roomy = matches!(js.scoped(ping), Ok(Ok(_)));
         if is_roomy {

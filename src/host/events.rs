@@ -26,7 +26,7 @@ impl Local {
     pub fn on_signal(&self, js: Js<'_>) {
         // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. Callbacks that a host function
         // has scheduled must run before the guest's next call, so the events wait for the immediates, which run after them.
-        if self.shared.signal.repeats() && js.scoped(|| js.call(js.dereference(self.defer)?, &[])).is_ok() {
+        if self.shared.signal.repeats() && js.scoped(|| js.call(js.dereference(&self.defer)?, &[])).is_ok() {
             return;
         }
         self.handle_events(js);
@@ -65,7 +65,7 @@ impl Local {
         }
         if self.shared.put_back(events) {
             // Other work needs the event loop as well. The thread-safe function is not used for this, because hosts call it again at once.
-            let _ = js.scoped(|| js.call(js.dereference(self.defer)?, &[]));
+            let _ = js.scoped(|| js.call(js.dereference(&self.defer)?, &[]));
         } else if !self.shared.has_streams() {
             self.update_hold(js);
         }
@@ -135,14 +135,14 @@ impl Local {
     fn disown(&self, js: Js<'_>) -> JsResult<()> {
         if self.shared.disowned.is_any() {
             let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(0.0)?];
-            js.call(js.dereference(self.serve)?, &args)?;
+            js.call(js.dereference(&self.serve)?, &args)?;
         }
         Ok(())
     }
 
     fn settle(&self, js: Js<'_>, request: i64, outcome: Outcome) -> JsResult<()> {
         let carrier = carrier::write_or_refuse(js, self, outcome)?;
-        js.call(js.dereference(self.settle)?, &[js.number(request as f64)?, carrier])?;
+        js.call(js.dereference(&self.settle)?, &[js.number(request as f64)?, carrier])?;
         Ok(())
     }
 
@@ -280,7 +280,7 @@ impl Local {
         for arg in args {
             values.push(carrier::write(js, self, Ok(arg))?);
         }
-        let serve = if caller.is_none() { self.serve } else { self.serve_later };
+        let serve = if caller.is_none() { &self.serve } else { &self.serve_later };
         js.call(js.dereference(serve)?, &values)
     }
 }

@@ -2,9 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use napi::sys;
-
-use super::call::callback;
 use super::carrier;
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
@@ -16,19 +13,17 @@ use crate::sandbox::{self, Body, Form, Guard, LogStyle, Logging, Modules, Source
 use crate::value::{Completion, Fault, Handle, IsolateHandle, Value};
 
 /// `execute(request, execution)`: starts an execution in a sandbox. Returns the handle of its isolate; the outcome settles `request`.
-pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, record, ..] = args else { return Err(Refused) };
-        let request = js.read_number(*request)? as i64;
-        let mut record = read(js, local, *record, LISTS)?;
-        let completion = local.async_completion(js, request, Weak::new());
-        let spec = spec(&mut record, request, completion, &local.settings).map_err(|_| Refused)?;
-        let warm = record.number(execution::WARM).map_err(|_| Refused)? as usize;
-        let supply = Supply::Pool(Arc::clone(&local.shared.warm_pool), warm);
-        let remote = sandbox::start(spec, &local.settings, supply);
-        let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
-        js.number(id as f64)
-    })
+pub fn execute(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [request, record, ..] = args else { return Err(Refused) };
+    let request = js.read_number(*request)? as i64;
+    let mut record = read(js, local, *record, LISTS)?;
+    let completion = local.async_completion(js, request, Weak::new());
+    let spec = spec(&mut record, request, completion, &local.settings).map_err(|_| Refused)?;
+    let warm = record.number(execution::WARM).map_err(|_| Refused)? as usize;
+    let supply = Supply::Pool(Arc::clone(&local.shared.warm_pool), warm);
+    let remote = sandbox::start(spec, &local.settings, supply);
+    let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
+    js.number(id as f64)
 }
 
 /// The elements of `EXECUTION` that are lists.

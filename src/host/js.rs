@@ -358,14 +358,22 @@ impl<'a> Js<'a> {
     }
 
     /// A function of ours; `data` is passed to every call.
-    pub fn function(self, name: &str, callback: sys::napi_callback, data: *mut c_void) -> JsResult<JsValue> {
+    ///
+    /// # Safety
+    /// The host may call `callback` with `data` at any time from now on, on the thread of this environment.
+    pub unsafe fn function(
+        self,
+        name: &std::ffi::CStr,
+        callback: sys::napi_callback,
+        data: *mut c_void,
+    ) -> JsResult<JsValue> {
         let mut function = ptr::null_mut();
-        // SAFETY: the name is a slice of the length given; the caller guarantees that `callback` may be called with `data`.
+        // SAFETY: the name has the length given; the caller guarantees that `callback` may be called with `data`.
         check!(unsafe {
             sys::napi_create_function(
                 self.env,
-                name.as_ptr().cast(),
-                name.len() as isize,
+                name.as_ptr(),
+                name.count_bytes() as isize,
                 callback,
                 data,
                 &raw mut function,
@@ -414,40 +422,11 @@ impl<'a> Js<'a> {
         status != sys::Status::napi_ok || pending
     }
 
-    /// Keeps `value` alive until the reference is deleted.
-    pub fn reference(self, value: JsValue) -> JsResult<sys::napi_ref> {
-        let mut reference = ptr::null_mut();
-        // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_create_reference(self.env, value, 1, &raw mut reference) })?;
-        Ok(reference)
-    }
-
     /// Tells the host's garbage collector how much more memory its objects keep outside its heap, or how much less if negative.
     pub fn adjust_external_memory(self, change: i64) {
         let mut total = 0;
         // SAFETY: as in `type_of`. A failure leaves the collector uninformed.
         let _ = unsafe { sys::napi_adjust_external_memory(self.env, change, &raw mut total) };
-    }
-
-    /// A reference that shows whether `value` is still alive; see [`Js::dereference`].
-    pub fn weak_reference(self, value: JsValue) -> JsResult<sys::napi_ref> {
-        let mut reference = ptr::null_mut();
-        // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_create_reference(self.env, value, 0, &raw mut reference) })?;
-        Ok(reference)
-    }
-
-    /// Null if the reference is weak and its value is gone.
-    pub fn dereference(self, reference: sys::napi_ref) -> JsResult<JsValue> {
-        let mut value = ptr::null_mut();
-        // SAFETY: the reference was not deleted.
-        check!(unsafe { sys::napi_get_reference_value(self.env, reference, &raw mut value) })?;
-        Ok(value)
-    }
-
-    pub fn delete_reference(self, reference: sys::napi_ref) {
-        // SAFETY: deleted once, by the only holder. A failure leaves the value alive.
-        let _ = unsafe { sys::napi_delete_reference(self.env, reference) };
     }
 }
 
@@ -462,10 +441,12 @@ pub struct CallInfo {
 impl CallInfo {
     const SHORT: usize = 14;
 
-    pub fn read(js: Js<'_>, info: sys::napi_callback_info) -> JsResult<Self> {
+    /// # Safety
+    /// The host must have passed `info` to the callback that `js` proves to run.
+    pub unsafe fn read(js: Js<'_>, info: sys::napi_callback_info) -> JsResult<Self> {
         let mut read =
             Self { short: [ptr::null_mut(); Self::SHORT], long: Vec::new(), count: Self::SHORT, data: ptr::null_mut() };
-        // SAFETY: `info` belongs to the callback that `js` proves to run; the buffer has room for `count` values.
+        // SAFETY: guaranteed by the caller; the buffer has room for `count` values.
         check!(unsafe {
             sys::napi_get_cb_info(
                 js.env,

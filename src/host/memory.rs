@@ -15,6 +15,7 @@ use napi::sys;
 
 use super::js::{Js, JsResult, JsValue};
 use super::library;
+use super::reference::Reference;
 use crate::value::SharedMemory;
 
 type Finalize = unsafe extern "C" fn(data: *mut c_void, hint: *mut c_void);
@@ -89,7 +90,7 @@ impl Drop for Lease {
 struct Buffer {
     memory: Weak<SharedMemory>,
     /// Weak.
-    reference: sys::napi_ref,
+    reference: Reference,
 }
 
 impl Adopted {
@@ -128,7 +129,7 @@ impl Adopted {
             // Other memory had this address before.
             return Ok(None);
         }
-        let value = js.dereference(buffer.reference)?;
+        let value = js.dereference(&buffer.reference)?;
         Ok((!value.is_null()).then_some(value))
     }
 
@@ -136,13 +137,9 @@ impl Adopted {
         let reference = js.weak_reference(buffer)?;
         let mut buffers = self.buffers.borrow_mut();
         if buffers.len().is_power_of_two() {
-            buffers.retain(|_, buffer| {
-                let lives = buffer.memory.strong_count() > 0;
-                if !lives {
-                    js.delete_reference(buffer.reference);
-                }
-                lives
-            });
+            for (_, gone) in buffers.extract_if(|_, buffer| buffer.memory.strong_count() == 0) {
+                js.delete_reference(gone.reference);
+            }
         }
         let old = buffers.insert(memory.pointer().addr(), Buffer { memory: Arc::downgrade(memory), reference });
         if let Some(old) = old {

@@ -4,11 +4,11 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
-use napi::sys;
 use slab::Slab;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue};
+use super::reference::Reference;
 use super::shared::Shared;
 use crate::isolate::Remote;
 use crate::value::{Bytes, Lease, Loan, SharedMemory};
@@ -18,7 +18,7 @@ use crate::value::{Bytes, Lease, Loan, SharedMemory};
 pub struct Pins(RefCell<Slab<Pin>>);
 
 struct Pin {
-    reference: sys::napi_ref,
+    reference: Reference,
     /// Set for memory that was given away: nothing in the environment uses it any more.
     loan: Option<Arc<Loan>>,
 }
@@ -79,7 +79,7 @@ impl Local {
             let Some(Pin { reference, loan }) = self.pins.0.borrow_mut().try_remove(number) else { continue };
             if loan.is_some() {
                 // Frees its memory now instead of when the host collects it. If the host refuses, it is freed then.
-                let _ = js.scoped(|| js.dereference(reference).and_then(|buffer| js.detach(buffer)));
+                let _ = js.scoped(|| js.dereference(&reference).and_then(|buffer| js.detach(buffer)));
             }
             js.delete_reference(reference);
         }

@@ -4,11 +4,9 @@ use std::path::PathBuf;
 use std::sync::Weak;
 use std::time::Duration;
 
-use napi::sys;
-
-use super::call::callback;
+use super::environment::Local;
 use super::execution::{LISTS, body, logging, modules, read};
-use super::js::{JsValue, Refused};
+use super::js::{Js, JsResult, JsValue, Refused};
 use super::library::own_file;
 use crate::child::{self, Job, Sort, Task};
 use crate::isolate::Settings;
@@ -19,49 +17,43 @@ use crate::value::{Code, ErrorClass, Fault, Owner, Text, Value};
 
 /// `executeApart(request, process, execution)`: starts an execution in a process of its own. Returns its number; the outcome settles
 /// `request`.
-pub unsafe extern "C" fn execute(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, process, execution, ..] = args else { return Err(Refused) };
-        let request = js.read_number(*request)? as i64;
-        let (process, execution) = (read(js, local, *process, &[])?, read(js, local, *execution, LISTS)?);
-        let completion = local.async_completion(js, request, Weak::new());
-        let (sort, pool) = match sort_of(process, &local.settings) {
-            Ok(found) => found,
-            Err(fault) => {
-                completion.complete(Err(fault));
-                return js.number(0.0);
-            }
-        };
-        let Parts { timeout, task, tools, logging } = parts_of(execution).map_err(|_| Refused)?;
-        let owner = local.shared.id();
-        let number =
-            child::start(Job { sort, again: false, pool, timeout, task, tools, logging, owner, request, completion });
-        js.number(number as f64)
-    })
+pub fn execute(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [request, process, execution, ..] = args else { return Err(Refused) };
+    let request = js.read_number(*request)? as i64;
+    let (process, execution) = (read(js, local, *process, &[])?, read(js, local, *execution, LISTS)?);
+    let completion = local.async_completion(js, request, Weak::new());
+    let (sort, pool) = match sort_of(process, &local.settings) {
+        Ok(found) => found,
+        Err(fault) => {
+            completion.complete(Err(fault));
+            return js.number(0.0);
+        }
+    };
+    let Parts { timeout, task, tools, logging } = parts_of(execution).map_err(|_| Refused)?;
+    let owner = local.shared.id();
+    let number =
+        child::start(Job { sort, again: false, pool, timeout, task, tools, logging, owner, request, completion });
+    js.number(number as f64)
 }
 
 /// `terminateApart(number)`: ends an execution, if it has not ended.
-pub unsafe extern "C" fn terminate(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, _local, args| {
-        let [number, ..] = args else { return Err(Refused) };
-        child::terminate(js.read_number(*number)? as u64);
-        js.undefined()
-    })
+pub fn terminate(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [number, ..] = args else { return Err(Refused) };
+    child::terminate(js.read_number(*number)? as u64);
+    js.undefined()
 }
 
 /// `surveyApart(request, process)`: settles `request` with what confines such processes: name, whether it holds, and detail of each layer.
-pub unsafe extern "C" fn survey(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, process, ..] = args else { return Err(Refused) };
-        let request = js.read_number(*request)? as i64;
-        let process = read(js, local, *process, &[])?;
-        let completion = local.async_completion(js, request, Weak::new());
-        match sort_of(process, &local.settings) {
-            Ok((sort, pool)) => child::survey(sort, pool, completion),
-            Err(fault) => completion.complete(Err(fault)),
-        }
-        js.undefined()
-    })
+pub fn survey(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [request, process, ..] = args else { return Err(Refused) };
+    let request = js.read_number(*request)? as i64;
+    let process = read(js, local, *process, &[])?;
+    let completion = local.async_completion(js, request, Weak::new());
+    match sort_of(process, &local.settings) {
+        Ok((sort, pool)) => child::survey(sort, pool, completion),
+        Err(fault) => completion.complete(Err(fault)),
+    }
+    js.undefined()
 }
 
 /// What processes have in common if they can replace each other, and how many of them to keep ready.

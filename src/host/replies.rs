@@ -2,9 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use napi::sys;
-
-use super::call::callback;
 use super::carrier;
 use super::environment::{Asked, Local};
 use super::js::{Js, JsResult, JsValue, Refused};
@@ -64,36 +61,30 @@ impl Local {
 }
 
 /// `reply(request, carrier)`: the answer to a request, or the outcome of a promise of the surface.
-pub unsafe extern "C" fn reply(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, carrier, ..] = args else {
-            return Err(Refused);
-        };
-        let request = js.read_number(*request)? as i64;
-        let outcome = local.read_answer(js, local.asker_of(request).as_ref(), *carrier)?;
-        local.reply(js, request, outcome);
-        js.undefined()
-    })
+pub fn reply(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [request, carrier, ..] = args else {
+        return Err(Refused);
+    };
+    let request = js.read_number(*request)? as i64;
+    let outcome = local.read_answer(js, local.asker_of(request).as_ref(), *carrier)?;
+    local.reply(js, request, outcome);
+    js.undefined()
 }
 
 /// `recipient(request)`: the number of the isolate or child process that receives the reply; 0 if it is unknown.
-pub unsafe extern "C" fn recipient(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, ..] = args else {
-            return Err(Refused);
-        };
-        let recipient = local.recipient_of(js.read_number(*request)? as i64);
-        js.number(recipient.map_or(0, |recipient| recipient.id()) as f64)
-    })
+pub fn recipient(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [request, ..] = args else {
+        return Err(Refused);
+    };
+    let recipient = local.recipient_of(js.read_number(*request)? as i64);
+    js.number(recipient.map_or(0, |recipient| recipient.id()) as f64)
 }
 
 /// `isAwaited(request)`: whether anything still waits for the reply.
-pub unsafe extern "C" fn is_awaited(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [request, ..] = args else {
-            return Err(Refused);
-        };
-        let is_awaited = local.is_awaited(js.read_number(*request)? as i64);
-        js.boolean(is_awaited)
-    })
+pub fn is_awaited(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [request, ..] = args else {
+        return Err(Refused);
+    };
+    let is_awaited = local.is_awaited(js.read_number(*request)? as i64);
+    js.boolean(is_awaited)
 }

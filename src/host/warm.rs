@@ -1,10 +1,8 @@
 //! Isolates that are created before executions in sandboxes need them, as the surface requests them, and what they start from.
 
-use napi::sys;
-
-use super::call::callback;
 use super::carrier;
-use super::js::{JsValue, Refused};
+use super::environment::Local;
+use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::{Remote, Settings};
 use crate::ops;
 use crate::protocol::{flag, meter as meter_figure};
@@ -28,93 +26,81 @@ pub fn template(
 }
 
 /// `prewarm(flags, web, memoryLimit, snapshot)`: an execution like this follows at once.
-pub unsafe extern "C" fn prewarm(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [flags, web, memory_limit, snapshot, ..] = args else {
-            return Err(Refused);
-        };
-        let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
-        let (flags, web) = (js.read_number(*flags)? as u32, js.read_number(*web)? as u32);
-        let snapshot = carrier::read(js, local, *snapshot)?;
-        // An invalid snapshot is reported when it is used.
-        if let Ok(template) =
-            snapshot.and_then(|snapshot| template(flags, web, memory_limit, snapshot, &local.settings))
-        {
-            local.shared.warm_pool.prewarm(&template);
-        }
-        js.undefined()
-    })
+pub fn prewarm(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [flags, web, memory_limit, snapshot, ..] = args else {
+        return Err(Refused);
+    };
+    let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
+    let (flags, web) = (js.read_number(*flags)? as u32, js.read_number(*web)? as u32);
+    let snapshot = carrier::read(js, local, *snapshot)?;
+    // An invalid snapshot is reported when it is used.
+    if let Ok(template) = snapshot.and_then(|snapshot| template(flags, web, memory_limit, snapshot, &local.settings)) {
+        local.shared.warm_pool.prewarm(&template);
+    }
+    js.undefined()
 }
 
 /// `keepSnapshot(memoryLimit, snapshot)`: a copy of the snapshot for sandboxes with this memory limit, in megabytes.
-pub unsafe extern "C" fn keep_snapshot(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [memory_limit, snapshot, ..] = args else {
-            return Err(Refused);
-        };
-        let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
-        let snapshot = carrier::read(js, local, *snapshot)?;
-        let kept = snapshot.and_then(|snapshot| ops::snapshot::keep(snapshot, &local.settings, memory_limit));
-        carrier::write(js, local, kept)
-    })
+pub fn keep_snapshot(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [memory_limit, snapshot, ..] = args else {
+        return Err(Refused);
+    };
+    let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
+    let snapshot = carrier::read(js, local, *snapshot)?;
+    let kept = snapshot.and_then(|snapshot| ops::snapshot::keep(snapshot, &local.settings, memory_limit));
+    carrier::write(js, local, kept)
 }
 
 /// `takeIsolate(memoryLimit, warm, snapshot)`: an isolate for a plugin, whose first context already exists if that is possible.
-pub unsafe extern "C" fn take_isolate(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [memory_limit, wanted, snapshot, ..] = args else {
-            return Err(Refused);
-        };
-        let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
-        let wanted = js.read_number(*wanted)? as usize;
-        let snapshot = carrier::read(js, local, *snapshot)?;
-        let snapshot = snapshot.and_then(|snapshot| ops::snapshot::open(snapshot, &local.settings, memory_limit));
-        let taken = snapshot.map(|snapshot| {
-            let template = IsolateTemplate { memory_limit, snapshot, realm: RealmTemplate::Bare };
-            let pool = &local.shared.warm_pool;
-            let remote = pool.take(&template, wanted, &local.settings);
-            if wanted > 0 {
-                remote.when_gone(pool.restocking(&template));
-                pool.restock_later(&template);
-            }
-            Value::Handle(Handle::Isolate(IsolateHandle(remote)))
-        });
-        carrier::write(js, local, taken)
-    })
+pub fn take_isolate(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [memory_limit, wanted, snapshot, ..] = args else {
+        return Err(Refused);
+    };
+    let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
+    let wanted = js.read_number(*wanted)? as usize;
+    let snapshot = carrier::read(js, local, *snapshot)?;
+    let snapshot = snapshot.and_then(|snapshot| ops::snapshot::open(snapshot, &local.settings, memory_limit));
+    let taken = snapshot.map(|snapshot| {
+        let template = IsolateTemplate { memory_limit, snapshot, realm: RealmTemplate::Bare };
+        let pool = &local.shared.warm_pool;
+        let remote = pool.take(&template, wanted, &local.settings);
+        if wanted > 0 {
+            remote.when_gone(pool.restocking(&template));
+            pool.restock_later(&template);
+        }
+        Value::Handle(Handle::Isolate(IsolateHandle(remote)))
+    });
+    carrier::write(js, local, taken)
 }
 
 /// `makeWarm(memoryLimit)`: an isolate that counts as a warm one, whatever runs in it.
-pub unsafe extern "C" fn make_warm(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [memory_limit, ..] = args else {
-            return Err(Refused);
-        };
-        let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
-        let template = IsolateTemplate { memory_limit, snapshot: None, realm: RealmTemplate::Bare };
-        let remote = Remote::create_warm(template.settings(&local.settings), template.preparation());
-        local.shared.add_isolate(&remote);
-        carrier::write(js, local, Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote)))))
-    })
+pub fn make_warm(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [memory_limit, ..] = args else {
+        return Err(Refused);
+    };
+    let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
+    let template = IsolateTemplate { memory_limit, snapshot: None, realm: RealmTemplate::Bare };
+    let remote = Remote::create_warm(template.settings(&local.settings), template.preparation());
+    local.shared.add_isolate(&remote);
+    carrier::write(js, local, Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote)))))
 }
 
 /// `meter(isolate, anew)`: the nanoseconds for which the isolate has run, and the most bytes of heap in use since the last call with
 /// `anew`.
-pub unsafe extern "C" fn meter(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
-    callback(env, info, |js, local, args| {
-        let [isolate, anew, ..] = args else {
-            return Err(Refused);
-        };
-        let Some(Value::Handle(Handle::Isolate(isolate))) = local.handle(js.read_number(*isolate)? as usize) else {
-            return Err(Refused);
-        };
-        let remote = Remote::from_owner(&isolate.0).ok_or(Refused)?;
-        if js.read_boolean(*anew)? {
-            remote.accounts.meter.forget_heap();
-        }
-        let meter = &remote.accounts.meter;
-        let mut figures = [0; meter_figure::ALL.len()];
-        figures[meter_figure::CPU as usize] = meter.cpu_time();
-        figures[meter_figure::HEAP_PEAK as usize] = meter.heap_peak() as u64;
-        js.array(&figures.map(|figure| js.number(figure as f64)).into_iter().collect::<Result<Vec<_>, _>>()?)
-    })
+pub fn meter(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [isolate, anew, ..] = args else {
+        return Err(Refused);
+    };
+    let Some(Value::Handle(Handle::Isolate(isolate))) = local.handle(js.read_number(*isolate)? as usize) else {
+        return Err(Refused);
+    };
+    let remote = Remote::from_owner(&isolate.0).ok_or(Refused)?;
+    if js.read_boolean(*anew)? {
+        remote.accounts.meter.forget_heap();
+    }
+    let meter = &remote.accounts.meter;
+    let mut figures = [0; meter_figure::ALL.len()];
+    figures[meter_figure::CPU as usize] = meter.cpu_time();
+    figures[meter_figure::HEAP_PEAK as usize] = meter.heap_peak() as u64;
+    js.array(&figures.map(|figure| js.number(figure as f64)).into_iter().collect::<Result<Vec<_>, _>>()?)
 }

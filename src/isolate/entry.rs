@@ -402,7 +402,7 @@ fn finish_microtasks(
 unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std::ffi::c_void) {
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
-    let Some(guest) = isolate.get_slot::<Arc<Guest>>().cloned() else {
+    let Ok(guest) = Guest::of(&isolate) else {
         return;
     };
     let (Ok(remote), Some(realm)) = (guest.remote(), guest.any_realm()) else {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 
 use slab::Slab;
 
+use super::attachments::attached;
 use super::handles::Handles;
 use super::inspector::{Agent, drain};
 use super::modules::{CompiledModule, Modules};
@@ -104,7 +105,7 @@ impl Guest {
 
     /// The guest of the isolate that `scope` is in.
     pub fn of(scope: &v8::Isolate) -> Result<Arc<Guest>, Fault> {
-        scope.get_slot::<Arc<Guest>>().cloned().ok_or_else(Fault::disposed_during_execution)
+        attached(scope).ok_or_else(Fault::disposed_during_execution)
     }
 
     /// The isolate as other threads see it.

@@ -154,9 +154,8 @@ impl<B> Lifecycle<B> {
 
     /// Why the isolate ends or has ended; `None` if it goes on.
     pub fn stop_reason(&self) -> Option<Stop> {
-        let reasons = [Stop::Disposed, Stop::Memory, Stop::Environment, Stop::Lost, Stop::Refused];
         let reason = self.read() & REASON;
-        reasons.into_iter().find(|stop| *stop as u8 == reason)
+        Stop::ALL.into_iter().find(|stop| *stop as u8 == reason)
     }
 
     /// Whether the isolate was stopped.
@@ -290,7 +289,7 @@ mod tests {
         assert_eq!(read(State::Idle(HELD)), [0, 0, 0, 1, 1]);
         assert_eq!(read(State::Running), [0, 0, 0, 0, 0]);
         assert_eq!(read(State::Unwinding), [0, 1, 0, 0, 0]);
-        for reason in [Stop::Disposed, Stop::Memory, Stop::Environment, Stop::Lost, Stop::Refused] {
+        for reason in Stop::ALL {
             assert_eq!(Lifecycle::from(State::<u8>::Stopping(reason)).stop_reason(), Some(reason));
             assert_eq!(read(State::Stopping(reason)), [1, 1, 0, 0, 0]);
             assert_eq!(read(State::Abandoned(reason)), [1, 1, 0, 0, 0]);

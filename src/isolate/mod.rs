@@ -4,6 +4,7 @@
 mod accounts;
 mod arrivals;
 pub mod async_context;
+mod attachments;
 pub mod clock;
 mod codegen;
 mod deferred_disposal;
@@ -38,6 +39,7 @@ mod tests;
 mod undelivered;
 mod warm;
 
+pub use attachments::{attach, attached};
 pub use descendants::MAX_DESCENDANTS;
 pub use guest::{CompiledScript, Guest, Held};
 pub use inspector::{Sink, drain};

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroI32;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::guest::Held;
 use super::realm::Realm;
@@ -131,9 +131,7 @@ fn on_failed<'s>(
 }
 
 fn resolver_of<'s>(args: &v8::FunctionCallbackArguments<'s>) -> Option<v8::Local<'s, v8::PromiseResolver>> {
-    let promise = Some(args.data()).filter(|data| data.is_promise())?;
-    // SAFETY: a resolver is the same object as its promise, and this one came from `Modules::follow`.
-    Some(unsafe { v8::Local::<v8::PromiseResolver>::cast_unchecked(promise) })
+    convert::resolver_from(args.data())
 }
 
 /// The imports of the modules that are being instantiated, and what they resolve to.
@@ -307,14 +305,18 @@ pub struct Loader {
 /// The loaders of a realm's modules, by the modules' numbers. They live as long as the realm, which lives as long as something may make it
 /// run: a handle on it or in it, an awaited promise of it, or an answer that it waits for.
 #[derive(Default)]
-pub struct Loaders(RefCell<BTreeMap<u32, Loader>>);
+pub struct Loaders(Mutex<BTreeMap<u32, Loader>>);
 
 impl Loaders {
     pub fn add(&self, number: u32, loader: Loader) {
-        self.0.borrow_mut().insert(number, loader);
+        self.lock().insert(number, loader);
     }
 
     pub fn get(&self, number: u32) -> Option<Loader> {
-        self.0.borrow().get(&number).cloned()
+        self.lock().get(&number).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Loader>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,12 +16,6 @@ pub struct Realm {
     pub loaders: Loaders,
 }
 
-// SAFETY: like `Guest`, a realm is touched only on the thread that holds its isolate's lock; its `Global`s may be
-// dropped anywhere.
-unsafe impl Send for Realm {}
-// SAFETY: as above.
-unsafe impl Sync for Realm {}
-
 impl Realm {
     /// A new context from the snapshot that the isolate started from.
     pub fn create(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
@@ -166,9 +160,9 @@ impl Exchange for Place {
         }
         /// Keeps the backing store alive; its reference count is atomic.
         struct Pin(#[allow(dead_code, reason = "held for its destructor")] v8::SharedRef<v8::BackingStore>);
-        // SAFETY: other threads only touch the reference count, which is atomic.
+        // SAFETY: it is only dropped. The reference count is atomic, and the store itself, which the last drop frees, is `Send`.
         unsafe impl Send for Pin {}
-        // SAFETY: as above.
+        // SAFETY: nothing reads the field.
         unsafe impl Sync for Pin {}
         // SAFETY: the store holds `length` bytes at `pointer` and lives as long as the pin.
         let memory = Arc::new(unsafe { SharedMemory::new(pointer, length, None, Box::new(Pin(store))) });

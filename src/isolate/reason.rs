@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::registry::End;
+use crate::engine::Unavailable;
 use crate::value::{Fault, Text};
 
 /// Why an isolate ends. The first reason is kept.
@@ -16,9 +17,14 @@ pub enum Stop {
     Lost = 4,
     /// It was not created: lost isolates take too much memory.
     Refused = 5,
+    /// It was not created: V8 would not enforce its limits.
+    Unlimited = 6,
 }
 
 impl Stop {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Disposed, Self::Memory, Self::Environment, Self::Lost, Self::Refused, Self::Unlimited];
+
     /// The fault for a call that was running or queued.
     pub fn fault(self) -> Fault {
         match self {
@@ -27,6 +33,7 @@ impl Stop {
             Stop::Environment => Fault::environment_gone(),
             Stop::Lost => Fault::unresponsive(),
             Stop::Refused => Fault::too_much_lost(),
+            Stop::Unlimited => Unavailable::Unlimited.into(),
         }
     }
 
@@ -34,7 +41,7 @@ impl Stop {
     pub(super) fn refusal(self, sync: bool) -> Fault {
         match self {
             Stop::Disposed | Stop::Environment => Fault::disposed(sync),
-            Stop::Memory | Stop::Lost | Stop::Refused => self.fault(),
+            Stop::Memory | Stop::Lost | Stop::Refused | Stop::Unlimited => self.fault(),
         }
     }
 
@@ -43,7 +50,7 @@ impl Stop {
             Stop::Disposed => End::Disposed,
             Stop::Memory | Stop::Refused => End::OutOfMemory,
             Stop::Environment => End::Environment,
-            Stop::Lost => End::GivenUp,
+            Stop::Lost | Stop::Unlimited => End::GivenUp,
         }
     }
 }

@@ -23,7 +23,7 @@ use super::run::{self, Body};
 use super::slots::Slots;
 use super::warm::Creation;
 use super::{Binding, Deadline, Job, clock, memory};
-use crate::engine::{Engine, Snapshot, TaskSink};
+use crate::engine::{Engine, Snapshot, TaskSink, Unavailable};
 use crate::native::TypeBudget;
 use crate::value::{Budget, Completion, Fault, Host, Owner, Wake};
 
@@ -31,7 +31,7 @@ use crate::value::{Budget, Completion, Fault, Host, Owner, Wake};
 #[derive(Clone)]
 pub struct Settings {
     /// Starts the engine on the first call. `None` if the process has no memory for it.
-    pub engine: fn() -> Option<&'static Engine>,
+    pub engine: fn() -> Result<&'static Engine, Unavailable>,
     /// How realms of this isolate represent handles.
     pub binding: &'static dyn Binding,
     /// Bytes of V8's heap, and the same number again of buffers.

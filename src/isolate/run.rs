@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::attachments::{attach, detach};
 use super::codegen::on_code_generation;
 use super::guest::{Guest, on_promise_reject};
 use super::job::Kind;
@@ -12,7 +13,7 @@ use super::lifecycle::{Action, Event};
 use super::reason::Stop;
 use super::remote::Remote;
 use super::{Job, arrivals, clock, deferred_disposal, entry, memory, registry, snapshot_creator};
-use crate::engine::{self, Snapshot, TaskSink, background};
+use crate::engine::{self, Snapshot, TaskSink, Unavailable, background};
 use crate::native;
 use crate::value::{NoCompletion, Value, spin};
 
@@ -110,8 +111,13 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     background::set(remote.creation.is_warm());
     CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
-    let _budgets = engine::draw_on(&remote.accounts.budget, &remote.accounts.space);
-    let _portion = native::draw_on(remote.accounts.quota.as_ref());
+    let accounts = &remote.accounts;
+    engine::draw_on(&accounts.budget, &accounts.space, || {
+        native::draw_on(accounts.quota.as_ref(), || make_and_serve(&remote, body));
+    });
+}
+
+fn make_and_serve(remote: &Arc<Remote>, body: Option<Box<Body>>) {
     if body.is_none() && !engine::has_room(registry::alive()) {
         remote.stop(Stop::Memory);
         return remote.abandon("There is no address space for another isolate");
@@ -122,16 +128,16 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     }
     if remote.creation.is_snapshot_creator {
         remote.creation.has_arrived();
-        return snapshot_creator::write(&remote);
+        return snapshot_creator::write(remote);
     }
     if body.is_none() && remote.is_disposed() {
         return remote.end(|| {});
     }
-    let body = body.or_else(|| make(&remote).map(Box::new));
+    let body = body.or_else(|| make(remote).map(Box::new));
     remote.creation.has_arrived();
     background::set(false);
     if let Some(body) = body {
-        serve(&remote, body);
+        serve(remote, body);
     }
 }
 
@@ -187,10 +193,16 @@ pub fn end(remote: &Remote, body: Body) {
 fn make(remote: &Arc<Remote>) -> Option<Body> {
     let settings = &remote.settings;
     let snapshot = settings.snapshot.clone();
-    let Some(engine) = (settings.engine)() else {
-        remote.stop(Stop::Memory);
-        remote.abandon("There is no memory for V8 in this process");
-        return None;
+    let engine = match (settings.engine)() {
+        Ok(engine) => engine,
+        Err(reason) => {
+            remote.stop(match reason {
+                Unavailable::Memory => Stop::Memory,
+                Unavailable::Unlimited => Stop::Unlimited,
+            });
+            remote.abandon(reason.message());
+            return None;
+        }
     };
     let params = engine.create_params(settings.memory_limit, &remote.accounts.budget, snapshot.as_ref());
     let make = || engine::make_isolate(params);
@@ -205,7 +217,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     unsafe { remote.execution.thread.learn_heap() };
     settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);
-    isolate.set_slot(Arc::clone(&guest));
+    attach(&mut isolate, Arc::clone(&guest));
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
     remote.execution.learn(&isolate);
@@ -217,8 +229,9 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
         v8::scope!(let scope, &mut isolate);
         prepare(scope, &guest);
     }
-    // SAFETY: everything attached to the isolate is `Send`: its slot (`Arc<Guest>`), the allocator (atomics only), the snapshot (shared
-    // bytes). Callbacks capture nothing. This is the thread that created the isolate.
+    // SAFETY: everything that belongs to the isolate is `Send`: what `attach` attaches, now and later, because of its bounds; the allocator
+    // (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
+    // that. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
         Ok(shared) => Some(Body { shared, guest, snapshot }),
         Err(_) => {
@@ -243,7 +256,7 @@ pub fn dispose(body: Body) {
         // A termination may still be pending; nothing of the guest runs from here on.
         locker.cancel_terminate_execution();
         guest.clear();
-        locker.remove_slot::<Arc<Guest>>();
+        detach::<Guest>(&mut locker);
         drop(guest);
     }
     drop(shared);

@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::attachments::{attach, detach};
 use super::clock::{self, Alarm};
 use super::codegen::on_code_generation;
 use super::reason::Stop;
@@ -61,7 +62,7 @@ fn answer_late(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completi
 }
 
 fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
-    let engine = (remote.settings.engine)().ok_or_else(engine::no_memory)?;
+    let engine = (remote.settings.engine)()?;
     let (origin, params) = engine.snapshot_creator_params(remote.settings.memory_limit, &remote.accounts.budget);
     let mut isolate = engine::make_snapshot_creator(origin, params);
     isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
@@ -78,9 +79,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
     WAITING.with(|place| *place.borrow_mut() = Some(waiting));
-    // Memory that V8 takes to write the snapshot does not count for the guest.
-    let _portion = native::draw_on(None);
-    let written = engine::contain_fatal_errors(|| {
+    let write = || {
         // V8 requires that a snapshot is written in any case.
         let blob = isolate.create_blob(code);
         let (blob, left) = (blob.ok_or_else(failed)?, left?);
@@ -90,7 +89,9 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
         let sealed = engine.seal_snapshot(&blob, left.size);
         try_out(remote, engine, &sealed)?;
         Ok(sealed)
-    });
+    };
+    // Memory that V8 takes to write the snapshot does not count for the guest.
+    let written: Result<_, Fault> = native::draw_on(None, || engine::contain_fatal_errors(write));
     WAITING.with(|place| place.borrow_mut().take());
     let payload = Payload::buffer(written?);
     Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Payload(Box::new(payload))))))
@@ -117,7 +118,7 @@ fn leave_behind(
 ) -> (Result<Left, Fault>, Option<Alarm>) {
     let plain = Plain::measure(isolate);
     let guest = Guest::new(remote);
-    isolate.set_slot(Arc::clone(&guest));
+    attach(isolate, Arc::clone(&guest));
     let kept = Arc::new(Kept::default());
     let (caller, deadline) = (Arc::clone(&job.completion), job.limits.deadline);
     {
@@ -146,7 +147,7 @@ fn leave_behind(
         let complete = set_content(scope, context);
         value.and_then(|value| if complete { Ok(value) } else { Err(failed()) })
     };
-    isolate.remove_slot::<Arc<Guest>>();
+    detach::<Guest>(isolate);
     let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(plain.heap);
     let size = Size { heap, buffers: remote.accounts.budget.used() };
     (left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) }), late)
@@ -156,9 +157,8 @@ fn leave_behind(
 fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
     let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
     let budget = Budget::new(0);
-    let _budgets = engine::draw_on(&budget, &remote.accounts.space);
     let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
-    budget.overdraw(|| {
+    let start = || {
         let mut isolate = engine::make_isolate(params);
         engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
         memory::install(&mut isolate);
@@ -167,7 +167,8 @@ fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Resu
             v8::Context::new(scope, v8::ContextOptions::default());
         }
         engine::forget_isolate(run::address_of(&isolate));
-    });
+    };
+    engine::draw_on(&budget, &remote.accounts.space, || budget.overdraw(start));
     Ok(())
 }
 

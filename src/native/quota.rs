@@ -230,31 +230,13 @@ impl NativeQuota {
 }
 
 thread_local! {
-    /// Kept alive by the [`Portion`] that has set it.
+    /// Borrowed by the [`draw`] that has set it.
     static CURRENT: Cell<*const NativeQuota> = const { Cell::new(ptr::null()) };
 }
 
-/// The thread works for an isolate until this is dropped. Afterwards it works for the previous one again.
-#[must_use]
-pub struct Portion {
-    before: *const NativeQuota,
-    held: u32,
-    /// The previous isolate was refused memory.
-    refused: bool,
-    _current: Option<Arc<NativeQuota>>,
-}
-
-impl Drop for Portion {
-    fn drop(&mut self) {
-        CURRENT.set(self.before);
-        locks::set(self.held);
-        refusal::set(self.refused);
-    }
-}
-
-/// Until the result is dropped, this thread works for the isolate with `quota`, or for none.
-pub fn draw_on(quota: Option<&Arc<NativeQuota>>) -> Portion {
-    draw(quota, 0)
+/// Runs `work`. Meanwhile this thread works for the isolate with `quota`, or for none.
+pub fn draw_on<T>(quota: Option<&Arc<NativeQuota>>, work: impl FnOnce() -> T) -> T {
+    draw(quota, 0, work)
 }
 
 /// Like [`draw_on`], for one of V8's own threads. Such a thread cannot end, so no allocation fails. What it takes counts, and ends the isolate
@@ -263,22 +245,36 @@ pub fn draw_on(quota: Option<&Arc<NativeQuota>>) -> Portion {
     any(test, fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the addon on Linux has V8's threads count")
 )]
-pub fn draw_on_in_background(quota: &Arc<NativeQuota>) -> Portion {
-    draw(Some(quota), 1)
+pub fn draw_on_in_background<T>(quota: &Arc<NativeQuota>, work: impl FnOnce() -> T) -> T {
+    draw(Some(quota), 1, work)
 }
 
-fn draw(quota: Option<&Arc<NativeQuota>>, held: u32) -> Portion {
+fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T) -> T {
+    /// Restores what the thread did before, also if `work` panics.
+    struct Before {
+        quota: *const NativeQuota,
+        held: u32,
+        /// The previous isolate was refused memory.
+        refused: bool,
+    }
+    impl Drop for Before {
+        fn drop(&mut self) {
+            CURRENT.set(self.quota);
+            locks::set(self.held);
+            refusal::set(self.refused);
+        }
+    }
     let refused = refusal::set(false);
     let held = locks::set(held);
-    let current = quota.cloned();
-    let before = CURRENT.replace(current.as_ref().map_or(ptr::null(), Arc::as_ptr));
-    Portion { before, held, refused, _current: current }
+    let quota = CURRENT.replace(quota.map_or(ptr::null(), Arc::as_ptr));
+    let _before = Before { quota, held, refused };
+    work()
 }
 
 /// This thread has released its last lock.
 pub(super) fn notify_postponed() {
     let Ok(current) = CURRENT.try_with(Cell::get) else { return };
-    // SAFETY: the `Portion` that has set it keeps it alive and is dropped on this thread. The watch, which this calls, drops none.
+    // SAFETY: the `draw` that has set it is running on this thread, and borrows the quota until it returns.
     if let Some(quota) = unsafe { current.as_ref() } {
         quota.notify_postponed();
     }
@@ -287,7 +283,7 @@ pub(super) fn notify_postponed() {
 /// The quota that this thread draws on.
 pub fn current() -> Option<Arc<NativeQuota>> {
     let current = CURRENT.try_with(Cell::get).ok().filter(|current| !current.is_null())?;
-    // SAFETY: the `Portion` that has set it keeps it alive and is dropped on this thread.
+    // SAFETY: as in `notify_postponed`. The pointer comes from an `Arc`.
     unsafe {
         Arc::increment_strong_count(current);
         Some(Arc::from_raw(current))
@@ -380,37 +376,51 @@ mod tests {
         let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
         let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
         assert!(hold(1).is_none());
-        let portion = draw_on(Some(&quota));
-        let first = hold(60);
-        assert_eq!(counts(), [1, 0]);
-        let second = hold(10);
-        assert_eq!(counts(), [1, 0]);
-        drop(second);
-        quota.collected();
-        let third = hold(21);
-        assert_eq!(counts(), [2, 0]);
-        let fourth = hold(20);
-        let fifth = hold(20);
-        assert_eq!((counts(), quota.used()), ([2, 1], 121));
-        assert_eq!(quota.peak(), 121);
-        assert!(Share::of_current(PATIENCE - 21).is_some_and(|share| share.is_within_limit()));
-        assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_within_limit()));
-        {
-            let _nobody = draw_on(None);
-            assert!(hold(1).is_none());
-        }
-        {
-            let _background = draw_on_in_background(&quota.in_background());
-            let held = hold(PATIENCE);
-            assert_eq!((quota.used(), counts()), (121 + PATIENCE, [3, 1]));
-            drop(held);
-            assert!(Share::of_current(PATIENCE).is_some_and(|share| share.is_within_limit()));
-        }
-        assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_within_limit()));
-        drop(portion);
+        let held = draw_on(Some(&quota), || {
+            let first = hold(60);
+            assert_eq!(counts(), [1, 0]);
+            let second = hold(10);
+            assert_eq!(counts(), [1, 0]);
+            drop(second);
+            quota.collected();
+            let third = hold(21);
+            assert_eq!(counts(), [2, 0]);
+            let fourth = hold(20);
+            let fifth = hold(20);
+            assert_eq!((counts(), quota.used()), ([2, 1], 121));
+            assert_eq!(quota.peak(), 121);
+            assert!(Share::of_current(PATIENCE - 21).is_some_and(|share| share.is_within_limit()));
+            assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_within_limit()));
+            draw_on(None, || assert!(hold(1).is_none()));
+            draw_on_in_background(&quota.in_background(), || {
+                let held = hold(PATIENCE);
+                assert_eq!((quota.used(), counts()), (121 + PATIENCE, [3, 1]));
+                drop(held);
+                assert!(Share::of_current(PATIENCE).is_some_and(|share| share.is_within_limit()));
+            });
+            assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_within_limit()));
+            (first, third, fourth, fifth)
+        });
         assert!(hold(1).is_none());
-        drop((first, third, fourth, fifth));
+        drop(held);
         assert_eq!(quota.used(), 0);
+    }
+
+    #[test]
+    fn a_panic_ends_the_work_for_an_isolate() {
+        let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Heard::default())));
+        let (outer, inner) = (quota(), quota());
+        draw_on(Some(&outer), || {
+            super::refusal::note();
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                draw_on(Some(&inner), || -> () { panic!("on purpose") });
+            }));
+            assert!(panicked.is_err() && super::refusal::is_noted());
+            assert!(super::current().is_some_and(|current| Arc::ptr_eq(&current, &outer)));
+        });
+        assert!(super::current().is_none());
+        // Nothing refers to them any more.
+        assert_eq!([outer, inner].map(|quota| Arc::strong_count(&quota)), [1, 1]);
     }
 
     #[test]
@@ -418,19 +428,15 @@ mod tests {
         let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Heard::default())));
         let is_within_limit = || Share::of_current(PATIENCE + 101).is_some_and(|share| share.is_within_limit());
         let (one, other) = (quota(), quota());
-        let portion = draw_on(Some(&one));
-        assert!(!is_within_limit());
-        super::locks::set(1);
-        assert!(is_within_limit());
-        {
-            // Locks that are held for one isolate do not count for another.
-            let _other = draw_on(Some(&other));
+        draw_on(Some(&one), || {
             assert!(!is_within_limit());
-        }
-        assert!(is_within_limit());
-        drop(portion);
-        let _portion = draw_on(Some(&one));
-        assert!(!is_within_limit());
+            super::locks::set(1);
+            assert!(is_within_limit());
+            // Locks that are held for one isolate do not count for another.
+            draw_on(Some(&other), || assert!(!is_within_limit()));
+            assert!(is_within_limit());
+        });
+        draw_on(Some(&one), || assert!(!is_within_limit()));
     }
 
     #[test]
@@ -438,24 +444,24 @@ mod tests {
         let heard = Arc::new(Heard::default());
         let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
         let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
-        let _portion = draw_on(Some(&quota));
-        super::locks::set(1);
-        let held = [hold(60), hold(60)];
-        assert_eq!(counts(), [0, 0]);
-        {
+        draw_on(Some(&quota), || {
+            super::locks::set(1);
+            let held = [hold(60), hold(60)];
+            assert_eq!(counts(), [0, 0]);
             // V8's own threads hold none that the watch needs.
-            let _background = draw_on_in_background(&quota.in_background());
-            let _held = hold(PATIENCE);
-            assert_eq!(counts(), [1, 0]);
+            draw_on_in_background(&quota.in_background(), || {
+                let _held = hold(PATIENCE);
+                assert_eq!(counts(), [1, 0]);
+                super::notify_postponed();
+                assert_eq!(counts(), [1, 0]);
+            });
+            super::locks::set(0);
             super::notify_postponed();
-            assert_eq!(counts(), [1, 0]);
-        }
-        super::locks::set(0);
-        super::notify_postponed();
-        assert_eq!(counts(), [2, 1]);
-        super::notify_postponed();
-        assert_eq!(counts(), [2, 1]);
-        drop(held);
+            assert_eq!(counts(), [2, 1]);
+            super::notify_postponed();
+            assert_eq!(counts(), [2, 1]);
+            drop(held);
+        });
     }
 
     #[test]
@@ -505,11 +511,12 @@ mod tests {
     fn a_refusal_ends_the_isolate_and_takes_nothing() {
         let heard = Arc::new(Heard::default());
         let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
-        let _portion = draw_on(Some(&quota));
-        let share = Share::of_current(PATIENCE + 101).filter(|share| !share.is_within_limit());
-        assert!(!super::refusal::is_noted());
-        share.into_iter().for_each(Share::refuse);
-        assert!(super::refusal::is_noted());
+        draw_on(Some(&quota), || {
+            let share = Share::of_current(PATIENCE + 101).filter(|share| !share.is_within_limit());
+            assert!(!super::refusal::is_noted());
+            share.into_iter().for_each(Share::refuse);
+            assert!(super::refusal::is_noted());
+        });
         assert_eq!((heard.0[1].load(Ordering::Relaxed), quota.used()), (1, 0));
     }
 }

@@ -55,10 +55,7 @@ mod tests {
         super::note();
         assert!(super::is_noted());
         assert!(!std::thread::spawn(super::is_noted).join().unwrap_or(true));
-        {
-            let _portion = draw_on(None);
-            assert!(!super::is_noted());
-        }
+        draw_on(None, || assert!(!super::is_noted()));
         assert!(super::is_noted());
     }
 }

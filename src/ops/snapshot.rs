@@ -8,7 +8,7 @@ use super::isolate::memory_limit;
 use super::script::Origin;
 use super::{Args, Caller, Prepared, cache, compile};
 use crate::convert;
-use crate::engine::{self, Snapshot};
+use crate::engine::Snapshot;
 use crate::isolate::{IsolateScope, Realm, Remote, Settings};
 use crate::value::{Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Text, Value};
 
@@ -178,8 +178,7 @@ pub fn open(value: Value, settings: &Settings, memory_limit: usize) -> Result<Op
     }
     let wrong = |message| Fault::coded(ErrorClass::TypeError, message, Code::InvalidArgument);
     let sealed = cache::buffer_of(value).ok_or_else(|| wrong("`snapshot` must be an ExternalCopy to ArrayBuffer"))?;
-    let snapshot = (settings.engine)()
-        .ok_or_else(engine::no_memory)?
+    let snapshot = (settings.engine)()?
         .open_snapshot(sealed)
         .ok_or_else(|| wrong("`snapshot` was not made by this version of isolated-v8, or is damaged"))?;
     let size = snapshot.size();

@@ -1,17 +1,16 @@
 //! A sandbox's modules: a map from names to sources, given by the host. They are found, linked and evaluated in the isolate itself, under
 //! the limits of its code, without any calls outside. A source becomes a string in the guest when it is first imported.
 
-use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use url::Url;
 
 use super::Body;
 use crate::convert::{self, cap};
 use crate::guest::import;
-use crate::isolate::Place;
+use crate::isolate::{self, Place};
 use crate::ops;
 use crate::protocol::{MAIN_FILE, MODULE_ROOT as ROOT};
 use crate::value::{Code, ErrorClass, Fault, Text};
@@ -80,35 +79,51 @@ impl Index {
 pub struct Graph {
     root: Option<Url>,
     sources: Sources,
-    index: OnceCell<Index>,
+    index: OnceLock<Index>,
+    /// Only the isolate's thread takes this lock, and never while V8 compiles, links or runs anything.
+    entries: Mutex<Entries>,
+}
+
+/// What changes as code is added and modules are imported.
+#[derive(Default)]
+struct Entries {
     /// Code that imports from the map, but is not in it.
-    added: RefCell<BTreeMap<usize, Rc<Source>>>,
-    last_added: Cell<usize>,
-    compiled: RefCell<HashMap<usize, v8::Global<v8::Module>>>,
+    added: BTreeMap<usize, Arc<Source>>,
+    last_added: usize,
+    compiled: HashMap<usize, v8::Global<v8::Module>>,
     /// The numbers of modules, by V8's hash of them.
-    numbers: RefCell<HashMap<std::num::NonZeroI32, Vec<usize>>>,
+    numbers: HashMap<std::num::NonZeroI32, Vec<usize>>,
     /// The exports of JSON modules that have not been evaluated.
-    values: RefCell<HashMap<usize, v8::Global<v8::Value>>>,
+    values: HashMap<usize, v8::Global<v8::Value>>,
+}
+
+impl Entries {
+    /// See [`Graph::forget`].
+    fn forget(&mut self, number: usize) {
+        if self.added.remove(&number).is_some() && self.compiled.remove(&number).is_some() {
+            self.numbers.retain(|_, numbers| {
+                numbers.retain(|each| *each != number);
+                !numbers.is_empty()
+            });
+        }
+    }
 }
 
 impl Graph {
     /// Makes the modules importable for code of this isolate.
     pub fn install(scope: &mut v8::Isolate, sources: Sources) {
-        scope.set_slot(Rc::new(Self {
-            root: Url::parse(ROOT).ok(),
-            sources,
-            index: OnceCell::new(),
-            added: RefCell::default(),
-            last_added: Cell::new(0),
-            compiled: RefCell::default(),
-            numbers: RefCell::default(),
-            values: RefCell::default(),
-        }));
+        let root = Url::parse(ROOT).ok();
+        let graph = Self { root, sources, index: OnceLock::new(), entries: Mutex::default() };
+        isolate::attach(scope, Arc::new(graph));
         scope.set_host_import_module_dynamically_callback(on_import);
     }
 
-    pub fn of(scope: &v8::Isolate) -> Option<Rc<Self>> {
-        scope.get_slot::<Rc<Self>>().cloned()
+    pub fn of(scope: &v8::Isolate) -> Option<Arc<Self>> {
+        isolate::attached(scope)
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn root(&self) -> Result<&Url, Fault> {
@@ -120,44 +135,42 @@ impl Graph {
         Ok(self.index.get_or_init(|| Index::read(&self.sources, root)))
     }
 
-    fn source(&self, number: usize) -> Result<Rc<Source>, Fault> {
+    fn source(&self, number: usize) -> Result<Arc<Source>, Fault> {
         let index = self.index()?;
         let Some((name, url, range)) = index.names.get(number) else {
-            return self.added.borrow().get(&number).cloned().ok_or_else(ops::malformed);
+            return self.entries().added.get(&number).cloned().ok_or_else(ops::malformed);
         };
         let text = match &self.sources.text {
             Text::Latin1(bytes) => Text::Latin1(bytes[range.clone()].into()),
             Text::Utf16(units) => Text::from_utf16(units[range.clone()].to_vec()),
         };
-        Ok(Rc::new(Source { name: name.clone(), url: url.clone(), text, line: 0, column: 0 }))
+        Ok(Arc::new(Source { name: name.clone(), url: url.clone(), text, line: 0, column: 0 }))
     }
 
     /// Compiles code that imports from the map, and is called `file` in stacks. Returns its number; it can be imported by its [`name`].
     pub fn add(&self, scope: &mut v8::PinScope<'_, '_>, main: &Body, file: Text) -> Result<usize, Fault> {
-        let last = self.last_added.get() + 1;
-        self.last_added.set(last);
-        let number = self.index()?.names.len() + last;
+        let number = {
+            let mut entries = self.entries();
+            entries.last_added += 1;
+            self.index()?.names.len() + entries.last_added
+        };
         let url = self.root()?.join(&name(number)).map_err(|_| ops::malformed())?;
         let Body { text, line, column } = main;
         let source = Source { name: file, url, text: text.clone(), line: *line, column: *column };
-        self.added.borrow_mut().insert(number, Rc::new(source));
+        self.entries().added.insert(number, Arc::new(source));
         self.compile(scope, number).inspect_err(|_| self.forget(number))?;
         // Drop the oldest code that was not imported.
-        let oldest = self.added.borrow().first_key_value().map(|(number, _)| *number);
+        let mut entries = self.entries();
+        let oldest = entries.added.first_key_value().map(|(number, _)| *number);
         if let Some(oldest) = oldest.filter(|oldest| number - oldest > MAX_KEPT_SOURCES) {
-            self.forget(oldest);
+            entries.forget(oldest);
         }
         Ok(number)
     }
 
     /// Forgets added code once its import has begun: it is not asked for again.
     fn forget(&self, number: usize) {
-        if self.added.borrow_mut().remove(&number).is_some() && self.compiled.borrow_mut().remove(&number).is_some() {
-            self.numbers.borrow_mut().retain(|_, numbers| {
-                numbers.retain(|each| *each != number);
-                !numbers.is_empty()
-            });
-        }
+        self.entries().forget(number);
     }
 
     /// The module with that number and all that it imports, ready to be evaluated.
@@ -259,7 +272,10 @@ impl Graph {
             base.join(specifier).ok().filter(|_| is_relative).or_else(|| root.join(specifier).ok())
         };
         let found = url.and_then(|url| {
-            let added = || self.added.borrow().iter().find(|(_, source)| source.url == url).map(|(number, _)| *number);
+            let added = || {
+                let entries = self.entries();
+                entries.added.iter().find(|(_, source)| source.url == url).map(|(number, _)| *number)
+            };
             self.index().ok()?.places.get(&url).copied().or_else(added)
         });
         found.ok_or_else(|| {
@@ -279,8 +295,7 @@ impl Graph {
     }
 
     fn compile<'s>(&self, scope: &mut v8::PinScope<'s, '_>, number: usize) -> Result<v8::Local<'s, v8::Module>, Fault> {
-        if let Some(module) = self.compiled.borrow().get(&number) {
-            let module = v8::Local::new(scope, module);
+        if let Some(module) = self.compiled(scope, number) {
             // A module that was stopped by a limit starts over.
             if module.get_status() != v8::ModuleStatus::Errored || !module.get_exception().is_null() {
                 return Ok(module);
@@ -293,8 +308,10 @@ impl Graph {
         } else {
             self.compile_source(scope, number, &source)?
         };
-        self.numbers.borrow_mut().entry(module.get_identity_hash()).or_default().push(number);
-        self.compiled.borrow_mut().insert(number, v8::Global::new(scope, module));
+        let compiled = v8::Global::new(scope, module);
+        let mut entries = self.entries();
+        entries.numbers.entry(module.get_identity_hash()).or_default().push(number);
+        entries.compiled.insert(number, compiled);
         Ok(module)
     }
 
@@ -341,15 +358,18 @@ impl Graph {
                 (fault, _) => fault,
             });
         };
-        self.values.borrow_mut().insert(number, v8::Global::new(scope, value));
+        self.entries().values.insert(number, v8::Global::new(scope, value));
         Ok(v8::Module::create_synthetic_module(scope, name, &exports, evaluate_json))
     }
 
     fn number_of(&self, module: v8::Local<'_, v8::Module>) -> Option<usize> {
-        let compiled = self.compiled.borrow();
-        let numbers = self.numbers.borrow();
+        let Entries { numbers, compiled, .. } = &*self.entries();
         let same = numbers.get(&module.get_identity_hash())?;
         same.iter().copied().find(|number| compiled.get(number).is_some_and(|each| *each == module))
+    }
+
+    fn compiled<'s>(&self, scope: &v8::PinScope<'s, '_>, number: usize) -> Option<v8::Local<'s, v8::Module>> {
+        self.entries().compiled.get(&number).map(|module| v8::Local::new(scope, module))
     }
 }
 
@@ -380,7 +400,7 @@ fn evaluate_json<'s>(
     // SAFETY: V8 calls this on the isolate's thread, from within `evaluate`, with the context it was given.
     v8::callback_scope!(unsafe let scope, context);
     let graph = Graph::of(scope)?;
-    let value = graph.number_of(module).and_then(|number| graph.values.borrow_mut().remove(&number));
+    let value = graph.number_of(module).and_then(|number| graph.entries().values.remove(&number));
     let value = match value {
         Some(value) => v8::Local::new(scope, value),
         None => v8::undefined(scope).into(),
@@ -414,7 +434,7 @@ fn resolve<'s>(
     let graph = Graph::of(scope)?;
     let specifier = specifier_from(scope, specifier);
     let number = graph.number_of(referrer).and_then(|referrer| graph.find(&specifier, Some(referrer)).ok());
-    let found = number.and_then(|number| Some(v8::Local::new(scope, graph.compiled.borrow().get(&number)?)));
+    let found = number.and_then(|number| graph.compiled(scope, number));
     if found.is_none() {
         let message = v8::String::new(scope, "Dependency was left unresolved")?;
         let exception = v8::Exception::error(scope, message);
@@ -442,7 +462,7 @@ fn on_import<'s>(
         .and_then(|json| graph.find_as(&specifier, referrer, json));
     let begun = found.and_then(|number| {
         let number = v8::Number::new(scope, number as f64).into();
-        let data = v8::Array::new_with_elements(scope, &[resolver.into(), number]).into();
+        let data = import::importer_data(scope, resolver, number);
         let begin = v8::Function::builder(on_turn).data(data).build(scope).ok_or(Fault::Stopped)?;
         scope.enqueue_microtask(begin);
         Ok(())

@@ -11,7 +11,7 @@ use super::timers::Timers;
 use super::{Body, ExecutionResult, Pool, RealmTemplate, Spec, builtins, shadows, timers, tools};
 use crate::convert;
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{Guest, IsolateScope, Job, Kind, Place, Remote, Settings, Stop, async_context};
+use crate::isolate::{self, Guest, IsolateScope, Job, Kind, Place, Remote, Settings, Stop, async_context};
 use crate::ops::{self, Transfer};
 use crate::value::{Chain, Code, Completion, Fault, Outcome, Owner, Text, Value};
 
@@ -109,7 +109,7 @@ impl Spec {
 impl Session {
     /// The execution that runs in this isolate.
     pub fn of(scope: &v8::Isolate) -> Option<Arc<Session>> {
-        scope.get_slot::<Arc<Session>>().cloned()
+        isolate::attached(scope)
     }
 
     /// Runs `work` in the isolate. A failure of `work` ends the execution.
@@ -205,7 +205,7 @@ impl Completion for Step {
 
 fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Session>, mut spec: Spec) -> Outcome {
     let mut main = None;
-    scope.set_slot(Arc::clone(session));
+    isolate::attach(scope, Arc::clone(session));
     if spec.has_timers() {
         timers::begin(scope, &session.timers);
     }
@@ -236,7 +236,7 @@ fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &Place, spec: &Spec) ->
     if spec.freeze_builtins {
         let settings = &at.guest.remote()?.settings;
         let is_ready =
-            settings.snapshot.is_none() && (settings.engine)().is_some_and(crate::engine::Engine::follows_recipe);
+            settings.snapshot.is_none() && (settings.engine)().is_ok_and(crate::engine::Engine::follows_recipe);
         if (!is_ready && builtins::prepare(scope).is_none()) || builtins::freeze(scope, global).is_none() {
             return Err(failed(scope));
         }

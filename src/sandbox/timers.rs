@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::template::put;
 use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, async_context};
+use crate::isolate::{self, Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, async_context};
 use crate::value::{Chain, Completion, Fault, Outcome, Value};
 
 /// The maximum number of pending timers.
@@ -76,7 +76,7 @@ impl Timers {
     }
 
     fn of(scope: &v8::Isolate) -> Option<Arc<Self>> {
-        scope.get_slot::<Arc<Self>>().cloned()
+        isolate::attached(scope)
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -149,7 +149,7 @@ enum Kind {
 
 /// Sets the timers of the isolate.
 pub fn begin(isolate: &mut v8::Isolate, timers: &Arc<Timers>) {
-    isolate.set_slot(Arc::clone(timers));
+    isolate::attach(isolate, Arc::clone(timers));
 }
 
 /// Puts the functions on the global object. They do nothing before [`begin`].

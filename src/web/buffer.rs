@@ -74,16 +74,20 @@ impl Bytes {
 
     /// The bytes, which other threads may change meanwhile.
     fn cells(&self) -> &[AtomicU8] {
-        // SAFETY: `length` bytes begin there, which live as long as the store. Atomics may be shared with any thread that writes single
-        // bytes, as V8 does.
+        // SAFETY: `length` bytes begin there, which live as long as the store. The only other code that accesses shared bytes is V8's, in
+        // units of any size: words, when it copies, and whatever the guest's code was compiled to. Rust does not define races with such
+        // code. They are harmless because a relaxed access to one byte is a single plain instruction on all targets: no value is assumed to
+        // stay the same, and each byte is the one before or after a write of V8's, which is all that JavaScript promises.
         unsafe { std::slice::from_raw_parts(self.start().cast_const().cast::<AtomicU8>(), self.length) }
     }
 
     /// Calls `read` with the bytes; shared ones as a copy of at most `limit` bytes. `None` if there are more.
-    pub fn read<T>(&self, limit: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+    ///
+    /// `read` cannot use the scope that this borrows, and runs no guest code without it.
+    pub fn read<T>(&self, _scope: &mut v8::PinScope<'_, '_>, limit: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         if !self.shared {
-            // SAFETY: `length` bytes begin there. No other code writes to them, because this thread holds the isolate and runs no guest
-            // code until `read` returns.
+            // SAFETY: `length` bytes begin there, and stay there while `self` holds the store and no guest code runs. Only guest code of
+            // this isolate, on this thread, writes to them. None runs until `read` returns: that needs the scope.
             return Some(read(unsafe { std::slice::from_raw_parts(self.start(), self.length) }));
         }
         if self.length > limit {

@@ -103,7 +103,7 @@ pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>)
         decode_bytes(at, decoder, bytes, flags, limit)
     };
     let (text, decoder) = match &bytes {
-        Some(bytes) => bytes.read(limit, work).ok_or_else(|| convert::too_large(limit))??,
+        Some(bytes) => bytes.read(scope, limit, work).ok_or_else(|| convert::too_large(limit))??,
         None => work(&[])?,
     };
     drop(bytes);

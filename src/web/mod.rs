@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use crate::convert::{self, Exchange};
 use crate::engine::{Prelude, Recipe};
-use crate::isolate::Place;
+use crate::isolate::{self, Place};
 use crate::protocol::{NO_WASM, web};
 use crate::value::{Fault, Text};
 
@@ -77,7 +77,7 @@ struct Shared {
 
 impl Shared {
     fn of(scope: &v8::Isolate) -> Result<Arc<Self>, Fault> {
-        scope.get_slot::<Arc<Self>>().cloned().ok_or(Fault::Stopped)
+        isolate::attached(scope).ok_or(Fault::Stopped)
     }
 
     fn streams(&self) -> MutexGuard<'_, HashMap<u32, encoding_rs::Decoder>> {
@@ -140,7 +140,7 @@ fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v
 /// Makes what the functions share, for a guest that began at `began`. Call it before any guest code, once per isolate.
 pub fn begin(isolate: &mut v8::Isolate, names: Names, began: Instant) {
     if !names.is_empty() {
-        isolate.set_slot(Arc::new(Shared { began, streams: Mutex::default() }));
+        isolate::attach(isolate, Arc::new(Shared { began, streams: Mutex::default() }));
     }
 }
 

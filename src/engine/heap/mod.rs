@@ -20,7 +20,7 @@ thread_local! {
 #[derive(Clone, Copy)]
 pub struct Heap(NonNull<c_void>);
 
-// SAFETY: it is used only to read counters that any thread may read.
+// SAFETY: it is only an address. The functions that use it are unsafe and state what their callers must guarantee.
 unsafe impl Send for Heap {}
 // SAFETY: as above.
 unsafe impl Sync for Heap {}

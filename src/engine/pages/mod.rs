@@ -39,28 +39,35 @@ thread_local! {
     static OWNER: RefCell<Option<Owner>> = const { RefCell::new(None) };
 }
 
-/// The budgets that a thread charged before.
-pub struct Before(Option<Owner>);
-
-impl Drop for Before {
-    fn drop(&mut self) {
-        let before = self.0.take();
-        // A thread that is ending has already forgotten it.
-        drop(OWNER.try_with(|owner| owner.replace(before)));
+/// Runs `work`. Meanwhile this thread works for an isolate with these budgets.
+pub fn draw_on<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnOnce() -> T) -> T {
+    /// Restores the budgets that the thread charged before, also if `work` panics.
+    struct Before(Option<Owner>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            let before = self.0.take();
+            // A thread that is ending has already forgotten it.
+            drop(OWNER.try_with(|owner| owner.replace(before)));
+        }
     }
-}
-
-/// Until the result is dropped, this thread works for an isolate with these budgets.
-pub fn draw_on(memory: &Arc<Budget>, space: &Arc<Budget>) -> Before {
     let owner = Owner { memory: Arc::clone(memory), space: Arc::clone(space) };
-    Before(OWNER.with(|place| place.replace(Some(owner))))
+    let _before = Before(OWNER.with(|place| place.replace(Some(owner))));
+    work()
 }
 
-/// Makes V8's page allocator consult the budgets. Called when the platform exists, but no isolate does.
-pub fn watch() {
-    // Elsewhere such memory has no limit.
-    #[cfg(not(windows))]
-    table::replace();
+/// Makes V8's page allocator consult the budgets. Called when the platform exists, but no isolate does. False if that is not possible: there
+/// would be no limits.
+#[cfg(not(windows))]
+#[must_use]
+pub fn watch() -> bool {
+    table::replace()
+}
+
+/// Such memory has no limit here.
+#[cfg(windows)]
+#[must_use]
+pub fn watch() -> bool {
+    true
 }
 
 /// What address space is for.

@@ -41,6 +41,9 @@ unsafe extern "C" {
     fn recommit(this: Allocator, address: *mut c_void, size: usize, access: c_int) -> bool;
     #[link_name = "_ZN2v84base13PageAllocator13DecommitPagesEPvm"]
     fn decommit(this: Allocator, address: *mut c_void, size: usize) -> bool;
+    /// The vtable of `v8::base::PageAllocator`.
+    #[link_name = "_ZTVN2v84base13PageAllocatorE"]
+    static TABLE: Table;
     /// `v8::Isolate::TryGetCurrent`.
     #[link_name = "_ZN2v87Isolate13TryGetCurrentEv"]
     fn current_isolate() -> *mut c_void;
@@ -49,6 +52,7 @@ unsafe extern "C" {
 /// Entries of the vtable, and the words before them that identify the C++ type.
 const ENTRIES: usize = 19;
 const PREFIX: usize = 2;
+type Table = [usize; PREFIX + ENTRIES];
 
 /// Indices of the functions.
 const ALLOCATE: usize = PREFIX + 6;
@@ -59,15 +63,21 @@ const SET_PERMISSIONS: usize = PREFIX + 11;
 const RECOMMIT: usize = PREFIX + 12;
 const DECOMMIT: usize = PREFIX + 14;
 
-/// Replaces the functions. V8's platform exists at this point.
-pub fn replace() {
+/// Replaces the functions. V8's platform exists at this point, and no isolate does. False if the platform's allocator is of another class, or
+/// the functions are not where this code expects them.
+#[must_use]
+pub fn replace() -> bool {
     // SAFETY: the platform exists. A C++ object with virtual functions begins with a pointer to the first of them.
     let (allocator, functions) = unsafe {
         let allocator = platform_page_allocator();
         (allocator, *allocator)
     };
-    // SAFETY: the vtable of this class has this many words, which never change.
-    let mut table: [usize; PREFIX + ENTRIES] = unsafe { functions.sub(PREFIX).cast::<[usize; _]>().read() };
+    // A derived class has a vtable of its own.
+    if functions != (&raw const TABLE).cast::<usize>().wrapping_add(PREFIX) {
+        return false;
+    }
+    // SAFETY: the vtable of this class has this many words (`v8::PageAllocator` declares as many virtual functions), which never change.
+    let mut table = unsafe { TABLE };
     let known = [
         (ALLOCATE, allocate as *const () as usize),
         (FREE, free as *const () as usize),
@@ -77,8 +87,7 @@ pub fn replace() {
         (DECOMMIT, decommit as *const () as usize),
     ];
     if known.into_iter().any(|(index, function)| table[index] != function) {
-        // Not the expected class.
-        return;
+        return false;
     }
     table[ALLOCATE] = on_allocate as *const () as usize;
     table[ALLOCATE_WITH_HINT] = on_allocate_with_hint as *const () as usize;
@@ -91,6 +100,7 @@ pub fn replace() {
     // SAFETY: the new vtable is a copy of the old one, except for functions of the same types that do the same and more. No other thread
     // uses V8 yet.
     unsafe { *allocator = table.as_ptr().add(PREFIX) };
+    true
 }
 
 /// Called for stacks. No other allocation is inaccessible at first and aligned to no more than a page.
@@ -199,4 +209,14 @@ fn drop_pages(address: *mut c_void, size: usize) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn drop_pages(_address: *mut c_void, _size: usize) -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn only_the_expected_class_is_replaced() {
+        // Starting the engine has replaced the functions, so the allocator no longer has the vtable of its class.
+        assert!((crate::settings().engine)().is_ok());
+        assert!(!super::replace());
+    }
 }

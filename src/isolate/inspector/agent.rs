@@ -210,7 +210,7 @@ impl V8InspectorClientImpl for Client {
         let Some(remote) = self.remote.upgrade() else { return };
         // SAFETY: V8 pauses the guest of this isolate, which is entered on this thread for the time of this call.
         let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(self.isolate) };
-        let Some(guest) = isolate.get_slot::<Arc<Guest>>().cloned() else { return };
+        let Ok(guest) = Guest::of(&isolate) else { return };
         // SAFETY: as above: called from inside V8, on this isolate's thread.
         v8::callback_scope!(unsafe let scope, &mut isolate);
         self.pause.set(Pause::Lasts);

@@ -192,7 +192,7 @@ impl Remote {
 unsafe extern "C" fn on_knock(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std::ffi::c_void) {
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
-    let Some(guest) = isolate.get_slot::<Arc<Guest>>().cloned() else { return };
+    let Ok(guest) = Guest::of(&isolate) else { return };
     let Some(agent) = guest.agent() else { return };
     if let (Some(time), Ok(remote)) = (agent.postponed(), guest.remote()) {
         let remote = Arc::downgrade(&remote);
