@@ -494,11 +494,12 @@ mod tests {
 
         let greedy = Arc::new(Greedy::default());
         let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&greedy)));
-        let _portion = draw_on(Some(&quota));
-        let held = hold(60);
-        assert_eq!(greedy.counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [1, 1]);
-        assert!(!super::locks::held());
-        drop(held);
+        draw_on(Some(&quota), || {
+            let held = hold(60);
+            assert_eq!(greedy.counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [1, 1]);
+            assert!(!super::locks::held());
+            drop(held);
+        });
     }
 
     #[test]
