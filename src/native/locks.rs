@@ -42,7 +42,8 @@ fn end() {
 }
 
 /// Counts as a lock until it is dropped.
-pub(super) struct Hold;
+#[must_use]
+pub struct Hold;
 
 impl Drop for Hold {
     fn drop(&mut self) {
@@ -50,7 +51,7 @@ impl Drop for Hold {
     }
 }
 
-pub(super) fn hold() -> Hold {
+pub fn hold() -> Hold {
     begin();
     Hold
 }

@@ -3,8 +3,7 @@
 // sent them. Large messages are read in pieces, and the event loop turns in between. While one is read, the native side holds back
 // the messages that follow it from the same isolate. All messages that are being read share the time, and the memory that one may take.
 
-const { performance } = require('node:perf_hooks');
-const { setImmediate } = require('node:timers');
+const { now, setImmediate } = require('./clock.js');
 const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { TAG } = require('../protocol.js');
@@ -141,7 +140,7 @@ class Message {
         this.#results.push(thrown(error));
       }
       this.#reader = undefined;
-      if (performance.now() >= until && this.#results.length < this.#wires.length) return false;
+      if (now() >= until && this.#results.length < this.#wires.length) return false;
     }
     return this.#finish();
   }
@@ -212,9 +211,9 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
    * @param {() => void} drop
    * @param {ReadLimits} [limits]
    */
-  function isRead(carriers, deliver, drop, limits = { until: performance.now() + native.limits()[LIMIT.LEFT] }) {
+  function isRead(carriers, deliver, drop, limits = { until: now() + native.limits()[LIMIT.LEFT] }) {
     const message = new Message(carriers, keeping, deliver, drop, limits);
-    if (message.read(performance.now() + GLANCE, allowanceOf(message))) return true;
+    if (message.read(now() + GLANCE, allowanceOf(message))) return true;
     message.id = native.pause();
     messages.push(message);
     later();
@@ -232,10 +231,10 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     isScheduled = false;
     if (messages.length > 0) later();
     native.drain();
-    const until = performance.now() + TURN;
+    const until = now() + TURN;
     while (messages.length > 0) {
       readNext(until);
-      if (performance.now() >= until) return;
+      if (now() >= until) return;
     }
   }
 

@@ -3,8 +3,7 @@
 // guests decide how many calls they make, and how large the replies are. Converting the results blocks this thread, so each turn converts
 // for a limited time. The rest waits for the next turns, in its order for each recipient; recipients take turns.
 
-const { performance } = require('node:perf_hooks');
-const { setImmediate } = require('node:timers');
+const { now, setImmediate } = require('./clock.js');
 const { inner } = require('../primordials.js');
 const { bind } = require('./callers.js');
 
@@ -12,9 +11,6 @@ const { bind } = require('./callers.js');
 const SLICE = 8;
 /** Milliseconds of work that need no new turn. Most turns do less, and cost no `setImmediate`. */
 const UNNOTICED = 1;
-
-/** `performance` is shared with the host's own code, which may replace its methods. */
-const now = performance.now.bind(performance);
 
 /** Milliseconds of work in this turn, or in this turn and short earlier ones. */
 let spent = 0;

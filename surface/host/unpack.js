@@ -1,7 +1,7 @@
 'use strict';
 // Converts carriers that arrive at this host to values. A fault is thrown as a new error whose stack joins both sides.
 
-const { performance } = require('node:perf_hooks');
+const { now } = require('./clock.js');
 const { versions } = require('node:process');
 const { CODE, callSite, coded, errorOf } = require('../error.js');
 const { alone } = require('../primordials.js');
@@ -22,8 +22,6 @@ const SMALL = 4096;
 
 /** Reading a result stops after the call's `timeout`, but not before `FIXED_TIME`, in which honest data of some size can be read. */
 const timedOut = () => coded(Error, 'Script execution timed out.', CODE.TIMEOUT);
-const now = performance.now.bind(performance);
-
 /** Replaces a value of a list that this host cannot read. */
 class Unreadable {
   error;

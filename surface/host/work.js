@@ -1,8 +1,7 @@
 'use strict';
 // A budget for the work that a guest's data causes on the host's thread. Each call has its own.
 
-const { performance } = require('node:perf_hooks');
-const { setImmediate } = require('node:timers');
+const { now, setImmediate } = require('./clock.js');
 const { CODE, coded } = require('../error.js');
 const { inner } = require('../primordials.js');
 
@@ -15,9 +14,6 @@ const MAX_STRIDE = 512;
 /** Milliseconds between two checks of the clock. A stride that takes longer is followed by fewer steps, one that takes less by more. */
 const LONG_STRIDE = 4;
 const SHORT_STRIDE = 1;
-
-/** `performance` is shared with the host's own code, which may replace its methods. */
-const now = performance.now.bind(performance);
 
 /** When work began in this turn of the event loop. All budgets share the turn's slice. @type {number | undefined} */
 let sliceStart;

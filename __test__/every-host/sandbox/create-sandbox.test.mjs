@@ -154,13 +154,23 @@ describe('execute: what code gives', () => {
     }
   });
 
+  test('patterns before a fence are no comments, and a fence in a template literal is not one', async () => {
+    for (const text of ['Only files in src/*.js:', 'It accepts `*/*`, and the route is `/*`:', 'Accept: text/*, */*', '"/*" is not supported, see https://a.example/*.']) {
+      assert.equal(await resultOf(`${text}\n\`\`\`js\n6 * 7\n\`\`\`\n`), 42, text);
+    }
+    const markdown = '\n~~~js\n6 * 7\n~~~\n';
+    assert.equal(await resultOf(`const text = \`${markdown}\`;\nreturn text`), markdown);
+    assert.equal(await resultOf('let a = 1; /* such as\n```js\na = 2\n```\n*/\nreturn a'), 1);
+    assert.equal(await resultOf('let a = 1;/* such as\n```js\na = 2\n```\n*/\nreturn a'), 1);
+  });
+
   test('a text of many fences, backticks or line breaks is read in linear time', async () => {
     const timeOf = async (text) => {
       const start = performance.now();
       normalizeCode(text);
       return performance.now() - start;
     };
-    for (const unit of ['```\n', '```js\n', '~~~\n', '````\n```\n', '`', '\n', '/*\n```\n', '```python\n', '```a`\n']) {
+    for (const unit of ['```\n', '```js\n', '~~~\n', '````\n```\n', '`', '\n', '/*\n```\n', '/*/*\n', '`\n~~~\n', '```python\n', '```a`\n']) {
       await timeOf(unit.repeat(1e5));
       const small = await timeOf(unit.repeat(1e5));
       const large = await timeOf(unit.repeat(8e5));

@@ -1,7 +1,7 @@
 'use strict';
 // `IsolatedVMSandbox`: runs an AI agent's code, with tools that the code calls as `namespace.method(params)`.
 
-const { performance } = require('node:perf_hooks');
+const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
@@ -72,7 +72,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
      * @param {any} [options]
      */
     async execute(code, tools, toolExecutor, options) {
-      const start = performance.now();
+      const start = now();
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
@@ -86,7 +86,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
         ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, names, toolExecutor, signal)),
       });
       const { ok, value, logs, lost, usage } = outcome;
-      const duration = Math.round(performance.now() - start);
+      const duration = Math.round(now() - start);
       const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
       if (ok) {
         return { result: value, logs, ...more };
@@ -109,7 +109,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
      * @param {any} signal
      */
     async #run(code, names, toolExecutor, signal) {
-      const until = performance.now() + this.#timeout;
+      const until = now() + this.#timeout;
       const disposals = this.#disposals;
       const isGone = () => this.#disposals > disposals;
       const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#timeout, signal };

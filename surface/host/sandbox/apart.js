@@ -1,7 +1,7 @@
 'use strict';
 // Executions in separate processes: requests to the native side, and its answers.
 
-const { performance } = require('node:perf_hooks');
+const { now } = require('../clock.js');
 const { CODE } = require('../../error.js');
 const { TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
@@ -91,7 +91,7 @@ function createApart(core, environment, launcher) {
     if (signal?.aborted) {
       return { ok: false, ...abortedBy(signal), logs: [], lost: 0 };
     }
-    const until = performance.now() + sort.timeout - spent;
+    const until = now() + sort.timeout - spent;
     const packed = tools.flatMap(({ places, callback }) => [places.join('\0'), binding.pack(callback, TRANSFER.DEFAULT)]);
     const onLog = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
     const call = calls.begin(execute);

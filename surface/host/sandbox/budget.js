@@ -2,8 +2,7 @@
 // The CPU time of a plugin for everything that its host causes: executions and events, and what the plugin continues through promises
 // afterwards. The engine limits each of these separately; this file limits their sum.
 
-const { performance } = require('node:perf_hooks');
-const timers = require('node:timers');
+const { now, setTimeout } = require('../clock.js');
 
 const NANOSECONDS = 1_000_000;
 /** Milliseconds between two checks of a plugin that is busy. */
@@ -54,7 +53,7 @@ class Budget {
       this.#end = (this.#underWay === 0 ? this.#now : this.#end) + this.#size;
     }
     this.#underWay += 1;
-    this.#until = Math.max(this.#until, performance.now() + lasting);
+    this.#until = Math.max(this.#until, now() + lasting);
     this.#watch();
     return isNew;
   }
@@ -91,21 +90,21 @@ class Budget {
   #watch() {
     if (!this.#isWatched) {
       this.#isWatched = true;
-      timers.setTimeout(() => this.#look(), WATCH).unref();
+      setTimeout(() => this.#look(), WATCH).unref();
     }
   }
 
   /** Continues to check as long as the plugin is active. */
   #look() {
     this.#isWatched = false;
-    const now = this.#now;
+    const used = this.#now;
     if (this.#isolate.isDisposed) {
       return;
     }
-    if (now > this.#end + SLACK) {
+    if (used > this.#end + SLACK) {
       this.#exhausted();
-    } else if (this.#underWay > 0 || now !== this.#seen || performance.now() < this.#until) {
-      this.#seen = now;
+    } else if (this.#underWay > 0 || used !== this.#seen || now() < this.#until) {
+      this.#seen = used;
       this.#watch();
     }
   }

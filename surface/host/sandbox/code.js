@@ -1,7 +1,7 @@
 'use strict';
 // `createSandbox`: runs AI-written code, to which host functions look synchronous.
 
-const { performance } = require('node:perf_hooks');
+const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
 const { failureOf } = require('./failure.js');
@@ -143,7 +143,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
         return reading;
       }
       const { left = timeout } = reading;
-      const start = performance.now();
+      const start = now();
       const [plain, operand, module] = await strip([statementsOf(piece), expressionOf(piece), ...(main === undefined ? [] : [main])], left, signal);
       reading.left = leftOf(left, start);
       reading.body = plain.body ?? reading.body;
@@ -162,7 +162,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      * @param {any} [request] options of this execution
      */
     async function run(code, request) {
-      const start = performance.now();
+      const start = now();
       const api = { calls: 0, exists: false, isForAll: limitsCalls, count: callCounter(quota.calls) };
       /** @type {import('./execution.js').Outcome} */
       let outcome;
@@ -202,7 +202,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
           running.delete(current);
         }
       }
-      const durationMs = Math.round(performance.now() - start);
+      const durationMs = Math.round(now() - start);
       // It inherits no properties, so what it does not have is undefined.
       outcome = bare({ ...outcome });
       const { logs, lost, ok, usage, value } = outcome;

@@ -2,8 +2,7 @@
 // Sends the arguments of events to plugins. They are packed once for all listeners of one `emit`, and delivered in slices, so that an
 // event with many listeners neither multiplies memory nor blocks the event loop.
 
-const { performance } = require('node:perf_hooks');
-const { setImmediate } = require('node:timers');
+const { now, setImmediate } = require('../clock.js');
 const { stamp } = require('../../handle.js');
 const { KIND, MODE, OP, TAG, TRANSFER } = require('../../protocol.js');
 
@@ -136,7 +135,7 @@ let end = 0;
 
 function schedule() {
   isScheduled = true;
-  end = performance.now() + SLICE;
+  end = now() + SLICE;
   setImmediate(goOn);
 }
 
@@ -149,7 +148,7 @@ function goOn() {
   const tasks = waiting;
   waiting = [];
   let done = 0;
-  while (done < tasks.length && performance.now() < end) {
+  while (done < tasks.length && now() < end) {
     tasks[done]();
     done += 1;
   }
@@ -166,7 +165,7 @@ function inSlices(binding, deliver) {
   if (!isScheduled) {
     schedule();
   }
-  if (waiting.length === 0 && performance.now() < end) {
+  if (waiting.length === 0 && now() < end) {
     deliver();
     return undefined;
   }

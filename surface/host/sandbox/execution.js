@@ -1,7 +1,7 @@
 'use strict';
 // One execution in a native sandbox: a call that starts it, a promise of its outcome, and a way to end it early.
 
-const { performance } = require('node:perf_hooks');
+const { now } = require('../clock.js');
 const { CODE, coded, thrownText } = require('../../error.js');
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
@@ -193,7 +193,7 @@ function createExecute(core, environment) {
       return { ok: false, ...abortedBy(spec.signal), logs: [], lost: 0 };
     }
     const { calls, binding } = core;
-    const until = performance.now() + spec.timeout;
+    const until = now() + spec.timeout;
     const { code, console, flags, forms = [], memoryLimit, web } = spec;
     const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
     if (spec.warm > 0) {

@@ -109,12 +109,34 @@ function onOneLine(text, { content, end, mark, run, info }) {
   return part(text, hasLanguage ? content + language.length : content, to, hasLanguage && LANGUAGES.get(language) === true);
 }
 
+/** What precedes `/*` in patterns such as `src/*.js`, `*\/*` and "`/*`", in text around code. */
+const PATTERN = /[\w*./:"'`-]/;
+
 /**
  * Whether a position is in a comment of JavaScript.
  * @param {string} text
  * @param {number} position
  */
-const isInComment = (text, position) => text.lastIndexOf('/*', position) > text.lastIndexOf('*/', position);
+function isInComment(text, position) {
+  let open = text.lastIndexOf('/*', position);
+  while (open > 0 && PATTERN.test(text[open - 1])) {
+    open = text.lastIndexOf('/*', open - 1);
+  }
+  return open > text.lastIndexOf('*/', position);
+}
+
+/**
+ * Whether a position is in a template literal of JavaScript, in which a fence of `~` needs no escapes.
+ * @param {string} text
+ * @param {number} position
+ */
+function isInTemplate(text, position) {
+  let isInside = false;
+  for (let at = text.indexOf(BACKTICK); at >= 0 && at < position; at = text.indexOf(BACKTICK, at + 1)) {
+    isInside = isInside !== (text[at - 1] !== '\\');
+  }
+  return isInside;
+}
 
 /**
  * The code in a text: the first fence with a known language, or one without a language. A fence that is not closed ends with the text, and
@@ -138,7 +160,8 @@ function findCode(text) {
     }
     const language = languageOf(info);
     const isOpening = mark !== BACKTICK || !info.includes(BACKTICK);
-    if (isFirst && (isInComment(text, start) || (close === undefined && info === '' && text.slice(0, start).trim() !== ''))) {
+    const isInCode = isFirst && (isInComment(text, start) || (mark !== BACKTICK && isInTemplate(text, start)));
+    if (isInCode || (isFirst && close === undefined && info === '' && text.slice(0, start).trim() !== '')) {
       const isAtEnd = text.slice(end).trim() === '';
       return part(text, 0, isAtEnd ? start : text.length, false);
     }

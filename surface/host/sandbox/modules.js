@@ -1,7 +1,7 @@
 'use strict';
 // ES modules that a host gives a sandbox: a map of names to sources, read once. The native side finds, links and evaluates them.
 
-const { performance } = require('node:perf_hooks');
+const { now } = require('../clock.js');
 const { MODULE_ROOT } = require('../protocol.js');
 const { FILE } = require('./failure.js');
 const { own, wrong } = require('./options.js');
@@ -63,7 +63,7 @@ class Modules {
     if (this.packed !== undefined) {
       return { packed: this.packed, failure: undefined, left: timeout };
     }
-    const start = performance.now();
+    const start = now();
     const stripped = await strip(this.#typed.map(([name, text]) => ({ text, line: 0, column: 0, name })), timeout, signal);
     const left = leftOf(timeout, start);
     const failure = stripped.find((each) => each.failure !== undefined)?.failure;

@@ -1,7 +1,7 @@
 'use strict';
 // One execution of a plugin's code: its file name, its usage, and the position of its failure.
 
-const { performance } = require('node:perf_hooks');
+const { now } = require('../clock.js');
 const { FILE } = require('./failure.js');
 const { locate } = require('./plugin-failure.js');
 
@@ -16,7 +16,7 @@ class Execution {
   #text;
   #meter;
   #equipment;
-  #start = performance.now();
+  #start = now();
   #cpu;
   #actor;
   /** the name of the code in stacks */ file;
@@ -45,7 +45,7 @@ class Execution {
   /** @returns {import('./execution.js').Usage} up to now */
   get usage() {
     const { cpu, heapPeak } = this.#meter(false);
-    return { cpuMs: (cpu - this.#cpu) / NANOSECONDS, wallMs: performance.now() - this.#start, heapPeak, hostCalls: this.#actor.calls };
+    return { cpuMs: (cpu - this.#cpu) / NANOSECONDS, wallMs: now() - this.#start, heapPeak, hostCalls: this.#actor.calls };
   }
 
   /**

@@ -3,7 +3,7 @@
 // its name may have such an address. It limits what it reads. Arguments and results are data, since they cross the boundary of an isolate.
 
 const { Buffer } = require('node:buffer');
-const timers = require('node:timers');
+const { clearTimeout, setTimeout } = require('../clock.js');
 const { CODE, coded, invalid } = require('../../error.js');
 const { checkedLookup, isPublic } = require('./addresses.js');
 const { readDomains } = require('./manifest.js');
@@ -419,7 +419,7 @@ function createPluginFetch(options) {
     let stop = () => {};
     let isLate = false;
     const late = () => coded(Error, `The request took longer than ${limits.timeout} ms`, CODE.DEADLINE);
-    const timer = timers.setTimeout(() => {
+    const timer = setTimeout(() => {
       isLate = true;
       stop(late());
     }, limits.timeout);
@@ -444,7 +444,7 @@ function createPluginFetch(options) {
         request = redirected(request, status, headers.location, limits);
       }
     } finally {
-      timers.clearTimeout(timer);
+      clearTimeout(timer);
       if (hasTurn) {
         turns.leave();
       }

@@ -3,7 +3,6 @@
 
 const { CALLBACK, KIND, MODE, OP } = require('../../protocol.js');
 const { CallbackRecord } = require('../../callback.js');
-const timers = require('node:timers');
 const { recordOf, stamp } = require('../../handle.js');
 const { named } = require('../../heap.js');
 const { ORIGIN } = require('../host-calls.js');
@@ -17,7 +16,7 @@ const { Listeners } = require('./listeners.js');
 const { plain } = require('./plain.js');
 const { refusalOf } = require('./quota.js');
 const { Recent } = require('./recent.js');
-const { performance } = require('node:perf_hooks');
+const { clearTimeout, now, setTimeout } = require('../clock.js');
 const { types } = require('node:util');
 const { CODE, coded, released } = require('../../error.js');
 const { bare, member } = require('./options.js');
@@ -219,7 +218,7 @@ class PluginIsolate {
       allowedDomains: [...this.#plugin.domains],
     };
     const timeout = this.#plugin.cpuLimit;
-    const until = performance.now() + deadline;
+    const until = now() + deadline;
     this.#begin(deadline);
     try {
       if (this.#sending !== undefined) {
@@ -394,13 +393,13 @@ class PluginIsolate {
   /** Updates `used`, if the plugin is not busy for too long. */
   async measure() {
     const patience = new AbortController();
-    const timer = timers.setTimeout(() => patience.abort(), PATIENCE);
+    const timer = setTimeout(() => patience.abort(), PATIENCE);
     try {
       await this.#isolate.getHeapStatistics(bare({ signal: patience.signal }));
     } catch {
       // The plugin is busy, or has ended. The last figures remain.
     } finally {
-      timers.clearTimeout(timer);
+      clearTimeout(timer);
     }
   }
 

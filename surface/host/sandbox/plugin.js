@@ -2,7 +2,7 @@
 // `IsolatedVmSandbox`: runs plugins, each in an isolate that keeps its state from one execution to the next. `gate.js` determines what
 // a plugin can access of its host.
 
-const { performance } = require('node:perf_hooks');
+const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, thrownText } = require('../../error.js');
 const { discard, ORIGIN } = require('../host-calls.js');
@@ -161,11 +161,11 @@ function createPluginSandbox(core, classes, readEquipment) {
       }
       const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', ORIGIN.ON_USAGE) };
       this.#checkMemory(entry);
-      const start = performance.now();
+      const start = now();
       const value = readBoolean(settings, 'fresh')
         ? await this.#executeFresh(entry, code, context, ending)
         : await this.#execute(entry, entry.own, code, context, ending);
-      this.#log.say('debug', 'Code executed', { isolateId: entry.handle.id, executionTime: Math.round(performance.now() - start) });
+      this.#log.say('debug', 'Code executed', { isolateId: entry.handle.id, executionTime: Math.round(now() - start) });
       return value;
     }
 

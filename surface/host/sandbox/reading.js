@@ -1,7 +1,7 @@
 'use strict';
 // Converts code to the form in which it runs, without types: a function body, a script, or otherwise a module.
 
-const { performance } = require('node:perf_hooks');
+const { now } = require('../clock.js');
 const { FILE } = require('./failure.js');
 const { failureOfBoth, leftOf } = require('./typescript.js');
 
@@ -75,7 +75,7 @@ async function readingWithoutTypes(request, strip) {
     const none = /** @type {Reading} */ (bareReading({ ...request, modules: undefined }));
     return { ...none, left, failure: signal?.aborted ? undefined : failure };
   }
-  const start = performance.now();
+  const start = now();
   const { body, modules: importable } = reading;
   const [plain, main] = await strip(importable === undefined ? [body] : [body, importable.main], left, signal);
   reading.left = leftOf(left, start);

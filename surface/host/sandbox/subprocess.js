@@ -2,7 +2,7 @@
 // `SubprocessSandbox`: runs an agent's code, each execution in a separate process.
 
 const { constants } = require('node:os');
-const { performance } = require('node:perf_hooks');
+const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, coded } = require('../../error.js');
 const { parseJson } = require('../json.js');
@@ -178,7 +178,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
      * @param {any} [options]
      */
     async execute(code, tools, toolExecutor, options) {
-      const start = performance.now();
+      const start = now();
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
@@ -189,7 +189,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       const signalled = readSignal(checkOptions(options, SIGNAL));
       const outcome = bare({ ...await follow(this.#outcomes, this.#run(code, names, toolExecutor, signalled)) });
       const { ok, value, logs, lost, usage, signal, layers } = outcome;
-      const duration = Math.round(performance.now() - start);
+      const duration = Math.round(now() - start);
       const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }), ...(layers === undefined ? {} : { confinement: layers }) };
       if (ok) {
         return { result: value, logs, ...more };
@@ -209,7 +209,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
     async #run(code, names, toolExecutor, signal) {
       /** @type {{ terminate(): void } | undefined} */
       let running;
-      const start = performance.now();
+      const start = now();
       const terminations = this.#terminations;
       try {
         const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#sort.timeout, signal };
@@ -226,7 +226,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
         const until = start + this.#sort.timeout;
         const isGone = () => this.#terminations > terminations;
         let isOver = false;
-        const stopped = () => (isOver || isGone() || signal?.aborted || performance.now() >= until ? disposed() : undefined);
+        const stopped = () => (isOver || isGone() || signal?.aborted || now() >= until ? disposed() : undefined);
         const parsing = {
           stopped,
           /** @param {string} text */
@@ -234,7 +234,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
         };
         const outcome = await execute({
           sort: this.#current,
-          spent: performance.now() - start,
+          spent: now() - start,
           code: reading.body,
           modules: reading.modules,
           maxOutputSize: this.#quota.output,

@@ -3,8 +3,7 @@
 // WebAssembly, does this in a separate isolate for each text, so that an untrusted text neither blocks the host nor affects other texts.
 
 const { readFileSync } = require('node:fs');
-const { performance } = require('node:perf_hooks');
-const timers = require('node:timers');
+const { clearTimeout, now, setTimeout } = require('../clock.js');
 const { CODE } = require('../../error.js');
 const { FILE } = require('./failure.js');
 const { bare, own } = require('./options.js');
@@ -70,7 +69,7 @@ const refused = (value, more) => ({ failure: { ok: false, value, logs: [], lost:
  * @param {number} timeout
  * @param {number} since when it began
  */
-const leftOf = (timeout, since) => Math.max(timeout - (performance.now() - since), 1);
+const leftOf = (timeout, since) => Math.max(timeout - (now() - since), 1);
 
 /** A line that starts with a statement that only modules have. Lines are searched one by one, since a text may be all blanks. */
 const MODULE = /^[^\S\n\r\u2028\u2029]*(?:import\s*[\w$"'*{]|export\b)/m;
@@ -96,7 +95,7 @@ function createStripper(make, keep = KEEP) {
   let program;
   /** The isolate for the next text. @type {Promise<{ isolate: any, strip: any }> | undefined} */
   let next;
-  /** Ends its wait. @type {ReturnType<typeof timers.setTimeout> | undefined} */
+  /** Ends its wait. @type {ReturnType<typeof setTimeout> | undefined} */
   let patience;
 
   async function prepare() {
@@ -115,8 +114,8 @@ function createStripper(make, keep = KEEP) {
       }
     };
     stocked.catch(forget);
-    timers.clearTimeout(patience);
-    patience = timers.setTimeout(() => {
+    clearTimeout(patience);
+    patience = setTimeout(() => {
       if (next === stocked) {
         forget();
         void stocked.then(({ isolate }) => isolate.dispose(), forget);

@@ -1,0 +1,31 @@
+// A program may replace clocks and timers, as fake timers of tests do, before it uses a sandbox for the first time. Limits count real time
+// nevertheless. In processes of their own.
+
+import { describe, test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+const FAKE = String.raw`
+  import timers from 'node:timers';
+  const fake = (time) => {
+    for (const name of ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'queueMicrotask']) {
+      globalThis[name] = timers[name] = () => ({ ref() {}, unref() {} });
+    }
+    performance.now = () => time;
+    Date.now = () => time;
+  };
+  const large = '"x".repeat(500_000)';
+  const lengthOf = async () => {
+    const { result, error } = await ivm.createSandbox({}, { timeout: 5_000 }).execute(large);
+    assert.equal(error, undefined);
+    return result.length;
+  };
+  const endless = async () => (await ivm.createSandbox({}, { timeout: 50 }).execute('for (;;);')).failure.code;
+`;
+
+describe('fake timers', () => {
+  for (const [name, time] of [['in the past', -1e6], ['in the future', 1e9]]) {
+    test(`${name}, before the first use`, () => passes(`${FAKE} fake(${time}); assert.equal(await lengthOf(), 500_000); assert.equal(await endless(), 'ERR_ISOLATE_DEADLINE'); isolate.dispose();`));
+
+    test(`${name}, after the first use`, () => passes(`${FAKE} await lengthOf(); fake(${time}); assert.equal(await lengthOf(), 500_000); assert.equal(await endless(), 'ERR_ISOLATE_DEADLINE'); isolate.dispose();`));
+  }
+});
