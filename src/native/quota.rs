@@ -239,8 +239,8 @@ pub fn draw_on<T>(quota: Option<&Arc<NativeQuota>>, work: impl FnOnce() -> T) ->
     draw(quota, 0, work)
 }
 
-/// Like [`draw_on`], for one of V8's own threads. Such a thread cannot end, so no allocation fails. What it takes counts, and ends the isolate
-/// if it is too much.
+/// Like [`draw_on`], for one of V8's own threads. Such a thread cannot end, so no allocation fails. Its allocations count, and end the isolate
+/// if they exceed its limit.
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the addon on Linux has V8's threads count")
