@@ -145,11 +145,15 @@ test('a disposed guest that does not stop', () => counts(`
 
 test('a thread that comes back is not lost', () => counts(`
   const search = (length, options) => context.evalSync('Array.prototype.lastIndexOf.call({ length: ' + length + ' }, 1)', options);
-  search(1e6);
-  const start = ms();
-  search(1e6);
+  // The shortest of some, because this machine may be busy.
+  let shortest = Infinity;
+  for (let i = 0; i < 6; i += 1) {
+    const start = ms();
+    search(1e6);
+    shortest = Math.min(shortest, ms() - start);
+  }
   // Several times as long as it takes to be abandoned. Two seconds after that it would be suspended.
-  const length = Math.round(1e6 * 700 / (ms() - start));
+  const length = Math.round(1e6 * 700 / shortest);
   ivm.configureEngine({ terminationGrace: 200 });
   const error = syncError(() => search(length, { timeout: 20 }));
   assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
