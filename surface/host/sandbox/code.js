@@ -9,7 +9,6 @@ const { bridgeGlobals } = require('./globals.js');
 const { FLAG, MAIN_FILE } = require('../protocol.js');
 const { DISPOSED, follow, gone, refusedBy } = require('./execution.js');
 const { readModules } = require('./modules.js');
-const { findCode } = require('./fence.js');
 const { nextLine } = require('./lines.js');
 const {
   codeOfExpression, codeOfStatements, endOf, expressionOf, formsOf, looksTyped, mainModule, pieceOf, shadowed, statementsOf,
@@ -121,8 +120,8 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      * @returns {Promise<Reading>}
      */
     async function readingOf(code, signal) {
-      const typed = typescript || findCode(code).isTypeScript;
       const piece = pieceOf(code);
+      const typed = typescript || piece.isTypeScript;
       /** @type {Reading} */
       const reading = { body: statementsOf(piece), forms: formsOf(piece), modules: undefined, failure: undefined, left: timeout };
       // An aborted execution is reported by the function that executes it.

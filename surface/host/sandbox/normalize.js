@@ -44,11 +44,11 @@ const place = (whole, code, start) => ({ text: code, ...endPosition(whole.slice(
 /**
  * The code in a user's text.
  * @param {string} text
- * @returns {Piece}
+ * @returns {Piece & { isTypeScript: boolean }} `isTypeScript`: whether a fence says so
  */
 function pieceOf(text) {
-  const { code, start } = findCode(text);
-  return place(text, code, start);
+  const { code, start, isTypeScript } = findCode(text);
+  return { ...place(text, code, start), isTypeScript };
 }
 
 /**
@@ -142,7 +142,7 @@ const SHADOW = 'var globalThis; ';
  * @param {Piece} piece
  * @returns {Body}
  */
-const mainModule = (piece) => ({ ...piece, name: FILE });
+const mainModule = ({ text, line, column }) => ({ text, line, column, name: FILE });
 
 /**
  * The same without `globalThis`.
