@@ -91,13 +91,17 @@ export function capture(command, args, { limit = 0, ...options } = {}) {
       running.delete(child);
       reject(error);
     });
-    // A grandchild may hold the pipes open, so wait for the end of the child itself.
+    // Grandchildren may hold the pipes open. They end with the child's group; those that have left it are not waited for.
     child.on('exit', () => {
       const before = taken;
       taken = takenByEnded();
       cpu = taken - before;
       clearTimeout(timer);
       setTimeout(() => end(child), 1000).unref();
+      setTimeout(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+      }, 5000).unref();
     });
     child.on('close', (code, signal) => {
       running.delete(child);

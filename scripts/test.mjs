@@ -18,6 +18,9 @@ const script = (name) => [process.execPath, `scripts/${name}.mjs`];
 /** One profile for everything, so that V8 is unpacked and its crate built once. */
 const clippy = ['cargo', 'clippy', '--release', ...locked];
 
+/** A check takes a minute; with a cold cache and beside other builds, several. */
+const LIMIT_MS = 12 * 60_000;
+
 const SOURCES = /^(src|launcher|surface|fuzz|vendor|\.cargo)\/|^(Cargo\.(toml|lock)|build\.rs)$/;
 const SCRIPTS = /\.[cm]?[jt]s$|^tsconfig|^package(-lock)?\.json$|^\.oxlintrc/;
 
@@ -61,7 +64,10 @@ function countHosts(output) {
 }
 
 async function runCheck({ name, command: [command, ...args], count }, print) {
-  const { code, output, ms } = await capture(command, args).catch((error) => ({ code: 1, output: error.message, ms: 0 }));
+  const result = await capture(command, args, { limit: LIMIT_MS })
+    .catch((error) => ({ code: 1, output: error.message, ms: 0, late: false }));
+  const { code, ms } = result;
+  const output = result.late ? `${result.output}\ndid not end within ${LIMIT_MS / 60_000} minutes` : result.output;
   const counts = count?.(output) ?? { passed: 0, failed: 0 };
   if (code === 0) counts.passed ||= 1;
   else counts.failed ||= 1;

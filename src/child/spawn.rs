@@ -333,52 +333,77 @@ mod tests {
 
     use super::has_ended;
 
-    /// Forks a process that does `work`, and then waits forever.
-    fn fork(work: impl FnOnce()) -> libc::pid_t {
-        // SAFETY: the new process makes system calls only, and never returns from here.
-        match unsafe { libc::fork() } {
-            0 => {
-                work();
-                loop {
-                    // SAFETY: has no preconditions.
-                    unsafe { libc::pause() };
+    /// A process that ends with this value, also if the test fails.
+    struct Forked(libc::pid_t);
+
+    impl Forked {
+        /// Forks a process that does `work`, and then waits until it is killed.
+        fn new(work: impl FnOnce()) -> Self {
+            // SAFETY: the new process makes system calls only, and never returns from here.
+            match unsafe { libc::fork() } {
+                0 => {
+                    // SAFETY: concerns the new process only. It holds the test runner's output open, so it must end with the test.
+                    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+                    work();
+                    loop {
+                        // SAFETY: has no preconditions.
+                        unsafe { libc::pause() };
+                    }
                 }
+                process => Self(process),
             }
-            process => process,
+        }
+
+        fn end(&mut self) {
+            if self.0 > 0 {
+                // SAFETY: a child that was not reaped.
+                unsafe {
+                    libc::kill(self.0, libc::SIGKILL);
+                    libc::waitpid(self.0, std::ptr::null_mut(), 0);
+                }
+                self.0 = 0;
+            }
+        }
+    }
+
+    impl Drop for Forked {
+        fn drop(&mut self) {
+            self.end();
         }
     }
 
     #[test]
     fn a_traced_member_of_a_group_is_not_waited_for() {
-        // SAFETY: the calls concern the new process only.
-        let member = fork(|| unsafe {
+        // SAFETY: concerns the new process only.
+        let member = Forked::new(|| unsafe {
             libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
-            libc::setpgid(0, 0);
         });
+        // SAFETY: the process is a child that executes no other program. A superuser may trace it before it has run at all, so it cannot
+        // be the one that makes the group.
+        assert_eq!(unsafe { libc::setpgid(member.0, 0) }, 0);
+        let traced = member.0;
         // SAFETY: `ptrace` fails until the other process allows it, so the order of the two processes does not matter.
-        let tracer = fork(|| unsafe {
-            while libc::ptrace(libc::PTRACE_SEIZE, member, 0, 0) != 0 {
+        let mut tracer = Forked::new(|| unsafe {
+            while libc::ptrace(libc::PTRACE_SEIZE, traced, 0, 0) != 0 {
                 libc::sched_yield();
             }
         });
         let is_traced = || {
-            let status = std::fs::read_to_string(format!("/proc/{member}/status")).unwrap();
-            status.contains(&format!("TracerPid:\t{tracer}\n"))
+            let status = std::fs::read_to_string(format!("/proc/{traced}/status")).unwrap();
+            status.contains(&format!("TracerPid:\t{}\n", tracer.0))
         };
         let end = Instant::now() + Duration::from_secs(10);
         while !is_traced() && Instant::now() < end {
             std::thread::yield_now();
         }
         assert!(is_traced());
-        assert!(!has_ended(member));
-        // SAFETY: a child that was not reaped.
-        unsafe {
-            libc::kill(tracer, libc::SIGKILL);
-            libc::waitpid(tracer, std::ptr::null_mut(), 0);
-        }
-        while !has_ended(member) && Instant::now() < end {
+        assert!(!has_ended(traced));
+        tracer.end();
+        while !has_ended(traced) && Instant::now() < end {
             std::thread::yield_now();
         }
-        assert!(has_ended(member));
+        assert!(has_ended(traced));
+        // It was reaped.
+        std::mem::forget(member);
     }
 }

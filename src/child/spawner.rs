@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(wait(20), Some((4, true)));
         // By default a lease is broken after 45 s.
         assert!(began.elapsed() < Duration::from_secs(20));
-        assert!(spawner.0.lock().threads <= 4);
+        assert!(spawner.0.lock().threads <= MAX_THREADS);
         // Requests that are withdrawn are removed.
         for number in 100..200 {
             spawner.start(number, sort(stalled.0.clone()));

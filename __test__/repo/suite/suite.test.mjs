@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { hosts } from '../../../scripts/hosts.mjs';
+import { capture } from '../../../scripts/process.mjs';
 import { affectedBy } from '../../../scripts/suite/changes.mjs';
 import { estimate } from '../../../scripts/suite/durations.mjs';
 import { hostsOf, isTimed, shortName, testFiles } from '../../../scripts/suite/places.mjs';
@@ -164,4 +165,23 @@ describe('reports', () => {
       <testcase name="other"><failure message="no"></failure></testcase><testcase name="other > bad"><failure message="no"></failure></testcase></testsuite>`);
     assert.deepEqual([passed, failures], [1, [{ path: 'other > bad', failure: 'no' }]]);
   });
+});
+
+describe('captured commands', () => {
+  /** Starts a process that leaves the group, keeps the output open, and ends only with this test. */
+  const program = `
+    const { spawn } = require('node:child_process');
+    const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)'], { detached: true, stdio: ['ignore', 'inherit', 'inherit'] });
+    console.log(child.pid);
+    child.unref();
+    if (process.argv[1] === 'wait') setTimeout(() => {}, 60_000);`;
+
+  for (const [way, limit] of [['end', 0], ['wait', 3000]]) {
+    test(`do not wait for processes that have left their group: ${way}`, { timeout: 30_000 }, async (t) => {
+      const { code, late, output, ms } = await capture(process.execPath, ['-e', program, way], { limit });
+      t.after(() => process.kill(Number(output), 'SIGKILL'));
+      assert.deepEqual({ code, late }, limit === 0 ? { code: 0, late: false } : { code: null, late: true });
+      assert.ok(ms < 25_000, `${ms} ms`);
+    });
+  }
 });
