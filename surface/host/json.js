@@ -6,7 +6,7 @@ const { define, isArray, parse, uncurryThis } = require('../primordials.js');
 const { indexOfName, leavesGap, makeSparse } = require('./wire/indices.js');
 const { WEIGHT } = require('./wire/leaf-reader.js');
 const { malformed, tooDeep, tooHeavy } = require('./wire/refusal.js');
-const { FIXED_TIME, TIME_PER_BYTE } = require('./wire/reader.js');
+const { FIXED_TIME, TIME_PER_BYTE } = require('./wire/pausable-reader.js');
 const {
   BYTES_PER_CHARACTER, EMPTY, INDEXED, learn, MAX_SHAPED, MIN_TABLE, names, newShape, numbers, placeOf, shapeWith,
 } = require('./wire/shapes.js');

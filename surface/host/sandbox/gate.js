@@ -3,9 +3,7 @@
 // host, and checks that the manifest permits the call first. Arguments arrive as clones: data without functions.
 
 const { types } = require('node:util');
-const { normalizeUrls } = require('./url-gate.js');
 const { METHODS: CACHE_METHODS, readArguments, valueSize } = require('./storage.js');
-const { SandboxViolationError } = require('./plugin-errors.js');
 const { invalid } = require('../../error.js');
 const { adopt, discard, discardThrown, discardWithin, isThenable, ORIGIN } = require('../host-calls.js');
 const { member } = require('./options.js');
@@ -20,11 +18,6 @@ const KNOWN = new Set(['logger', 'cache', 'metrics', 'config', 'allowedDomains',
 const RESERVED = new Set(['__proto__', 'constructor', 'prototype', 'then']);
 /** How deeply nested objects are searched for methods. */
 const MAX_DEPTH = 4;
-/** Most violations that are remembered, since a plugin may still fail because of them. */
-const MAX_REMEMBERED = 100;
-/** Characters of a missing permission that are shown: the plugin supplies part of it. */
-const MAX_NAME = 200;
-const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 /** Most functions, returned by methods, that a plugin can call. The oldest ones are dropped. */
 const MAX_FUNCTIONS = 1_000;
 /** Most methods of one context. */
@@ -43,94 +36,6 @@ const MAX_PROMISED = 10_000;
  * @property {Check} [check]
  */
 
-/** What all contexts of a plugin share. */
-class Permissions {
-  /** @type {Map<string, import('./plugin-errors.js').ViolationError>} */ #violations = new Map();
-  #plugin;
-  #log;
-
-  /**
-   * @param {import('./manifest.js').Plugin} plugin
-   * @param {import('./plugin-log.js').PluginLog} log
-   */
-  constructor(plugin, log) {
-    this.#plugin = plugin;
-    this.#log = log;
-  }
-
-  get plugin() {
-    return this.#plugin;
-  }
-
-  get log() {
-    return this.#log;
-  }
-
-  /**
-   * @param {import('./plugin-errors.js').Violation} kind
-   * @param {string} method
-   * @param {string} message
-   * @param {string} [permission] that is missing
-   */
-  refuse(kind, method, message, permission) {
-    const error = new SandboxViolationError(this.#plugin.id, kind, message);
-    this.#violations.delete(message);
-    this.#violations.set(message, error);
-    if (this.#violations.size > MAX_REMEMBERED) {
-      this.#violations.delete(/** @type {string} */ (this.#violations.keys().next().value));
-    }
-    this.#log.ofPlugin('warn', 'Permission denied', { method, violationType: kind, permission, reason: message });
-    return error;
-  }
-
-  /**
-   * @param {import('./plugin-errors.js').Violation} kind
-   * @param {string} method
-   * @param {string} permission
-   */
-  lacks(kind, method, permission) {
-    const text = permission.length > MAX_NAME ? `${permission.slice(0, MAX_NAME)}...` : permission;
-    // It goes to logs, where line breaks and control characters from a plugin could forge entries.
-    const shown = text.replace(INVISIBLE, '\ufffd');
-    return this.refuse(kind, method, `Plugin '${this.#plugin.id}' lacks required permission: ${shown}`, shown);
-  }
-
-  /**
-   * The violation that caused a plugin's failure, found by its message, since only the message of an error leaves the isolate. A violation
-   * that the plugin makes up is not found.
-   * @param {unknown} error
-   */
-  violationOf(error) {
-    return error instanceof Error ? this.#violations.get(error.message) : undefined;
-  }
-
-  /**
-   * @param {unknown} event
-   * @param {string} method
-   * @returns {string}
-   */
-  checkEvent(event, method) {
-    if (typeof event !== 'string') {
-      throw invalid('The name of an event must be a string');
-    }
-    if (!this.#plugin.hooks.has(event)) {
-      throw this.lacks('HOOK', method, `hook:${event}`);
-    }
-    return event;
-  }
-
-  /**
-   * Checks URLs and hosts in the arguments of a call, which are clones, and replaces them with the normalized ones.
-   * @param {unknown[]} args
-   * @param {string} method
-   */
-  checkUrls(args, method) {
-    const host = normalizeUrls(this.#plugin.domains, args);
-    if (host !== undefined) {
-      throw this.lacks('NETWORK', method, `network:${host}`);
-    }
-  }
-}
 
 /** One context, as the plugin may use it. */
 class Gate {
@@ -150,7 +55,7 @@ class Gate {
 
   /**
    * @param {any} context the host's
-   * @param {Permissions} permissions
+   * @param {import('./permissions.js').PluginPermissions} permissions
    * @param {import('./storage.js').StorageAccount} storage
    * @param {import('./listeners.js').PluginListeners} listeners
    * @param {import('./budget.js').PluginBudget} budget
@@ -517,7 +422,6 @@ function methodNames(holder) {
   return names;
 }
 
-/** @typedef {Permissions} PluginPermissions */
 /** @typedef {Gate} PluginGate */
 
-module.exports = { Gate, Permissions };
+module.exports = { Gate };

@@ -87,7 +87,7 @@ class PluginIsolate {
   /**
    * @param {import('../../index.js').Core} core
    * @param {Classes} ivm
-   * @param {import('./gate.js').PluginPermissions} permissions
+   * @param {import('./permissions.js').PluginPermissions} permissions
    * @param {import('./storage.js').StorageAccount} storage
    * @param {import('./plugin-log.js').PluginLog} log
    * @param {Equipment} equipment

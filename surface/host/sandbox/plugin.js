@@ -6,7 +6,7 @@ const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, thrownText } = require('../../error.js');
 const { discard, ORIGIN } = require('../host-calls.js');
-const { Permissions } = require('./gate.js');
+const { Permissions } = require('./permissions.js');
 const { MAX_TIME, readManifest } = require('./manifest.js');
 const { checkOptions, member, own, readBoolean, readListener, readNumber, readSignal, SIGNAL, wrong } = require('./options.js');
 const { NotFoundError, PluginError, SandboxViolationError } = require('./plugin-errors.js');
@@ -34,7 +34,7 @@ const HIGH = 0.9;
  * @typedef {object} Entry
  * @property {SandboxIsolate} handle
  * @property {number} made when it was created
- * @property {import('./gate.js').PluginPermissions} permissions
+ * @property {import('./permissions.js').PluginPermissions} permissions
  * @property {import('./storage.js').StorageAccount} storage
  * @property {import('./plugin-log.js').PluginLog} log
  * @property {import('./plugin-isolate.js').Running} own the isolate that keeps state

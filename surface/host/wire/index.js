@@ -3,7 +3,8 @@
 // carriers beside the bytes. `t` (ArrayBuffer), `u` (SharedArrayBuffer) and `\` (anything else) are followed by an index into the table.
 
 const { MAX_WEIGHT } = require('./leaf-reader.js');
-const { FIXED_TIME, Reader } = require('./reader.js');
+const { FIXED_TIME } = require('./pausable-reader.js');
+const { Reader } = require('./reader.js');
 const { Writer } = require('./writer.js');
 
 /**

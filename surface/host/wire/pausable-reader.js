@@ -1,0 +1,178 @@
+'use strict';
+// Reading that stops and continues. Nothing recurses deeper than RECURSION_LEVELS; the writer does the same. Reading is interrupted in the
+// same way: the containers in progress are put aside until reading continues.
+
+const { list } = require('./leaf-reader.js');
+const { noteTree } = require('./notes.js');
+const { PropertyReader } = require('./property-reader.js');
+const { malformed } = require('./refusal.js');
+const { Work } = require('../work.js');
+const { DEFAULT_MAX_DEPTH, RECURSION_LEVELS } = require('./tags.js');
+
+/**
+ * @typedef {object} Frame a container, or a long BigInt, that was put aside
+ * @property {number} kind one of `KIND`
+ * @property {any} target
+ * @property {boolean} waiting for a value; otherwise it is not started, or was interrupted between two values
+ * @property {any} key that the value belongs to, or the parts of an error that were read
+ * @property {number} index of the value, or the number of entries before it; at the end of an array, the number of its elements so far
+ * @property {number} length of an array; the shape of an object
+ * @property {any[]} pairs keys and values of an array, read after its elements
+ */
+
+const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7, PAIRS: 8, BIGINT: 9, BIGINT_OBJECT: 10, SPARSE_END: 11 });
+
+/** Returned in place of a value that was put aside. */
+const PUT_ASIDE = Object.freeze({});
+/** @type {any[]} */
+const NONE = [];
+
+/** Bytes that are read before the first check of the clock. */
+const STRETCH = 2048;
+
+/**
+ * The time that reading may take. Hosts' engines do not seed the hashes of numbers and BigInts, and some do not seed those of all strings.
+ * With colliding keys, a guest can make n insertions into a Map, Set or object cost n². Which keys collide depends on the engine and its
+ * version, and other operations are as costly (such as elements of an object that become a dictionary and back, again and again). So the
+ * limit is on time: a fixed allowance in milliseconds, and an allowance per byte of the data and of the memory that its value takes. This is
+ * at least 25 times what honest data takes.
+ */
+const FIXED_TIME = 250;
+const TIME_PER_BYTE = 500e-6;
+/** Bytes per step of work. The budget checks the clock after a number of steps, and after fewer if the steps take long. */
+const BYTES_PER_STEP = 4;
+/** A regular expression may take as long as this many bytes: see `costOf`. */
+const REGEXP_BYTES = 20_000;
+
+class PausableReader extends PropertyReader {
+  /**
+   * @param {Uint8Array} bytes
+   * @param {unknown[]} table
+   * @param {import('./leaf-reader.js').ReadHooks} hooks
+   * @param {number} [weight]
+   * @param {import('../work.js').WorkBudget} [work] the budget of the call; values of a few KB need none
+   */
+  constructor(bytes, table, hooks, weight, work) {
+    super(bytes, table, hooks, weight);
+    this.work = work;
+    /** Bytes for which time has been allowed. */
+    this.allowed = this.weight;
+    this.maxDepth = hooks.maxDepth ?? DEFAULT_MAX_DEPTH;
+    // As in the writer.
+    this.outside = 0;
+    this.room = Math.min(RECURSION_LEVELS, this.maxDepth);
+    /** Frames that the current run put aside, innermost first. @type {Frame[] | undefined} */
+    this.aside = undefined;
+    /** Frames that were put aside earlier, innermost last. @type {Frame[] | undefined} */
+    this.stack = undefined;
+    /** The value, once all of it is read. @type {any} */
+    this.result = PUT_ASIDE;
+    /** The time and the weight at which to interrupt, and the position at which to check clock and weight. */
+    this.until = Infinity;
+    this.allowance = Infinity;
+    this.mark = STRETCH;
+    this.isInterrupted = false;
+  }
+
+  /** Reads the whole value. */
+  run() {
+    this.go();
+    return this.result;
+  }
+
+  /**
+   * Continues reading until a given time.
+   * @param {number} until as a value of `performance.now()`
+   * @param {number} [allowance] bytes that the value may take until then
+   * @returns {boolean} whether all of it is read
+   */
+  readUntil(until, allowance = Infinity) {
+    this.until = until;
+    this.allowance = allowance;
+    this.isInterrupted = false;
+    return this.go();
+  }
+
+  go() {
+    if (this.position === 0) {
+      this.header();
+      this.result = this.value(0);
+      if (this.result === PUT_ASIDE) this.stack = list();
+    }
+    if (this.stack !== undefined && !this.deep(this.stack)) return false;
+    if (this.position !== this.end) throw malformed('bytes after the value');
+    if (this.isTree) noteTree(this.result, this.end);
+    return true;
+  }
+
+  /**
+   * Continues with the frames that were put aside.
+   * @param {Frame[]} stack
+   * @returns {boolean} false if interrupted
+   */
+  deep(stack) {
+    for (;;) {
+      const aside = (this.aside ??= list());
+      for (let index = aside.length - 1; index >= 0; index--) stack[stack.length] = aside[index];
+      aside.length = 0;
+      if (stack.length === 0) return true;
+      if (this.isInterrupted) return false;
+      const frame = stack[stack.length - 1];
+      stack.length--;
+      this.outside = stack.length;
+      this.room = Math.min(RECURSION_LEVELS, this.maxDepth - this.outside);
+      this.result = this.resume(frame, this.result);
+    }
+  }
+
+  /** Whether it is time to interrupt. Called at the mark. Throws if the budget is used up. */
+  isLate() {
+    this.checkWeight();
+    const work = (this.work ??= new Work({ time: FIXED_TIME }));
+    const bytes = this.position + this.weight + this.regexps * REGEXP_BYTES;
+    work.extend((bytes - this.allowed) * TIME_PER_BYTE);
+    this.allowed = bytes;
+    const time = work.check();
+    this.mark = this.position + BYTES_PER_STEP * work.stride;
+    this.isInterrupted = this.weight >= this.allowance || time >= this.until;
+    return this.isInterrupted;
+  }
+
+  /**
+   * Reads one value. Defined by the reader of containers.
+   * @abstract
+   * @param {number} _level of recursion
+   * @returns {any} the value, or PUT_ASIDE: the caller must then be put aside, too
+   */
+  value(_level) {
+    return PUT_ASIDE;
+  }
+
+  /**
+   * Continues with a frame. Defined by the reader of containers.
+   * @abstract
+   * @param {Frame} _frame
+   * @param {any} _value for which the frame waits
+   * @returns {unknown}
+   */
+  resume(_frame, _value) {
+    return PUT_ASIDE;
+  }
+
+  /**
+   * @param {number} kind
+   * @param {any} target
+   * @param {boolean} waiting
+   * @param {any} key
+   * @param {number} index
+   * @param {number} length
+   * @param {any[]} pairs
+   */
+  putAside(kind, target, waiting, key, index, length, pairs) {
+    const aside = (this.aside ??= list());
+    aside[aside.length] = { kind, target, waiting, key, index, length, pairs };
+    return PUT_ASIDE;
+  }
+}
+
+module.exports = { FIXED_TIME, KIND, NONE, PausableReader, PUT_ASIDE, TIME_PER_BYTE };
