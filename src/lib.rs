@@ -1,6 +1,6 @@
 //! isolated-v8: JavaScript sandboxes on a V8 of their own, as a Node-API addon.
 //!
-//! Each layer uses only those above it in this list:
+//! Each layer uses only those above it in this list (`scripts/layers.mjs` checks it):
 //!
 //! - `native`: memory of C++ code
 //! - `protocol`: constants shared with JavaScript
@@ -38,22 +38,3 @@ mod protocol;
 mod sandbox;
 mod value;
 mod web;
-
-use engine::Engine;
-use isolate::Settings;
-
-/// The settings that every isolate starts from.
-fn settings() -> Settings {
-    Settings {
-        engine: || Engine::start(&guest::RECIPE, host::own_file, isolate::park),
-        binding: &guest::GuestBinding,
-        memory_limit: ops::DEFAULT_MEMORY,
-        snapshot: None,
-        inspector: false,
-        host_stacks: false,
-        host: None,
-        maker: None,
-        types: None,
-        references: None,
-    }
-}

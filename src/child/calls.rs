@@ -4,8 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::commands;
 use super::frame::Order;
-use super::reactor;
 use crate::isolate::next_owner_id;
 use crate::value::{Charge, Completion, Fault, Outcome, Owner, Value};
 
@@ -89,11 +89,11 @@ impl Completion for Pending {
         }
         let size = outcome.as_ref().map_or_else(Fault::byte_size, Value::byte_size);
         if size > *limit || bytes.load(Ordering::Acquire) > *limit {
-            return reactor::reply(*process, None);
+            return commands::reply(*process, None);
         }
         let frame = Order::Reply(self.call, outcome).encode();
         bytes.fetch_add(frame.len(), Ordering::AcqRel);
-        reactor::reply(*process, Some(frame));
+        commands::reply(*process, Some(frame));
     }
 
     fn is_complete(&self) -> bool {

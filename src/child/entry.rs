@@ -74,7 +74,7 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     }
     // Nor does it save anything where realms start from a snapshot of the user's.
     let engine = if terms.snapshot || is_readable(&socket) { bare } else { ready };
-    let settings = Settings { engine, host: Some(Arc::downgrade(&host)), ..crate::settings() };
+    let settings = Settings { engine, host: Some(Arc::downgrade(&host)), ..crate::guest::settings() };
     let running_engine = match (settings.engine)() {
         Ok(engine) => engine,
         Err(Unavailable::Memory) => return NO_MEMORY,
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn no_other_snapshot_reaches_v8() {
-        let settings = crate::settings();
+        let settings = crate::guest::settings();
         let engine = (settings.engine)().unwrap();
         let sealed = engine.seal_snapshot(b"what V8 has written, in words...", crate::engine::Size::default());
         // The host's own check accepts the same snapshots.

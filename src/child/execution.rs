@@ -55,12 +55,17 @@ pub struct Job {
     pub task: Task,
     /// Wall-clock time for everything, including the start of the process.
     pub timeout: Duration,
-    /// The host's functions, by the indices in the task's tools.
-    pub tools: Vec<Arc<Callable>>,
     pub logging: Logging,
-    /// The host environment that asks, and its number for the execution.
+    pub requester: Requester,
+}
+
+/// The host environment that asks for an execution.
+pub struct Requester {
     pub owner: u64,
+    /// Its number for the execution.
     pub request: i64,
+    /// Its functions, by the indices in the task's tools.
+    pub tools: Vec<Arc<Callable>>,
     /// Gets a `sandbox::ExecutionResult` as a value.
     pub completion: Arc<dyn Completion>,
 }

@@ -4,10 +4,11 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::frame::{End, Limits, Message};
 use crate::isolate::next_owner_id;
+use crate::native::lock;
 use crate::ops::op;
 use crate::protocol::LEVELS;
 use crate::sandbox::ExecutionResult;
@@ -51,7 +52,7 @@ impl Link {
 
     pub fn send(&self, message: &Message) {
         let frame = message.encode();
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = lock(&self.out);
         // If the parent is gone it needs nothing, and this process ends with it.
         let _ = out.write_all(&frame);
     }
@@ -72,7 +73,7 @@ impl Link {
 
     /// The parent sends the outcome of a call.
     pub fn answered(&self, call: u32, outcome: Outcome) {
-        let completion = self.calls.lock().unwrap_or_else(PoisonError::into_inner).pending.remove(&call);
+        let completion = lock(&self.calls).pending.remove(&call);
         if let Some(completion) = completion {
             completion.complete(outcome);
         }
@@ -113,7 +114,7 @@ impl Host for Link {
                     let message = format!("Tool parameters take {} bytes, more than {most}", params.byte_len());
                     return completion.complete(Err(Fault::coded(ErrorClass::RangeError, &message, Code::Limit)));
                 }
-                let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut calls = lock(&self.calls);
                 calls.last += 1;
                 let call = calls.last;
                 calls.pending.insert(call, completion);

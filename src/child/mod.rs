@@ -2,8 +2,8 @@
 //! (`launcher/`) and runs the same session (`crate::sandbox`) as the other variants.
 //!
 //! `frame` and `codec` define what the two processes send each other. `entry`, `link` and `confinement` run in the child. The rest runs in
-//! the parent: one thread (`reactor`) keeps some children ready (`pool`) and watches over all (`process`); others start them (`spawner`,
-//! `spawn`). The parent trusts nothing that a child sends: once a guest has escaped V8, the guest controls what the child sends.
+//! the parent: one thread (`reactor`) does what others ask for (`commands`), keeps some children ready (`pool`) and watches over all
+//! (`process`); others start them (`spawner`, `spawn`). The parent trusts nothing that a child sends: once a guest has escaped V8, the guest controls what the child sends.
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "other systems have no child processes"))]
 
@@ -16,6 +16,8 @@ pub mod splitter;
 mod calls;
 #[cfg(unix)]
 mod cause;
+#[cfg(unix)]
+mod commands;
 #[cfg(unix)]
 mod confinement;
 #[cfg(unix)]
@@ -69,6 +71,6 @@ mod absent;
 #[cfg(not(unix))]
 use absent as reactor;
 
-pub use execution::{Job, Sort, environment};
+pub use execution::{Job, Requester, Sort, environment};
 pub use frame::Task;
 pub use reactor::{start, survey, terminate, terminate_of};

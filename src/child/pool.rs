@@ -191,14 +191,14 @@ impl Pool {
 
     /// Ends the executions whose number and owner match.
     pub fn terminate(&mut self, which: impl Fn(u64, u64) -> bool) {
-        let is_meant = |running: &Running| which(running.id, running.owner);
+        let is_meant = |running: &Running| which(running.id, running.requester.owner);
         for process in &mut self.processes {
             if process.running().is_some_and(is_meant) {
                 process.end(Cause::Terminated);
             }
         }
         self.starting.retain_mut(|starting| {
-            let ended = starting.end_order(&Cause::Terminated, |order| which(order.id, order.job.owner));
+            let ended = starting.end_order(&Cause::Terminated, |order| which(order.id, order.job.requester.owner));
             let stays = !ended || !starting.surveyors.is_empty();
             if !stays {
                 self.spawner.forget(starting.number);

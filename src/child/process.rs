@@ -15,7 +15,7 @@ use super::output::Output;
 use super::running::{Retry, Running, Step};
 use super::spawn::{self, Child, Exit};
 use super::splitter::Splitter;
-use crate::value::{Completion, ErrorClass, Fault, Text, Value};
+use crate::value::{Completion, ErrorClass, Fault, Outcome, Text, Value};
 
 /// Bytes that are read from one child before the others get their turn.
 pub const TURN: usize = 256 << 10;
@@ -41,6 +41,26 @@ pub enum State {
     Ended,
 }
 
+/// They receive the report of a child.
+#[derive(Default)]
+pub struct Surveyors {
+    waiting: Vec<Arc<dyn Completion>>,
+    /// Since when they have waited.
+    since: Option<Instant>,
+}
+
+impl Surveyors {
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn complete(&mut self, outcome: &Outcome) {
+        for surveyor in self.waiting.drain(..) {
+            surveyor.complete(outcome.clone());
+        }
+    }
+}
+
 pub struct Process {
     pub number: u64,
     pub sort: Arc<Sort>,
@@ -48,10 +68,7 @@ pub struct Process {
     pub state: State,
     pub since: Instant,
     pub report: Option<Report>,
-    /// They receive the report.
-    pub surveyors: Vec<Arc<dyn Completion>>,
-    /// Since when the surveyors have waited.
-    asked: Option<Instant>,
+    pub surveyors: Surveyors,
     /// Only its report is needed.
     warm: bool,
     frames: Splitter,
@@ -77,8 +94,7 @@ impl Process {
             state: State::Warm,
             since: Instant::now(),
             report: None,
-            surveyors: Vec::new(),
-            asked: None,
+            surveyors: Surveyors::default(),
             warm: false,
             frames: Splitter::default(),
             incoming: None,
@@ -175,7 +191,7 @@ impl Process {
 
     /// When the surveyors have waited too long for its report.
     fn silence(&self) -> Option<Instant> {
-        self.asked.filter(|_| !self.surveyors.is_empty()).map(|asked| asked + PATIENCE)
+        self.surveyors.since.filter(|_| !self.surveyors.is_empty()).map(|since| since + PATIENCE)
     }
 
     /// Handles the limits that have passed. Returns the job that another process must take over.
@@ -205,18 +221,18 @@ impl Process {
         if !running.is_unbegun() {
             return None;
         }
-        let task = running.task.take()?;
+        let task = running.start.task.take()?;
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return None };
         self.child.kill();
         self.out.clear();
-        let surveyors = std::mem::take(&mut self.surveyors);
+        let surveyors = std::mem::take(&mut self.surveyors.waiting);
         Some(running.retry((*self.sort).clone(), task, surveyors))
     }
 
     /// Gives `completion` the child's report once it is there. Afterwards `wanted` children of its sort must be ready.
     pub fn survey(&mut self, wanted: usize, completion: Arc<dyn Completion>) {
-        self.surveyors.push(completion);
-        self.asked.get_or_insert_with(Instant::now);
+        self.surveyors.waiting.push(completion);
+        self.surveyors.since.get_or_insert_with(Instant::now);
         self.warm = wanted == 0;
     }
 
@@ -235,14 +251,14 @@ impl Process {
     /// Sends the child its task, if it has one.
     fn begin(&mut self) {
         let State::Running(running) = &mut self.state else { return };
-        let Some(task) = running.task.take() else { return };
+        let Some(task) = running.start.task.take() else { return };
         running.before = self.child.processor_time();
         let order = Order::Run(task);
         let frame = order.encode();
         if let Order::Run(task) = order
-            && running.may_retry
+            && running.start.may_retry
         {
-            running.task = Some(task);
+            running.start.task = Some(task);
         }
         self.stirred = Instant::now();
         self.send(frame);
@@ -350,9 +366,7 @@ impl Process {
                 return self.violated("a second report");
             }
             self.child.add_layers(&mut report);
-            for surveyor in self.surveyors.drain(..) {
-                surveyor.complete(Ok(list_of(&report)));
-            }
+            self.surveyors.complete(&Ok(list_of(&report)));
             let missing = report.missing(&self.sort.required);
             self.report = Some(report);
             self.stirred = Instant::now();
@@ -369,8 +383,8 @@ impl Process {
             return self.violated("a message before its report");
         }
         let State::Running(running) = &mut self.state else { return self.violated("a message unasked") };
-        let had_begun = std::mem::replace(&mut running.begun, true);
-        running.task = None;
+        let had_begun = std::mem::replace(&mut running.start.begun, true);
+        running.start.task = None;
         let step = match message {
             Message::Begun if had_begun => Step::Violated("a second beginning"),
             Message::Begun => Step::Done,
@@ -406,7 +420,7 @@ impl Process {
     fn log_output(&mut self, last: bool) {
         let State::Running(running) = &mut self.state else { return };
         for (output, level) in self.output.iter_mut().zip(["stdout", "stderr"]) {
-            while let Some(line) = output.line(running.most_length, last) {
+            while let Some(line) = output.line(running.most_length(), last) {
                 // These lines do not go to the listener.
                 running.keep(level, line.encode_utf16().collect());
             }
@@ -435,9 +449,7 @@ impl Process {
         }
         self.log_output(true);
         self.out.clear();
-        for surveyor in self.surveyors.drain(..) {
-            surveyor.complete(Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
-        }
+        self.surveyors.complete(&Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
         let time = self.child.processor_time();
         let signal = match cause {
             Cause::Exited(Exit::Signal(signal)) => Some(signal),

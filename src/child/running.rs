@@ -4,13 +4,12 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::calls::Calls;
-use super::execution::{Job, Sort};
+use super::execution::{Job, Requester, Sort};
 use super::frame::{End, GROWTH, Limits, Message, Task};
 use super::time;
 use crate::ops::{self, op};
 use crate::protocol::LEVELS;
-use crate::sandbox::console::Logs;
-use crate::sandbox::{ExecutionResult, Logging};
+use crate::sandbox::{ExecutionResult, Logs};
 use crate::value::{Budget, Callable, Chain, Charge, Code, Completion, NoCompletion, Owner, Request, Text, Value};
 
 /// Half of the maximum number of messages that wait for their host.
@@ -22,34 +21,34 @@ const EARLY: Duration = Duration::from_millis(100);
 /// The execution that a child runs.
 pub struct Running {
     pub id: u64,
-    pub owner: u64,
+    pub requester: Requester,
     pub deadline: Instant,
     began: Instant,
     /// Processor time that the process had used when it was sent its task. What it uses before that is not counted.
     pub before: Duration,
-    request: i64,
-    tools: Vec<Arc<Callable>>,
-    listener: Option<Arc<Callable>>,
-    pub most_length: usize,
     logs: Logs,
     pub memory: usize,
     /// What is accepted from the process.
     pub limits: Limits,
-    completion: Arc<dyn Completion>,
     last_call: u32,
     pub calls: Arc<Calls>,
     /// Bounds the memory of messages that the host has not yet served.
     budget: Arc<Budget>,
+    pub start: Start,
+    /// How many other processes must be ready.
+    pub pool: usize,
+    /// A message that waits until the host has room.
+    held: Option<Message>,
+}
+
+/// How far the execution has got.
+pub struct Start {
     /// The guest may have run.
     pub begun: bool,
     /// The task, until it is sent. If another process may take it over, it is kept longer: until this process begins.
     pub task: Option<Task>,
-    /// How many other processes must be ready.
-    pub pool: usize,
     /// Another process may take over the task until this one has begun.
     pub may_retry: bool,
-    /// A message that waits until the host has room.
-    held: Option<Message>,
 }
 
 /// An execution that starts again, under the same number and deadline.
@@ -73,41 +72,34 @@ pub enum Step {
 impl Running {
     /// `waited`: the child `process` had waited for a job, so it may have died while it waited. A new child that dies would die again.
     pub fn new(process: u64, id: u64, job: Job, began: Instant, waited: bool) -> Self {
-        let Job { mut task, again, pool, timeout, tools, mut logging, owner, request, completion, sort } = job;
+        let Job { mut task, again, pool, timeout, logging, requester, sort } = job;
         let memory = usize::try_from(sort.memory).unwrap_or(usize::MAX);
-        let limits = Limits::new(memory, task.max_output, task.most_length, tools.len());
+        let limits = Limits::new(memory, task.max_output, task.most_length, requester.tools.len());
         let deadline = began + timeout;
         let left = deadline.saturating_duration_since(Instant::now());
         task.deadline = (time::now() + left).as_micros() as f64;
         Self {
             id,
-            owner,
+            requester,
             deadline,
             began,
             before: Duration::MAX,
-            request,
-            tools,
-            listener: logging.listener.take(),
-            most_length: logging.most_length,
             logs: Logs::new(logging),
             memory,
             limits,
-            completion,
             last_call: 0,
             calls: Calls::new(process, memory),
             // Room for one message of the largest kind.
             budget: Budget::new(memory.saturating_mul(2)),
-            begun: false,
-            task: Some(task),
+            start: Start { begun: false, task: Some(task), may_retry: waited && !again },
             pool,
-            may_retry: waited && !again,
             held: None,
         }
     }
 
     /// Whether another process can take over the task.
     pub fn is_unbegun(&self) -> bool {
-        self.may_retry && !self.begun
+        self.start.may_retry && !self.start.begun
     }
 
     /// Whether the process may claim this code. A deadline must have been reached.
@@ -128,6 +120,11 @@ impl Running {
         Step::Held
     }
 
+    /// The maximum number of characters of a log line.
+    pub fn most_length(&self) -> usize {
+        self.logs.logging.most_length
+    }
+
     /// Keeps a line if there is room for it.
     pub fn keep(&self, level: &str, line: Vec<u16>) -> bool {
         let room = self.logs.has_room();
@@ -140,7 +137,7 @@ impl Running {
     /// Keeps a line of the guest's, and passes it to the listener.
     pub fn log(&mut self, index: u8, text: Text) -> Step {
         let Some(level) = LEVELS.get(usize::from(index)) else { return Step::Violated("an unknown level") };
-        let Some(listener) = &self.listener else {
+        let Some(listener) = &self.logs.logging.listener else {
             self.keep(level, units(&text));
             return Step::Done;
         };
@@ -161,7 +158,9 @@ impl Running {
         if self.calls.is_full() {
             return Step::Violated("more calls than a guest may wait for");
         }
-        let Some(function) = self.tools.get(tool as usize) else { return Step::Violated("a call of nothing") };
+        let Some(function) = self.requester.tools.get(tool as usize) else {
+            return Step::Violated("a call of nothing");
+        };
         let kept = Charge::take(&self.budget, params.byte_len().saturating_mul(GROWTH));
         let Some((kept, unserved)) = kept.zip(self.admit(0)) else {
             return self.hold(Message::Call(call, tool, params));
@@ -189,7 +188,7 @@ impl Running {
         let slot = Arc::clone(&function.slot);
         match Arc::clone(slot.owner()).as_host() {
             Some(host) => {
-                let chain = Chain::of_request(self.request);
+                let chain = Chain::of_request(self.requester.request);
                 let asker: Weak<dyn Owner> = Arc::<Calls>::downgrade(&self.calls);
                 host.ask(Request { op, slot, args, asker: Some(asker), chain, completion, charge });
             }
@@ -200,10 +199,9 @@ impl Running {
     /// Turns this back into the job that it came from.
     pub fn retry(self: Box<Self>, sort: Sort, task: Task, surveyors: Vec<Arc<dyn Completion>>) -> Retry {
         self.calls.end();
-        let Self { id, owner, deadline, began, request, tools, listener, logs, completion, pool, .. } = *self;
-        let logging = Logging { listener, ..logs.into_logging() };
+        let Self { id, deadline, began, requester, logs: Logs { logging, .. }, pool, .. } = *self;
         let timeout = deadline.saturating_duration_since(began);
-        let job = Job { sort, again: true, pool, task, timeout, tools, logging, owner, request, completion };
+        let job = Job { sort, again: true, pool, task, timeout, logging, requester };
         Retry { id, job, began, surveyors }
     }
 
@@ -228,8 +226,8 @@ impl Running {
             lines,
         };
         // After what the process has sent before.
-        self.completion.comes_from(&(self.calls as Arc<dyn Owner>));
-        self.completion.complete(Ok(result.into()));
+        self.requester.completion.comes_from(&(self.calls as Arc<dyn Owner>));
+        self.requester.completion.complete(Ok(result.into()));
     }
 }
 

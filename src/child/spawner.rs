@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::execution::Sort;
 use super::spawn::Child;
+use crate::native::lock;
 
 /// How long a child waits to be started before another thread is added.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -41,13 +42,9 @@ struct State {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn serve(&self) {
         loop {
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             state.idle += 1;
             let (number, sort) = loop {
                 if let Some((number, sort, _)) = state.requests.pop_front() {
@@ -69,7 +66,7 @@ impl Spawner {
     }
 
     pub fn start(&self, number: u64, sort: Arc<Sort>) {
-        let mut state = self.0.lock();
+        let mut state = lock(&self.0.state);
         state.requests.push_back((number, sort, Instant::now()));
         self.0.asked.notify_one();
         let is_first = state.threads == 0;
@@ -81,12 +78,12 @@ impl Spawner {
 
     /// This child is not wanted any more.
     pub fn forget(&self, number: u64) {
-        self.0.lock().requests.retain(|(other, _, _)| *other != number);
+        lock(&self.0.state).requests.retain(|(other, _, _)| *other != number);
     }
 
     /// Adds a thread if one is needed. Returns when to check again.
     pub fn tend(&self, now: Instant) -> Option<Instant> {
-        let state = self.0.lock();
+        let state = lock(&self.0.state);
         let due = state.requests.front().map(|(_, _, since)| *since + PATIENCE)?;
         if due > now {
             return Some(due);
@@ -104,7 +101,7 @@ impl Spawner {
         let builder = thread::Builder::new().name("isolated-v8 spawner".to_owned()).stack_size(STACK_SIZE);
         // If no thread can be started now, the next check retries.
         if builder.spawn(move || shared.serve()).is_ok() {
-            self.0.lock().threads += 1;
+            lock(&self.0.state).threads += 1;
         }
     }
 }
@@ -122,6 +119,7 @@ mod tests {
 
     use super::super::execution::Sort;
     use super::{MAX_THREADS, Spawner};
+    use crate::native::lock;
 
     fn sort(launcher: PathBuf) -> Arc<Sort> {
         Arc::new(Sort {
@@ -202,7 +200,7 @@ mod tests {
         assert_eq!(wait(20), Some((4, true)));
         // By default a lease is broken after 45 s.
         assert!(began.elapsed() < Duration::from_secs(20));
-        assert!(spawner.0.lock().threads <= MAX_THREADS);
+        assert!(lock(&spawner.0.state).threads <= MAX_THREADS);
         // Requests that are withdrawn are removed.
         for number in 100..200 {
             spawner.start(number, sort(stalled.0.clone()));
@@ -210,7 +208,7 @@ mod tests {
         }
         spawner.start(5, sort("/bin/true".into()));
         assert_eq!(wait(20), Some((5, true)));
-        assert!(spawner.0.lock().threads <= MAX_THREADS);
+        assert!(lock(&spawner.0.state).threads <= MAX_THREADS);
         stalled.release();
         let mut rest: Vec<_> = std::iter::from_fn(|| wait(60)).take(3).collect();
         rest.sort_unstable();

@@ -79,7 +79,7 @@ impl Starting {
     /// There is no such child.
     pub fn refuse(&mut self, fault: &Fault) {
         if let Some(order) = self.order.take() {
-            order.job.completion.complete(Err(fault.clone()));
+            order.job.requester.completion.complete(Err(fault.clone()));
         }
         for (_, surveyor) in self.surveyors.drain(..) {
             surveyor.complete(Err(fault.clone()));

@@ -53,6 +53,17 @@ fn tick() -> Option<[u32; 2]> {
     (!failed && fraction[1] != 0).then_some(fraction)
 }
 
+/// A duration in the system's form.
+pub fn timespec(time: Duration) -> libc::timespec {
+    /// Ten days; then the caller checks again.
+    const MAX_SECONDS: u64 = 10 * 24 * 60 * 60;
+    let seconds = time.as_secs().min(MAX_SECONDS);
+    // SAFETY: zero is a valid value of every field. Some systems have more than these two.
+    let mut result: libc::timespec = unsafe { std::mem::zeroed() };
+    (result.tv_sec, result.tv_nsec) = (seconds.cast_signed(), libc::c_long::from(time.subsec_nanos().cast_signed()));
+    result
+}
+
 fn read(clock: libc::clockid_t) -> Option<Duration> {
     let mut time = std::mem::MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: writes the time, or fails if there is no such clock. Zero is a valid value of every field.

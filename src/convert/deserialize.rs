@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::{Borrowed, Exchange, fault_from_caught};
+use super::exchange::{Borrowed, Exchange};
+use super::fault::fault_from_caught;
+use super::text::take_or_collect;
 use crate::value::{Budget, Bytes, Code, Entry, ErrorClass, Fault, Lent, Payload, SharedMemory, Value};
 
 /// Builds the payload's value in the current realm.
@@ -58,7 +60,7 @@ fn adopt_buffer<'s>(
         return Ok(v8::ArrayBuffer::new(scope, 0));
     }
     let budget = exchange.budget();
-    if !super::take_or_collect(scope, &budget, length) {
+    if !take_or_collect(scope, &budget, length) {
         return Err(Fault::beyond("Array buffer allocation failed"));
     }
     let Some(mut memory) = Memory::of(bytes, exchange) else {

@@ -4,7 +4,7 @@ use std::alloc::{self, Layout};
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use super::{text_to_v8, too_large};
+use super::text::{take_or_collect, text_to_v8, too_large};
 use crate::value::{Budget, Fault, Text};
 
 /// Shorter strings are kept in the heap, as in isolated-vm.
@@ -29,7 +29,7 @@ pub fn external_text_to_v8<'s>(
     if !(MIN_BYTES..=v8::String::MAX_LENGTH).contains(&bytes) {
         return text_to_v8(scope, text);
     }
-    if !super::take_or_collect(scope, budget, bytes) {
+    if !take_or_collect(scope, budget, bytes) {
         return Err(too_large(bytes));
     }
     let string = match text {

@@ -1,7 +1,8 @@
 //! Converts exceptions of a guest to neutral faults and back. Reading an error's properties can run guest code, so it must only be done
 //! where the guest's limits apply.
 
-use super::{beginning, primitive_from_v8, text_to_v8};
+use super::primitive::primitive_from_v8;
+use super::text::{beginning, text_to_v8};
 use crate::value::{Code, ErrorClass, ErrorFault, Fault, Text, Value};
 
 /// Separates the frames of two engines in a joined stack.

@@ -3,7 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use super::{Exchange, bounds, cap, fault_from_caught, primitive_from_v8, room, too_large};
+use super::exchange::Exchange;
+use super::fault::fault_from_caught;
+use super::primitive::primitive_from_v8;
+use super::text::{room, too_large};
+use super::{bounds, cap};
 use crate::value::{Bytes, Entry, Fault, Payload, Value};
 
 /// Clones a value out of its isolate, as `structuredClone` would.

@@ -1,9 +1,10 @@
 //! Startup snapshots that users create: a heap that contains their code. Isolates start from it instead of from the built-in snapshot.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::seal;
+use crate::native::lock;
 
 const MAGIC: [u8; 4] = *b"iv8s";
 
@@ -57,7 +58,7 @@ impl Snapshot {
 
     /// `None` for anything that this build has not made, or that has changed since.
     pub(super) fn open(sealed: Arc<Vec<u8>>, recipe: u64) -> Option<Self> {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&KNOWN);
         let is_it =
             |known: &&Known| known.recipe == recipe && std::ptr::eq(known.sealed.as_ptr(), Arc::as_ptr(&sealed));
         if let Some(known) = known.iter().find(is_it) {
@@ -95,7 +96,7 @@ impl Snapshot {
 }
 
 fn remember(sealed: &Arc<Vec<u8>>, recipe: u64, offset: usize, size: Size) {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = lock(&KNOWN);
     known.retain(|known| known.sealed.strong_count() > 0);
     known.push(Known { sealed: Arc::downgrade(sealed), recipe, offset, size });
 }

@@ -7,7 +7,7 @@
 //! run, at a low priority.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::Heap;
@@ -49,28 +49,24 @@ pub struct Occupied<'thread>(&'thread GuestThread);
 
 impl Drop for Occupied<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = lock(&self.0.state);
         *self.0.is_here() = false;
         *state = ThreadState::Absent;
     }
 }
 
 impl GuestThread {
-    fn lock(&self) -> MutexGuard<'_, ThreadState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn is_here(&self) -> MutexGuard<'_, bool> {
-        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.here)
     }
 
     pub fn state(&self) -> ThreadState {
-        *self.lock()
+        *lock(&self.state)
     }
 
     /// This thread now works for the isolate.
     pub fn take(&self) -> Occupied<'_> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         *state = ThreadState::Working(system::current_thread());
         *self.is_here() = true;
         Occupied(self)
@@ -89,12 +85,12 @@ impl GuestThread {
 
     /// This thread does not return.
     pub fn park(&self) {
-        *self.lock() = ThreadState::Parked;
+        *lock(&self.state) = ThreadState::Parked;
     }
 
     /// The kernel's id of the thread that works for the isolate; 0 if there is none.
     pub fn thread_id(&self) -> u64 {
-        match *self.lock() {
+        match *lock(&self.state) {
             ThreadState::Working(thread) => u64::try_from(thread).unwrap_or(0),
             _ => 0,
         }
@@ -102,7 +98,7 @@ impl GuestThread {
 
     /// Processor time that the thread has used since it started, if known.
     pub fn processor_time(&self) -> Option<Duration> {
-        match *self.lock() {
+        match *lock(&self.state) {
             ThreadState::Working(thread) => system::processor_time(thread),
             _ => None,
         }
@@ -133,7 +129,7 @@ impl GuestThread {
 
     /// Makes the thread run only when no other thread needs the processor.
     pub fn lower_priority(&self) {
-        if let ThreadState::Working(thread) = *self.lock() {
+        if let ThreadState::Working(thread) = *lock(&self.state) {
             system::lower_priority(thread);
         }
     }
@@ -151,7 +147,7 @@ impl GuestThread {
                 break;
             }
             // Held until the thread has answered, so that the thread still works for this isolate.
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             let (ThreadState::Working(thread), Some(code)) = (*state, self.code.get()) else { break };
             match system::freeze(thread, code, if anywhere { system::own_code() } else { NOWHERE }) {
                 Attempt::Frozen => *state = ThreadState::Suspended,
@@ -239,16 +235,18 @@ impl Code {
 use super::macos as system;
 #[cfg(windows)]
 use super::windows as system;
+use crate::native::lock;
 
 #[cfg(target_os = "linux")]
 mod system {
     use std::ffi::{c_int, c_void};
     use std::ptr;
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-    use std::sync::{Mutex, OnceLock, PoisonError};
+    use std::sync::{Mutex, OnceLock};
     use std::time::{Duration, Instant};
 
     use super::{Attempt, Code};
+    use crate::native::lock;
 
     /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
     const PATIENCE: Duration = Duration::from_millis(500);
@@ -335,7 +333,7 @@ mod system {
         let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
             return Attempt::Unanswered;
         };
-        let mut turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = lock(&TURNS);
         *turn += 1;
         for ((start, length), stretch) in CODE.iter().zip(code.stretches.iter().chain([&more])) {
             start.store(stretch.0, Ordering::Relaxed);

@@ -7,6 +7,7 @@ mod blob;
 mod guest_thread;
 mod heap;
 mod icu;
+pub mod library;
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::time::Duration;
 
 use super::Heap;
+use crate::native::lock;
 
 /// Receives an isolate's foreground tasks.
 pub trait TaskSink: Send + Sync {
@@ -40,7 +41,7 @@ static ISOLATES: LazyLock<Mutex<HashMap<usize, Entry>>> = LazyLock::new(Mutex::d
 
 /// From now on `sink` receives the foreground tasks of the isolate at `pointer`.
 pub fn register_isolate(pointer: *const c_void, sink: &Arc<dyn TaskSink>) {
-    let mut isolates = ISOLATES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut isolates = lock(&ISOLATES);
     let previous = isolates.insert(pointer as usize, Entry::Registered(Arc::downgrade(sink)));
     MAKING.fetch_sub(1, Ordering::AcqRel);
     drop(isolates);
@@ -53,7 +54,7 @@ pub fn register_isolate(pointer: *const c_void, sink: &Arc<dyn TaskSink>) {
 
 /// The isolate at `pointer` is about to be disposed: tasks that still arrive are dropped.
 pub fn forget_isolate(pointer: *const c_void) {
-    ISOLATES.lock().unwrap_or_else(PoisonError::into_inner).remove(&(pointer as usize));
+    lock(&ISOLATES).remove(&(pointer as usize));
 }
 
 struct Foreground;
@@ -61,7 +62,7 @@ struct Foreground;
 impl Foreground {
     fn deliver(&self, isolate: *mut c_void, task: v8::Task, delay_in_seconds: f64) {
         let delay = Duration::try_from_secs_f64(delay_in_seconds).unwrap_or_default();
-        let mut isolates = ISOLATES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut isolates = lock(&ISOLATES);
         if MAKING.load(Ordering::Acquire) == 0 && !isolates.contains_key(&(isolate as usize)) {
             // A late task of an isolate that no longer exists.
             drop(isolates);

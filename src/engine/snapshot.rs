@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_shipped_snapshot_is_used_only_if_it_fits() {
-        let engine = (crate::settings().engine)().unwrap();
+        let engine = (crate::guest::settings().engine)().unwrap();
         let ship = engine.ship(&RECIPE);
         let fits = |bytes: &[u8]| shipped(&RECIPE, FLAGS, &File::with(bytes).0).is_some();
         let file = [b"a program\0".as_slice(), &ship].concat();

@@ -1,9 +1,10 @@
 //! Address space that buffers reserve for growth. It costs no memory, but the address space of a process is limited, and so is the system's
 //! list of its mappings. A guest that uses up either one takes it from the host.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::native::lock;
 use crate::value::{Budget, Charge};
 
 /// For all isolates together: a small part of a 47-bit address space, or of a 39-bit one on some ARM systems.
@@ -89,7 +90,7 @@ pub fn has_room_for_engine() -> bool {
 }
 
 fn has_parts(alive: u64) -> bool {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = lock(&KNOWN);
     known.made += 1;
     let look = match known.exhausted {
         Some(since) => since.elapsed() >= RETRY_AFTER,

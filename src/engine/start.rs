@@ -1,8 +1,9 @@
 //! Starts something once. Unlike with `OnceLock`, other threads do not wait forever if the starting thread runs out of memory inside V8
 //! and never returns.
 
+use crate::native::lock;
 use std::cell::Cell;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 thread_local! {
     /// Where this thread is starting something.
@@ -39,12 +40,8 @@ struct Gate {
 }
 
 impl Gate {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn set(&self, state: State) {
-        *self.lock() = state;
+        *lock(&self.state) = state;
         self.changed.notify_all();
     }
 }
@@ -81,7 +78,7 @@ impl<T> Once<T> {
             return Ok(value);
         }
         {
-            let mut state = self.gate.lock();
+            let mut state = lock(&self.gate.state);
             while *state == State::Starting {
                 state = self.gate.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }

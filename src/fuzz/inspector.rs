@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::input::Input;
 use super::isolate::{Kept, Pair, settle};
-use crate::isolate::{Limits, Sink, Work, drain};
+use crate::isolate::{Guest, Limits, Sink, drain};
 use crate::ops::Prepared;
 use crate::value::{Completion, Text, Value};
 
@@ -63,7 +63,7 @@ pub fn inspector(data: &[u8]) {
             let message = message(&mut input);
             let _ = remote.send_to_session(session, message);
         }
-        let work: Work = Box::new(|_scope, guest| {
+        let work = Guest::work(|_scope, guest| {
             drain(guest);
             Ok(Value::Undefined)
         });

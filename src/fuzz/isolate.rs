@@ -1,10 +1,11 @@
 //! An isolate without a host, and calls to it that cannot block for long.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::isolate::{Kind, Limits, Remote};
+use crate::native::lock;
 use crate::ops::{self, Prepared, Transfer, op};
 use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Text, Value};
 
@@ -20,7 +21,7 @@ struct Mailbox(Mutex<Option<Sender<Outcome>>>);
 
 impl Completion for Mailbox {
     fn complete(&self, outcome: Outcome) {
-        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(sender) = lock(&self.0).take() {
             let _ = sender.send(outcome);
         }
     }
@@ -53,7 +54,7 @@ pub struct Pair {
 
 impl Pair {
     pub fn new(inspector: bool) -> Self {
-        let settings = crate::settings();
+        let settings = crate::guest::settings();
         let args = vec![Value::Number(MEMORY), Value::Undefined, Value::Boolean(inspector)];
         let isolate = settle(ops::prepare(op::CREATE_ISOLATE, None, args, &settings)).expect("an isolate");
         let args = vec![Value::Boolean(inspector)];
@@ -74,7 +75,7 @@ pub fn closure(pair: &Pair, code: &str, argument: Value) -> Prepared {
     let none = || Value::Undefined;
     let copied = Value::Number(f64::from(Transfer::COPY));
     let args = vec![Value::String(Text::from(code)), none(), none(), none(), copied, none(), none(), argument];
-    ops::prepare(op::EVAL_CLOSURE, Some(pair.context.clone()), args, &crate::settings())
+    ops::prepare(op::EVAL_CLOSURE, Some(pair.context.clone()), args, &crate::guest::settings())
 }
 
 /// Keeps a pair for many inputs, because making one takes longer than running an input.
@@ -90,11 +91,11 @@ impl Kept {
 
     /// Runs with a pair that still works, and has run fewer than `most` inputs.
     pub fn with<T>(&self, most: u32, run: impl FnOnce(&Pair) -> T) -> T {
-        let mut kept = self.pair.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.pair);
         if kept.as_ref().is_some_and(|pair| pair.uses >= most || pair.remote().is_disposed())
             && let Some(pair) = kept.take()
         {
-            let _ = settle(ops::prepare(op::DISPOSE, Some(pair.isolate), vec![], &crate::settings()));
+            let _ = settle(ops::prepare(op::DISPOSE, Some(pair.isolate), vec![], &crate::guest::settings()));
         }
         let pair = kept.get_or_insert_with(self.make);
         pair.uses += 1;

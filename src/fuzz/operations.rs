@@ -44,7 +44,7 @@ pub fn operations(data: &[u8]) {
 }
 
 fn run(input: &mut Input<'_>, pair: &Pair) {
-    let settings = crate::settings();
+    let settings = crate::guest::settings();
     let mut pool = vec![pair.isolate.clone(), pair.context.clone()];
     for _ in 0..MAX_OPERATIONS {
         if input.is_empty() {

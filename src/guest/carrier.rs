@@ -106,7 +106,7 @@ pub fn charge_for(scope: &mut v8::Isolate, at: &Place, handle: &Handle) -> Resul
         return Ok(());
     }
     // Some copies that the guest no longer holds may not have been detected yet.
-    at.guest.collect_handles(scope);
+    at.guest.handles.collect(scope);
     if copy.charge_to(copies) {
         return Ok(());
     }

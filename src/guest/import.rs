@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::outgoing;
 use crate::convert;
-use crate::isolate::{Guest, Held, Loader, Place, meta_of};
+use crate::isolate::{Guest, Held, Loader, Place};
 use crate::ops;
 use crate::value::{
     Code, Completion, ContextHandle, ErrorClass, Fault, Handle, Outcome, Reference, Text, TypeOf, Value,
@@ -27,7 +27,7 @@ unsafe extern "C" fn initialize_meta(
     v8::callback_scope!(unsafe let scope, context);
     let Ok(guest) = Guest::of(scope) else { return };
     let slots = guest.modules.metas(module.get_identity_hash());
-    let fill = slots.iter().find_map(|slot| guest.peek(*slot, |held| meta_of(scope, held, module)));
+    let fill = slots.iter().find_map(|slot| guest.peek(*slot, |held| held.meta_of(scope, module)));
     if let Some(fill) = fill {
         let receiver = v8::undefined(scope).into();
         let meta = v8::Local::new(scope, meta).into();

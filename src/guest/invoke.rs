@@ -162,7 +162,7 @@ fn release<'s>(
     _result: v8::ReturnValue<v8::Value>,
 ) {
     if let Ok(at) = Place::current(scope) {
-        at.guest.put_down(number(scope, &args, 0) as usize);
+        at.guest.handles.put_down(number(scope, &args, 0) as usize);
     }
 }
 
@@ -174,7 +174,7 @@ fn track<'s>(
 ) {
     if let (Ok(at), Ok(object)) = (Place::current(scope), v8::Local::<v8::Object>::try_from(args.get(0))) {
         let id = number(scope, &args, 1) as usize;
-        at.guest.track(scope, id, object);
+        at.guest.handles.track(scope, id, object);
     }
 }
 
@@ -186,7 +186,7 @@ fn owned<'s>(
 ) {
     let Ok(at) = Place::current(scope) else { return };
     let id = number(scope, &args, 0) as usize;
-    if let Some(value) = at.guest.referred(scope, id) {
+    if let Some(value) = at.guest.handles.referred(scope, id) {
         result.set(value);
     }
 }

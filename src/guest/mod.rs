@@ -8,12 +8,15 @@ mod invoke;
 mod local;
 mod moving;
 pub mod outgoing;
+mod settings;
 
 use std::sync::Arc;
 
+pub use settings::settings;
+
 use crate::convert::{self, Exchange};
 use crate::engine::{BOOTSTRAP, Recipe};
-use crate::isolate::{Binding, Held, Place};
+use crate::isolate::{Binding, Guest, Held, Place};
 use crate::ops;
 use crate::protocol::kind;
 use crate::value::{Code, ErrorClass, Fault, Handle, Settlement, Value};
@@ -54,13 +57,17 @@ const SOURCES: &[(&str, &str)] = sources![
     "snapshot.js",
 ];
 
-pub struct GuestBinding;
+/// Binds a new isolate.
+pub fn install(isolate: &mut v8::Isolate) {
+    import::install(isolate);
+    if let Ok(guest) = Guest::of(isolate) {
+        guest.bind(&GuestBinding);
+    }
+}
+
+struct GuestBinding;
 
 impl Binding for GuestBinding {
-    fn install(&self, isolate: &mut v8::Isolate) {
-        import::install(isolate);
-    }
-
     fn adopt<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -221,7 +228,7 @@ fn adopt_handle<'s>(
     let receiver = v8::undefined(scope).into();
     let adopted = member(scope, surface, "adopt").and_then(|adopt| adopt.call(scope, receiver, &args));
     let Some(adopted) = adopted else {
-        at.guest.put_down(id);
+        at.guest.handles.put_down(id);
         return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
     };
     Ok(adopted)

@@ -1,9 +1,10 @@
 //! Calls out of a guest: functions of other isolates or hosts, and answers that return into the realm later.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use crate::convert::{self, Exchange, cap};
-use crate::isolate::{Guest, Held, IsolateScope, Job, Kind, Limits, Place, Realm, Remote, async_context};
+use crate::isolate::{Guest, Held, Job, Kind, Limits, Place, Realm, Remote, async_context};
+use crate::native::lock;
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{
     Callable, CallbackMode, Chain, Charge, Code, Completion, ErrorClass, Fault, Host, NoCompletion, Outcome, Owner,
@@ -34,11 +35,11 @@ pub fn function<'s>(
         .constructor_behavior(v8::ConstructorBehavior::Throw)
         .build(scope);
     let Some(function) = function else {
-        at.guest.put_down(id);
+        at.guest.handles.put_down(id);
         return Err(Fault::Stopped);
     };
     function.set_name(name);
-    at.guest.track(scope, id, function.into());
+    at.guest.handles.track(scope, id, function.into());
     Ok(function.into())
 }
 
@@ -128,8 +129,8 @@ impl Arguments {
         }
         if let Some(remote) = &self.remote {
             let handles = remote.slots.handles();
-            if handles > self.handles && handles > remote.max_handles() {
-                return Err(Fault::too_many_handles(remote.max_handles()));
+            if handles > self.handles && handles > remote.accounts.max_handles() {
+                return Err(Fault::too_many_handles(remote.accounts.max_handles()));
             }
         }
         self.values.push(value);
@@ -164,7 +165,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
     if host {
         let remote = at.guest.remote()?;
         remote.accounts.meter.called_host();
-        at.guest.collect_references(scope, &remote);
+        at.guest.handles.collect_references(scope, &remote.accounts.references);
     }
     let reply = at.guest.reply();
     let completion = Arc::clone(&reply) as Arc<dyn Completion>;
@@ -216,7 +217,7 @@ pub fn start(
     let charge = Charge::take(&remote.accounts.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
     let completion = match &prepared {
         Prepared::Ask { host, args, .. } => {
-            at.guest.collect_references(scope, &remote);
+            at.guest.handles.collect_references(scope, &remote.accounts.references);
             let completion = hold(&remote, args, completion)?;
             while !admit(scope, at, host, false)? {}
             remote.accounts.meter.called_host();
@@ -251,7 +252,7 @@ struct Holding {
 
 impl Completion for Holding {
     fn complete(&self, outcome: Outcome) {
-        let charge = std::mem::take(&mut *self.charge.lock().unwrap_or_else(PoisonError::into_inner));
+        let charge = std::mem::take(&mut *lock(&self.charge));
         match &outcome {
             Ok(Value::Promise(settlement)) => settlement.charge(charge),
             _ => drop(charge),
@@ -281,7 +282,7 @@ impl KeepingAlive {
     }
 
     fn end(&self) {
-        let keep_alive = self.keep_alive.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let keep_alive = lock(&self.keep_alive).take();
         if let (Some(id), Some(remote)) = (keep_alive, self.remote.upgrade()) {
             remote.keep_alives.end(id);
         }
@@ -449,12 +450,12 @@ struct Later(Mutex<Option<Arrival>>);
 
 impl Completion for Later {
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        let arrival = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let arrival = lock(&self.0);
         arrival.as_ref().map(|arrival| Arc::clone(&arrival.remote) as Arc<dyn Owner>)
     }
 
     fn complete(&self, outcome: Outcome) {
-        let Some(arrival) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let Some(arrival) = lock(&self.0).take() else { return };
         let Arrival { remote, charge, bounded, limits, request, realm, arrive } = arrival;
         let bytes = match &outcome {
             _ if !bounded => 0,
@@ -465,20 +466,20 @@ impl Completion for Later {
             Some(contents) => (outcome, contents),
             None => (Err(Fault::too_many_calls()), Charge::default()),
         };
-        let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| {
+        let work = Guest::work(move |scope, guest| {
             drop((charge, contents));
-            guest.retain_realm(&realm);
+            guest.realms.retain(&realm);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);
-            async_context::within(scope, guest, |scope| {
+            async_context::within(scope, guest.chain().request(), |scope| {
                 arrive(scope, &Place { guest: Arc::clone(guest), realm }, outcome);
             });
             Ok(Value::Undefined)
-        };
+        });
         // Until the guest has processed the answer, including microtasks.
         let completion = KeepingAlive::new(&remote, Arc::new(NoCompletion));
-        let job = Job::new(Kind::Detached, completion, Box::new(work));
+        let job = Job::new(Kind::Detached, completion, work);
         remote.post(job.limited(limits).in_chain(Chain::of_request(request)));
     }
 }

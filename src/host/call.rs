@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use napi::sys;
 
 use super::environment::Local;
+use super::event::Origin;
 use super::js::{CallInfo, Js, JsResult, JsValue};
-use super::streams::Origin;
-use super::warm;
-use super::{carrier, engine as whole, execution, process, replies};
+use super::{carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
 use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
@@ -116,16 +115,17 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
         mode::SYNC => {
             let origin = prepared.remote();
             // A call that is made while another one waits gets no wider limits.
-            let outer = if local.chain.borrow().is_some() { local.waiting.get() } else { Limits::default() };
+            let outer =
+                if local.context.chain.borrow().is_some() { local.context.waiting.get() } else { Limits::default() };
             let limits = prepared.limits().within(outer);
-            local.limits.set(limits);
-            // Calls that are made meanwhile leave their own limits in `local.limits`.
-            let before = local.waiting.replace(limits);
+            local.context.limits.set(limits);
+            // Calls that are made meanwhile leave their own limits in `local.context.limits`.
+            let before = local.context.waiting.replace(limits);
             let outcome = wait(js, local, prepared);
-            local.waiting.set(before);
-            local.limits.set(limits);
+            local.context.waiting.set(before);
+            local.context.limits.set(limits);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
-            let carrier = local.write_result(js, outcome);
+            let carrier = write_result(js, local, outcome);
             local.returned(js, &origin, promise);
             carrier
         }
@@ -146,16 +146,25 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
     }
 }
 
+/// Writes the carrier of a sync call's outcome, which is read at once.
+fn write_result(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
+    let before = local.context.current.take();
+    let carrier = carrier::write(js, local, outcome);
+    local.context.current.set(before);
+    local.context.kept.take();
+    carrier
+}
+
 /// Waits for the outcome on this thread, and serves the callee's requests meanwhile.
 fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
-    let inherited = local.chain.borrow().clone();
+    let inherited = local.context.chain.borrow().clone();
     let outermost = inherited.is_none();
     let chain = inherited.unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
     let completion = Reply::new(Arc::downgrade(&local.shared));
-    let outer = local.chain.replace(Some(chain.clone()));
+    let outer = local.context.chain.replace(Some(chain.clone()));
     prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&completion) as Arc<dyn Completion>);
     let outcome = loop {
         let version = local.shared.version.load(Ordering::Acquire);
@@ -174,7 +183,7 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
             local.close();
         }
     };
-    *local.chain.borrow_mut() = outer;
+    *local.context.chain.borrow_mut() = outer;
     if outermost {
         local.shared.end_chain(&chain);
     }
@@ -319,7 +328,7 @@ pub fn resume(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<J
 /// `limits()`: milliseconds until the deadline of the call whose outcome was just given to the surface, or that waits while a request is
 /// served, and the call's `timeout`; infinite if it has none.
 pub fn limits(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
-    let Limits { timeout, deadline } = local.limits.get();
+    let Limits { timeout, deadline } = local.context.limits.get();
     let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1_000.0);
     let left = deadline.map(|deadline| deadline.time.saturating_duration_since(Instant::now()));
     let mut limits = [0.0; limit::ALL.len()];
@@ -362,7 +371,8 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
         if js.read_boolean(*exposes_gc)? {
             engine::expose_gc();
         }
-        let local = Local::open(js, *functions, crate::settings())?;
+        let local = Local::open(js, *functions, crate::guest::settings())?;
+        events::attach(js, local)?;
         if js.read_boolean(*misses_signals)? {
             local.signal().set_repeats();
         }

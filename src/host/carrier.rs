@@ -138,7 +138,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Result<Entry,
                 && total >= MIN_EXTERNAL
                 && js.read_boolean(js.element(row, 2)?)?
             {
-                return Ok(Ok(Entry::Buffer(local.lend(js, buffer, data, total)?)));
+                return Ok(Ok(Entry::Buffer(local.pins.lend(js, buffer, data, total)?)));
             }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
@@ -167,7 +167,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Result<Entry,
                     local.adopted.meet(js, &memory, js.element(row, 3)?)?;
                     memory
                 }
-                None => local.share_memory(js, view, key, data, length)?,
+                None => local.pins.share(js, view, key, data, length)?,
             })
         }
         _ => return Ok(read(js, local, row)?.map(Entry::Value)),
@@ -294,7 +294,7 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
         _ => (None, None, 0),
     };
     if let Handle::Isolate(isolate) = &handle {
-        local.reckon_with(js, isolate);
+        local.shared.reckon_with(js, isolate);
     }
     let id = local.keep(Value::Handle(handle));
     let type_of = match type_of {

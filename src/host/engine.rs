@@ -41,7 +41,7 @@ pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsRe
 pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
-    let shipped = (crate::settings().engine)().map(|engine| js.buffer(&engine.ship(&guest::RECIPE)));
+    let shipped = (crate::guest::settings().engine)().map(|engine| js.buffer(&engine.ship(&guest::RECIPE)));
     shipped.ok().and_then(Result::ok).unwrap_or(ptr::null_mut())
 }
 

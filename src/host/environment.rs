@@ -8,67 +8,34 @@ use std::sync::{Arc, OnceLock, Weak};
 use slab::Slab;
 
 use super::abortable::Abortable;
+use super::answers::{Answers, Asked};
 use super::arena::Arena;
-use super::events::Current;
+use super::context::Context;
+use super::event::{Event, Origin};
+use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue};
 use super::memory::Adopted;
 use super::pins::Pins;
 use super::reference::Reference;
-use super::shared::{Event, Shared};
+use super::shared::Shared;
 use super::signal::Signal;
-use super::streams::{Kept, Origin};
-use super::{carrier, signal};
+use super::streams::Kept;
 use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{
     Chain, Charge, Completion, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
 };
 
-/// An answer that was requested from the surface, or that the surface has promised.
-pub struct Asked {
-    pub completion: Arc<dyn Completion>,
-    /// The isolate or the child process that has requested it.
-    pub asker: Option<Weak<dyn Owner>>,
-}
-
 /// The environment on its own thread.
 pub struct Local {
     pub shared: Arc<Shared>,
     pub settings: Settings,
-    pub(super) settle: Reference,
-    pub(super) serve: Reference,
-    pub(super) serve_later: Reference,
-    pub(super) defer: Reference,
-    flush_later: Reference,
-    own: Reference,
-    leave: Reference,
+    pub(super) functions: Functions,
     /// Handles that the surface refers to by number. 0 is the module itself, 1 its `lib`.
     handles: RefCell<Slab<Value>>,
-    /// Answers that were requested from the surface, by number minus one.
-    pub(super) asked: RefCell<Slab<Asked>>,
-    /// Answers that the surface has promised, by its numbers for them, which are negative.
-    pub(super) promised: RefCell<HashMap<i64, Asked>>,
-    /// The isolate that has requested the value that is being read.
-    pub(super) asker: RefCell<Option<Arc<Remote>>>,
-    last_promise: Cell<i64>,
-    /// Pending async calls and messages. The event loop stays alive while there is one.
-    pending: Cell<u32>,
-    /// The event loop is kept alive.
-    held: Cell<bool>,
-    /// The origin and the call of the event that is being handled, for what results from it.
-    pub(super) current: Cell<Current>,
-    /// Limits of the call whose outcome was last given to the surface, or that waits while the surface serves a request.
-    pub(super) limits: Cell<Limits>,
-    /// Limits of the sync call that waits, which apply to all calls that are made meanwhile.
-    pub(super) waiting: Cell<Limits>,
-    /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
-    pub(super) pausing: Cell<Option<u64>>,
-    /// Objects that the value just given to the surface refers to by number.
-    pub(super) kept: RefCell<Vec<Kept>>,
-    /// Isolates that were answered, or have answered, and may send more.
-    follow_ups: RefCell<HashMap<usize, Weak<Remote>>>,
-    /// The chain of the sync call that this thread is in.
-    pub(super) chain: RefCell<Option<Chain>>,
+    pub(super) answers: Answers,
+    pub(super) context: Context,
+    hold: Hold,
     pub(super) pins: Pins,
     pub(super) adopted: Adopted,
     pub(super) abortable: Abortable,
@@ -78,7 +45,24 @@ pub struct Local {
     /// Set if this host has no handle scopes: a function of ours that serves `next`. Handles that are created during its call end with it.
     serve_next: OnceCell<Reference>,
     pub(super) next: RefCell<Option<Request>>,
-    /// An async call was made in this turn.
+    wake_ups: WakeUps,
+}
+
+/// What keeps the event loop alive.
+#[derive(Default)]
+struct Hold {
+    /// Pending async calls and messages. The event loop stays alive while there is one.
+    pending: Cell<u32>,
+    /// The event loop is kept alive.
+    held: Cell<bool>,
+    /// Isolates that were answered, or have answered, and may send more.
+    follow_ups: RefCell<HashMap<usize, Weak<Remote>>>,
+}
+
+/// The async calls of this turn.
+#[derive(Default)]
+struct WakeUps {
+    /// One was made.
     called: Cell<bool>,
     /// Sleeping isolates that were called since then.
     unwoken: RefCell<Vec<Arc<Remote>>>,
@@ -86,11 +70,7 @@ pub struct Local {
 
 impl Local {
     /// Opens the environment that `js` is in.
-    pub fn open(
-        js: Js<'_>,
-        [settle, serve, serve_later, defer, flush_later, own, leave]: [JsValue; 7],
-        settings: Settings,
-    ) -> JsResult<&'static Local> {
+    pub fn open(js: Js<'_>, functions: [JsValue; 7], settings: Settings) -> JsResult<&'static Local> {
         let shared = Shared::open();
         let host: Weak<dyn Host> = shared.me.clone();
         let maker = Arc::downgrade(&shared.warm_pool);
@@ -99,42 +79,23 @@ impl Local {
         handles.insert(Value::Handle(Handle::Ivm));
         handles.insert(Value::Handle(Handle::Lib));
         // Never freed: Node-API defines no moment after which no callback can come.
-        let local: &'static Local = Box::leak(Box::new(Local {
+        Ok(Box::leak(Box::new(Local {
+            pins: Pins::new(Arc::clone(&shared)),
             shared,
             settings,
-            settle: js.reference(settle)?,
-            serve: js.reference(serve)?,
-            serve_later: js.reference(serve_later)?,
-            defer: js.reference(defer)?,
-            flush_later: js.reference(flush_later)?,
-            own: js.reference(own)?,
-            leave: js.reference(leave)?,
+            functions: Functions::of(js, functions)?,
             handles: RefCell::new(handles),
-            asked: RefCell::default(),
-            promised: RefCell::default(),
-            asker: RefCell::default(),
-            last_promise: Cell::new(0),
-            pending: Cell::new(0),
-            held: Cell::new(false),
-            current: Cell::default(),
-            limits: Cell::default(),
-            waiting: Cell::default(),
-            pausing: Cell::new(None),
-            kept: RefCell::default(),
-            follow_ups: RefCell::default(),
-            chain: RefCell::default(),
-            pins: Pins::default(),
+            answers: Answers::default(),
+            context: Context::default(),
+            hold: Hold::default(),
             adopted: Adopted::default(),
-            called: Cell::new(false),
-            unwoken: RefCell::default(),
             abortable: Abortable::default(),
             arena: Arena::default(),
             roomy: Cell::new(usize::MAX),
             serve_next: OnceCell::new(),
             next: RefCell::default(),
-        }));
-        signal::attach(js, local)?;
-        Ok(local)
+            wake_ups: WakeUps::default(),
+        })))
     }
 
     /// Must be called if this host keeps all handles until control returns to it. `serve_next` serves the request in `next`.
@@ -165,8 +126,8 @@ impl Local {
 
     /// Closes the environment, which is shutting down.
     pub fn close(&self) {
-        self.unwoken.take();
-        let holders = self.revoke_loans();
+        self.wake_ups.unwoken.take();
+        let holders = self.pins.revoke_loans();
         self.shared.close();
         // Their memory ends with the environment. An isolate that does not stop is abandoned after a while, so this wait ends.
         for remote in holders {
@@ -174,9 +135,7 @@ impl Local {
             remote.await_gone();
         }
         drop(std::mem::take(&mut *self.handles.borrow_mut()));
-        let asked = std::mem::take(&mut *self.asked.borrow_mut());
-        let promised = std::mem::take(&mut *self.promised.borrow_mut());
-        for asked in asked.into_iter().map(|(_, asked)| asked).chain(promised.into_values()) {
+        for asked in self.answers.take_all() {
             asked.completion.complete(Err(Fault::environment_gone()));
         }
     }
@@ -201,26 +160,26 @@ impl Local {
     /// The handle of that number. The surface has kept its row by `entry` for this call only.
     pub fn take_handle(&self, js: Js<'_>, id: usize, entry: JsValue) -> JsResult<Option<Value>> {
         let value = self.handle(id);
-        js.call(js.dereference(&self.leave)?, &[entry])?;
+        js.call(js.dereference(&self.functions.leave)?, &[entry])?;
         Ok(value)
     }
 
     /// Makes the surface keep a value, with a note, in a slot of its own table. The slot is charged to the guest that asks.
     pub fn own_slot(&self, js: Js<'_>, value: JsValue, note: JsValue) -> JsResult<Result<Arc<Slot>, Fault>> {
-        let charge = match &*self.asker.borrow() {
+        let charge = match &*self.context.asker.borrow() {
             None => Charge::default(),
             Some(remote) => match Charge::take(&remote.accounts.references, 1) {
                 Some(charge) => charge,
                 None => return Ok(Err(Fault::too_many_references(remote.accounts.references.limit()))),
             },
         };
-        let index = js.read_number(js.call(js.dereference(&self.own)?, &[value, note])?)? as u32;
+        let index = js.read_number(js.call(js.dereference(&self.functions.own)?, &[value, note])?)? as u32;
         Ok(Ok(Slot::charged(Arc::clone(&self.shared) as Arc<dyn Owner>, index, charge)))
     }
 
     /// Whether a guest has requested the value that is being read.
     pub fn serves_guest(&self) -> bool {
-        self.asker.borrow().is_some()
+        self.context.asker.borrow().is_some()
     }
 
     pub fn owns(&self, slot: &Slot) -> bool {
@@ -229,8 +188,8 @@ impl Local {
 
     /// Registers `completion` for the surface's call of `reply` with this number.
     pub fn expect_reply(&self, request: i64, completion: Arc<dyn Completion>) {
-        let asker = self.asker.borrow().as_ref().map(|remote| Arc::downgrade(remote) as Weak<dyn Owner>);
-        self.promised.borrow_mut().insert(request, Asked { completion, asker });
+        let asker = self.context.asker.borrow().as_ref().map(|remote| Arc::downgrade(remote) as Weak<dyn Owner>);
+        self.answers.promise(request, Asked { completion, asker });
     }
 
     /// Keeps the event loop alive until the guest of `remote` has no more work.
@@ -270,16 +229,15 @@ impl Local {
         if held {
             self.begin(js);
         }
-        let request = self.last_promise.get() - 1;
-        self.last_promise.set(request);
+        let request = self.answers.next_promise();
         if held {
             self.abortable.promise(request, settlement);
         }
         let shared = self.shared.me.clone();
         let origin = settlement.origin().and_then(|isolate| Remote::from_owner(&isolate));
         let origin = origin.map(|remote| Origin::of(&remote)).unwrap_or_default();
-        let call = self.current.get().call;
-        let limits = boxed(self.limits.get());
+        let call = self.context.current.get().call;
+        let limits = boxed(self.context.limits.get());
         settlement.subscribe(
             None,
             Box::new(move |outcome| {
@@ -331,13 +289,13 @@ impl Local {
     /// Makes an async call. The first one of a turn wakes the isolate's thread at once, if it sleeps. Later ones, also in a turn that
     /// begins while a call is pending, are combined: a microtask wakes each isolate once.
     pub fn call_later(&self, js: Js<'_>, prepared: Prepared, chain: Chain, completion: Arc<dyn Completion>) {
-        if !self.called.replace(true) {
+        if !self.wake_ups.called.replace(true) {
             return prepared.dispatch(Kind::Task, chain, Charge::default(), completion);
         }
         let Some(remote) = prepared.enqueue(chain, completion) else { return };
-        self.unwoken.borrow_mut().push(remote);
-        if self.unwoken.borrow().len() == 1
-            && js.dereference(&self.flush_later).and_then(|later| js.call(later, &[])).is_err()
+        self.wake_ups.unwoken.borrow_mut().push(remote);
+        if self.wake_ups.unwoken.borrow().len() == 1
+            && js.dereference(&self.functions.flush_later).and_then(|later| js.call(later, &[])).is_err()
         {
             // The host is shutting down.
             self.flush_wake_ups();
@@ -346,22 +304,22 @@ impl Local {
 
     /// Wakes the isolates that were called. Another turn begins.
     pub fn flush_wake_ups(&self) {
-        self.called.set(false);
-        for remote in self.unwoken.take() {
+        self.wake_ups.called.set(false);
+        for remote in self.wake_ups.unwoken.take() {
             remote.flush_wake_ups();
         }
     }
 
     /// A call or message is pending.
     fn begin(&self, js: Js<'_>) {
-        self.pending.set(self.pending.get() + 1);
-        if !self.held.replace(true) {
+        self.hold.pending.set(self.hold.pending.get() + 1);
+        if !self.hold.held.replace(true) {
             self.signal().hold(js);
         }
     }
 
     pub(super) fn end(&self) {
-        self.pending.set(self.pending.get().saturating_sub(1));
+        self.hold.pending.set(self.hold.pending.get().saturating_sub(1));
     }
 
     /// A sync call has returned. It may have started work that continues: what a guest has sent meanwhile, and the promise that it
@@ -379,16 +337,16 @@ impl Local {
     /// Keeps the event loop alive exactly while something is pending: a call, including calls between guests, a message that has arrived,
     /// or a guest's processing of an answer.
     pub(super) fn update_hold(&self, js: Js<'_>) {
-        if self.pending.get() == 0 {
-            for remote in self.follow_ups.take().values().filter_map(Weak::upgrade) {
+        if self.hold.pending.get() == 0 {
+            for remote in self.hold.follow_ups.take().values().filter_map(Weak::upgrade) {
                 if remote.has_detached_work() {
                     self.keep_alive_until_drained(js, &remote);
                 }
             }
         }
         // In this order: work that is over has sent its message before it ended.
-        let busy = self.pending.get() > 0 || self.shared.listen() || self.shared.signalled.load(Ordering::Acquire);
-        if self.held.replace(busy) != busy {
+        let busy = self.hold.pending.get() > 0 || self.shared.listen() || self.shared.signalled.load(Ordering::Acquire);
+        if self.hold.held.replace(busy) != busy {
             if busy { self.signal().hold(js) } else { self.signal().let_go(js) }
         }
     }
@@ -397,29 +355,20 @@ impl Local {
     pub(super) fn add_follow_up(&self, origin: &Weak<Remote>) {
         if origin.strong_count() > 0 {
             // No other isolate can have this address while the weak reference is kept.
-            self.follow_ups.borrow_mut().insert(origin.as_ptr().addr(), origin.clone());
+            self.hold.follow_ups.borrow_mut().insert(origin.as_ptr().addr(), origin.clone());
         }
     }
 
     /// Keeps an object that a carrier refers to only by number, until the surface has read the carrier.
     pub fn keep_for_reader(&self, kept: Kept) {
-        self.kept.borrow_mut().push(kept);
-    }
-
-    /// Writes the carrier of a sync call's outcome, which is read at once.
-    pub fn write_result(&self, js: Js<'_>, outcome: Outcome) -> JsResult<JsValue> {
-        let before = self.current.take();
-        let carrier = carrier::write(js, self, outcome);
-        self.current.set(before);
-        self.kept.take();
-        carrier
+        self.context.kept.borrow_mut().push(kept);
     }
 
     /// Whether JavaScript can still run here. A thread that waits in native code is not notified when its worker is terminated; only an
     /// attempt to run JavaScript shows it.
     pub fn is_alive(&self, js: Js<'_>) -> bool {
         // Request 0 settles nothing.
-        let ping = || js.call(js.dereference(&self.settle)?, &[js.number(0.0)?, js.undefined()?]);
+        let ping = || js.call(js.dereference(&self.functions.settle)?, &[js.number(0.0)?, js.undefined()?]);
         // Deep in a recursion even this may throw; an environment that throws is alive.
         matches!(js.scoped(ping), Ok(Ok(_))) || js.clear_exception()
     }
@@ -437,7 +386,7 @@ impl Local {
         let ping = || {
             let mut args = vec![js.undefined()?; ROOM / size_of::<JsValue>()];
             args[0] = js.number(0.0)?;
-            js.call(js.dereference(&self.settle)?, &args)
+            js.call(js.dereference(&self.functions.settle)?, &args)
         };
         let is_roomy = matches!(js.scoped(ping), Ok(Ok(_)));
         if is_roomy {

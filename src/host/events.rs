@@ -1,32 +1,29 @@
 //! How an environment handles what other threads send: events on its event loop, and requests while its thread waits.
 
+use std::ffi::c_void;
+use std::ptr;
 use std::sync::Arc;
 
+use napi::sys;
+
+use super::answers::Asked;
 use super::carrier;
-use super::environment::{Asked, Local};
+use super::context::Current;
+use super::environment::Local;
+use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::share::Share;
-use super::shared::Event;
-use super::streams::{Next, Origin, Reading, Subject};
+use super::streams::{Next, Reading, Subject};
 use crate::isolate::{Remote, next_owner_id};
 use crate::ops::op;
 use crate::value::{Completion, Fault, Outcome, Request, Value};
-
-/// See [`Local::current`].
-#[derive(Clone, Copy, Default)]
-pub struct Current {
-    /// The isolate that the event comes from; 0 for none.
-    pub origin: u64,
-    /// The async call whose outcome the event is; 0 for none.
-    pub call: i64,
-}
 
 impl Local {
     /// Handles the signal that other threads have sent something.
     pub fn on_signal(&self, js: Js<'_>) {
         // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. Callbacks that a host function
         // has scheduled must run before the guest's next call, so the events wait for the immediates, which run after them.
-        if self.shared.signal.repeats() && js.scoped(|| js.call(js.dereference(&self.defer)?, &[])).is_ok() {
+        if self.shared.signal.repeats() && js.scoped(|| js.call(js.dereference(&self.functions.defer)?, &[])).is_ok() {
             return;
         }
         self.handle_events(js);
@@ -65,7 +62,7 @@ impl Local {
         }
         if self.shared.put_back(events) {
             // Other work needs the event loop as well. The thread-safe function is not used for this, because hosts call it again at once.
-            let _ = js.scoped(|| js.call(js.dereference(&self.defer)?, &[]));
+            let _ = js.scoped(|| js.call(js.dereference(&self.functions.defer)?, &[]));
         } else if !self.shared.has_streams() {
             self.update_hold(js);
         }
@@ -81,32 +78,23 @@ impl Local {
                     self.end();
                 }
                 let outcome = if awaited { outcome } else { Err(Fault::aborted()) };
-                let before = self.current.replace(Current { origin: origin.id, call });
-                self.limits.set(limits.map(|limits| *limits).unwrap_or_default());
+                let before = self.context.current.replace(Current { origin: origin.id, call });
+                self.context.limits.set(limits.map(|limits| *limits).unwrap_or_default());
                 let settled = self.settle(js, request, outcome);
-                self.current.set(before);
-                let kept = self.kept.take();
-                if let Some(id) = self.pausing.take() {
-                    let reading = Reading {
-                        origin,
-                        subject: Subject::Outcome(request),
-                        call,
-                        bytes: 0,
-                        admitted: false,
-                        abandoned: false,
-                        disposed: false,
-                        _kept: kept,
-                    };
+                self.context.current.set(before);
+                let kept = self.context.kept.take();
+                if let Some(id) = self.context.pausing.take() {
+                    let reading = Reading::new(origin, Subject::Outcome(request), call, 0, kept);
                     self.shared.begin_reading(id, reading);
                 }
                 settled?;
             }
             Event::Ask { request, origin } => {
                 if wanted && origin.admits(|| request.byte_size()) {
-                    let before = self.current.replace(Current { origin: origin.id, call: 0 });
-                    self.limits.take();
+                    let before = self.context.current.replace(Current { origin: origin.id, call: 0 });
+                    self.context.limits.take();
                     self.serve(js, request, origin);
-                    self.current.set(before);
+                    self.context.current.set(before);
                 } else {
                     self.refuse(js, request.completion);
                 }
@@ -123,10 +111,10 @@ impl Local {
             Event::Quiet => {}
             Event::Unpin => {
                 self.shared.unpinned.arrived();
-                self.let_go_of_pins(js);
+                self.pins.let_go(js);
             }
-            Event::Weigh => self.weigh(js),
-            Event::Remind { last } => self.remind(js, last),
+            Event::Weigh => self.shared.pressure.weigh(js),
+            Event::Remind { last } => self.shared.pressure.remind(js, last),
         }
         Ok(())
     }
@@ -135,14 +123,14 @@ impl Local {
     fn disown(&self, js: Js<'_>) -> JsResult<()> {
         if self.shared.disowned.is_any() {
             let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(0.0)?];
-            js.call(js.dereference(&self.serve)?, &args)?;
+            js.call(js.dereference(&self.functions.serve)?, &args)?;
         }
         Ok(())
     }
 
     fn settle(&self, js: Js<'_>, request: i64, outcome: Outcome) -> JsResult<()> {
         let carrier = carrier::write_or_refuse(js, self, outcome)?;
-        js.call(js.dereference(&self.settle)?, &[js.number(request as f64)?, carrier])?;
+        js.call(js.dereference(&self.functions.settle)?, &[js.number(request as f64)?, carrier])?;
         Ok(())
     }
 
@@ -160,22 +148,21 @@ impl Local {
     /// The surface reads, in several turns, the value that it was just given. Nothing else from the same isolate is handled until it has
     /// finished.
     pub fn pause(&self) -> u64 {
-        let origin = self.current.get().origin;
+        let origin = self.context.current.get().origin;
         // An event without an origin holds nothing back.
         let id = if origin == 0 { next_owner_id() } else { origin };
-        self.pausing.set(Some(id));
+        self.context.pausing.set(Some(id));
         id
     }
 
     /// Whether the surface should continue to read. If not, its reading ends here.
     pub fn is_wanted(&self, js: Js<'_>, id: u64) -> bool {
         let (wanted, number) = self.shared.ask_streams(|streams| (streams.is_wanted(id), streams.request(id)));
-        let asked = number.and_then(|number| usize::try_from(number - 1).ok());
-        let answered = |number| self.asked.borrow().get(number).is_some_and(|asked| asked.completion.is_complete());
-        if wanted && !asked.is_some_and(answered) {
+        let answered = |number| self.answers.get(number).is_some_and(|asked| asked.completion.is_complete());
+        if wanted && !number.is_some_and(answered) {
             return true;
         }
-        let completion = asked.and_then(|number| self.asked.borrow_mut().try_remove(number));
+        let completion = number.and_then(|number| self.answers.take(number));
         self.shared.end_reading(id);
         if let Some(Asked { completion, .. }) = completion {
             self.refuse(js, completion);
@@ -201,14 +188,13 @@ impl Local {
             return;
         }
         let op = if completion.is_discarded() { op | op::DISCARDED } else { op };
-        // A slab's key fits into an `i64`.
-        let number = self.asked.borrow_mut().insert(Asked { completion, asker: asker.clone() }) as i64 + 1;
+        let number = self.answers.request(Asked { completion, asker: asker.clone() });
         let call = chain.request();
         // While a sync call waits, its callee's requests are served on this stack.
         let waits = chain.waits_in(self.shared.id);
         let caller = (!waits).then(|| chain.request());
-        let outer = self.chain.replace(waits.then_some(chain));
-        let limits = self.limits.get();
+        let outer = self.context.chain.replace(waits.then_some(chain));
+        let limits = self.context.limits.get();
         let carried = if waits && !self.has_room(js) {
             Err(Refused)
         } else {
@@ -220,22 +206,12 @@ impl Local {
             outcome => Ok(Some(outcome)),
         });
         // Calls that were made meanwhile have set limits of their own.
-        self.limits.set(limits);
-        *self.chain.borrow_mut() = outer;
-        let kept = self.kept.take();
-        if let Some(id) = self.pausing.take() {
+        self.context.limits.set(limits);
+        *self.context.chain.borrow_mut() = outer;
+        let kept = self.context.kept.take();
+        if let Some(id) = self.context.pausing.take() {
             let subject = Subject::Request { number, _slot: slot, _charge: charge };
-            let reading = Reading {
-                origin,
-                subject,
-                call,
-                bytes,
-                admitted: false,
-                abandoned: false,
-                disposed: false,
-                _kept: kept,
-            };
-            self.shared.begin_reading(id, reading);
+            self.shared.begin_reading(id, Reading::new(origin, subject, call, bytes, kept));
         } else {
             drop((charge, slot));
         }
@@ -280,7 +256,35 @@ impl Local {
         for arg in args {
             values.push(carrier::write(js, self, Ok(arg))?);
         }
-        let serve = if caller.is_none() { &self.serve } else { &self.serve_later };
+        let serve = if caller.is_none() { &self.functions.serve } else { &self.functions.serve_later };
         js.call(js.dereference(serve)?, &values)
     }
+}
+
+/// Connects the environment of `js`, which is `local`, with its event loop.
+pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
+    let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
+    // SAFETY: the data is what both functions expect: a `Local` that lives forever, of the environment on whose thread they run.
+    unsafe { local.signal().attach(js, data, on_signal, on_cleanup) }
+}
+
+unsafe extern "C" fn on_signal(
+    env: sys::napi_env,
+    _function: sys::napi_value,
+    context: *mut c_void,
+    _data: *mut c_void,
+) {
+    if env.is_null() || context.is_null() {
+        // The environment is closing.
+        return;
+    }
+    // SAFETY: the context is the leaked `Local` of this environment, on whose thread this runs.
+    let local = unsafe { &*context.cast::<Local>() };
+    // SAFETY: `env` is this callback's environment.
+    local.on_signal(unsafe { Js::new(env) });
+}
+
+unsafe extern "C" fn on_cleanup(data: *mut c_void) {
+    // SAFETY: the data is the leaked `Local`, on whose thread hooks run.
+    unsafe { &*data.cast::<Local>() }.close();
 }

@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use napi::sys;
 
 use super::js::{Js, JsResult, JsValue};
-use super::library;
 use super::reference::Reference;
+use crate::engine::library;
+use crate::native::lock;
 use crate::value::SharedMemory;
 
 type Finalize = unsafe extern "C" fn(data: *mut c_void, hint: *mut c_void);
@@ -43,7 +44,7 @@ fn create_external() -> Option<CreateExternal> {
 static ADOPTED: Mutex<BTreeMap<usize, Weak<SharedMemory>>> = Mutex::new(BTreeMap::new());
 
 fn adopted() -> MutexGuard<'static, BTreeMap<usize, Weak<SharedMemory>>> {
-    ADOPTED.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&ADOPTED)
 }
 
 /// The guest's memory for which the host has a live buffer at this address. `None` for the host's own memory.

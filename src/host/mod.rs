@@ -1,21 +1,25 @@
 //! The Node-API binding: the functions that the host's surface calls, and how the host's thread waits and is woken.
 
 mod abortable;
+mod answers;
 mod arena;
 mod call;
 mod carrier;
+mod context;
 mod engine;
 mod environment;
+mod event;
 mod events;
 mod execution;
+mod functions;
 mod js;
-mod library;
 mod memory;
 mod pins;
 mod pressure;
 mod process;
 mod reference;
 mod released;
+mod reminders;
 mod replies;
 mod share;
 mod shared;
@@ -27,7 +31,6 @@ use napi::bindgen_prelude::Object;
 use napi::{Env, JsValue, Result, Status, sys};
 
 use js::Js;
-pub use library::own_file;
 
 type Callback = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;
 

@@ -6,16 +6,18 @@ use std::sync::{Arc, Weak};
 
 use slab::Slab;
 
-use super::environment::Local;
 use super::js::{Js, JsResult, JsValue};
 use super::reference::Reference;
 use super::shared::Shared;
 use crate::isolate::Remote;
 use crate::value::{Bytes, Lease, Loan, SharedMemory};
 
-/// What pins memory, by number.
-#[derive(Default)]
-pub struct Pins(RefCell<Slab<Pin>>);
+/// What pins memory of an environment.
+pub struct Pins {
+    shared: Arc<Shared>,
+    /// By number.
+    all: RefCell<Slab<Pin>>,
+}
 
 struct Pin {
     reference: Reference,
@@ -34,9 +36,13 @@ impl Drop for Unpin {
     }
 }
 
-impl Local {
+impl Pins {
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, all: RefCell::default() }
+    }
+
     /// Pins the memory of a shared buffer for as long as an isolate uses it.
-    pub fn share_memory(
+    pub fn share(
         &self,
         js: Js<'_>,
         view: JsValue,
@@ -57,7 +63,7 @@ impl Local {
         // buffer alive. The surface has created the buffer for this purpose and kept no reference to it. `Local::close` revokes the loan
         // before the environment shuts down, and waits for the isolate that has taken the memory.
         let loan = Arc::new(unsafe { Loan::new(data, length, unpin) });
-        if let Some(pin) = self.pins.0.borrow_mut().get_mut(number) {
+        if let Some(pin) = self.all.borrow_mut().get_mut(number) {
             pin.loan = Some(Arc::clone(&loan));
         }
         Ok(Bytes::Lent(Arc::new(Lease::new(loan))))
@@ -65,18 +71,18 @@ impl Local {
 
     fn pin(&self, js: Js<'_>, value: JsValue) -> JsResult<(usize, Box<Unpin>)> {
         // First, so that code that creates many pins in one turn of the event loop holds no more memory than isolates do.
-        self.let_go_of_pins(js);
-        let number = self.pins.0.borrow_mut().insert(Pin { reference: js.reference(value)?, loan: None });
+        self.let_go(js);
+        let number = self.all.borrow_mut().insert(Pin { reference: js.reference(value)?, loan: None });
         Ok((number, Box::new(Unpin(self.shared.me.clone(), number))))
     }
 
     /// Releases the pins that no isolate uses any more.
-    pub fn let_go_of_pins(&self, js: Js<'_>) {
+    pub fn let_go(&self, js: Js<'_>) {
         if !self.shared.unpinned.is_any() {
             return;
         }
         for number in self.shared.unpinned.take() {
-            let Some(Pin { reference, loan }) = self.pins.0.borrow_mut().try_remove(number) else { continue };
+            let Some(Pin { reference, loan }) = self.all.borrow_mut().try_remove(number) else { continue };
             if loan.is_some() {
                 // Frees its memory now instead of when the host collects it. If the host refuses, it is freed then.
                 let _ = js.scoped(|| js.dereference(&reference).and_then(|buffer| js.detach(buffer)));
@@ -88,7 +94,7 @@ impl Local {
     /// Called when the environment shuts down: lent memory that no engine has taken yet can no longer be taken. Returns the isolates that
     /// have taken some.
     pub(super) fn revoke_loans(&self) -> Vec<Arc<Remote>> {
-        let loans: Vec<_> = self.pins.0.borrow().iter().filter_map(|(_, pin)| pin.loan.clone()).collect();
+        let loans: Vec<_> = self.all.borrow().iter().filter_map(|(_, pin)| pin.loan.clone()).collect();
         loans.iter().filter_map(|loan| Remote::from_owner(&loan.revoke()?)).collect()
     }
 }

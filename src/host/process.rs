@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::environment::Local;
 use super::execution::{LISTS, body, logging, modules, read};
 use super::js::{Js, JsResult, JsValue, Refused};
-use super::library::own_file;
-use crate::child::{self, Job, Sort, Task};
+use crate::child::{self, Job, Requester, Sort, Task};
+use crate::engine::library::own_file;
 use crate::isolate::Settings;
 use crate::ops::{self, Record};
 use crate::protocol::{execution, process};
@@ -30,9 +30,8 @@ pub fn execute(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<
         }
     };
     let Parts { timeout, task, tools, logging } = parts_of(execution).map_err(|_| Refused)?;
-    let owner = local.shared.id();
-    let number =
-        child::start(Job { sort, again: false, pool, timeout, task, tools, logging, owner, request, completion });
+    let requester = Requester { owner: local.shared.id(), request, tools, completion };
+    let number = child::start(Job { sort, again: false, pool, timeout, task, logging, requester });
     js.number(number as f64)
 }
 

@@ -1,8 +1,9 @@
 //! Items that isolates have released and the environment's thread has yet to free. It does so on a turn of its event loop, or before, when
 //! it handles such items anyway.
 
+use crate::native::lock;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 pub struct Released<T> {
     items: Mutex<Vec<T>>,
@@ -21,7 +22,7 @@ impl<T> Default for Released<T> {
 impl<T> Released<T> {
     /// Adds an item. Returns true if the event loop must be sent an event.
     pub fn push(&self, item: T) -> bool {
-        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut items = lock(&self.items);
         items.push(item);
         self.is_any.store(true, Ordering::Release);
         !self.is_told.swap(true, Ordering::AcqRel)
@@ -37,7 +38,7 @@ impl<T> Released<T> {
     }
 
     pub fn take(&self) -> Vec<T> {
-        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut items = lock(&self.items);
         self.is_any.store(false, Ordering::Release);
         std::mem::take(&mut *items)
     }

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
+use super::answers::Asked;
 use super::carrier;
-use super::environment::{Asked, Local};
+use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::Remote;
 use crate::value::{Outcome, Owner};
@@ -12,45 +13,29 @@ impl Local {
     /// Reads the carrier of a value that `asker` has requested.
     pub fn read_answer(&self, js: Js<'_>, asker: Option<&Weak<dyn Owner>>, carrier: JsValue) -> JsResult<Outcome> {
         let asker = asker.and_then(Weak::upgrade).and_then(|owner| Remote::from_owner(&owner));
-        let before = self.asker.replace(asker);
+        let before = self.context.asker.replace(asker);
         let outcome = carrier::read(js, self, carrier);
-        self.asker.replace(before);
+        self.context.asker.replace(before);
         outcome
     }
 
-    /// What is known of the surface's reply to this number.
-    fn with_asked<T>(&self, request: i64, read: impl FnOnce(&Asked) -> T) -> Option<T> {
-        match usize::try_from(request - 1) {
-            Ok(number) => self.asked.borrow().get(number).map(read),
-            Err(_) => self.promised.borrow().get(&request).map(read),
-        }
-    }
-
-    /// The isolate or child process that receives the surface's reply to this number.
-    fn asker_of(&self, request: i64) -> Option<Weak<dyn Owner>> {
-        self.with_asked(request, |asked| asked.asker.clone()).flatten()
-    }
-
-    /// The same, if it still exists. A promise that the host sends without a request has a recipient, but no asker.
+    /// The isolate or child process that receives the surface's reply to this number, if it still exists. A promise that the host sends
+    /// without a request has a recipient, but no asker.
     fn recipient_of(&self, request: i64) -> Option<Arc<dyn Owner>> {
-        let completion = self.with_asked(request, |asked| Arc::clone(&asked.completion))?;
-        self.asker_of(request).and_then(|asker| asker.upgrade()).or_else(|| completion.recipient())
+        let Asked { completion, asker } = self.answers.get(request)?;
+        asker.and_then(|asker| asker.upgrade()).or_else(|| completion.recipient())
     }
 
     /// Whether anything still waits for the surface's reply to this number.
     fn is_awaited(&self, request: i64) -> bool {
-        let Some(completion) = self.with_asked(request, |asked| Arc::clone(&asked.completion)) else { return false };
+        let Some(Asked { completion, .. }) = self.answers.get(request) else { return false };
         let remote = self.recipient_of(request).and_then(|owner| Remote::from_owner(&owner));
         !completion.is_complete() && !remote.is_some_and(|remote| remote.is_disposed())
     }
 
     /// The surface answers a request, or settles a promise.
     pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
-        let completion = match usize::try_from(request - 1) {
-            Ok(asked) => self.asked.borrow_mut().try_remove(asked),
-            Err(_) => self.promised.borrow_mut().remove(&request),
-        };
-        let Some(Asked { completion, .. }) = completion else { return };
+        let Some(Asked { completion, .. }) = self.answers.take(request) else { return };
         let recipient = completion.recipient();
         completion.complete(outcome);
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
@@ -66,7 +51,8 @@ pub fn reply(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<Js
         return Err(Refused);
     };
     let request = js.read_number(*request)? as i64;
-    let outcome = local.read_answer(js, local.asker_of(request).as_ref(), *carrier)?;
+    let asker = local.answers.get(request).and_then(|asked| asked.asker);
+    let outcome = local.read_answer(js, asker.as_ref(), *carrier)?;
     local.reply(js, request, outcome);
     js.undefined()
 }

@@ -3,59 +3,19 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
+use super::event::{Event, Origin};
 use super::pressure::Pressure;
 use super::released::Released;
 use super::signal::Signal;
-use super::streams::{Next, Origin, Reading, Streams};
+use super::streams::{Next, Reading, Streams};
 use crate::child;
-use crate::isolate::{Limits, Remote, Stop, clock, next_owner_id};
+use crate::isolate::{Remote, Stop, clock, next_owner_id};
+use crate::native::lock;
 use crate::sandbox::Pool;
-use crate::value::{Chain, Code, Completion, ErrorClass, Fault, Host, Outcome, Owner, Request, Value, Wake};
-
-/// What other threads send to the environment's thread.
-pub enum Event {
-    /// The outcome of an async call (positive number) or of a promise (negative number).
-    Settle {
-        request: i64,
-        outcome: Outcome,
-        /// The event loop was kept alive for it.
-        held: bool,
-        /// The isolate that may send more.
-        follow_ups: Weak<Remote>,
-        origin: Origin,
-        /// The async call whose outcome this is, or that led to it.
-        call: i64,
-        /// The limits of the call, if it has any: they include reading its outcome.
-        limits: Option<Box<Limits>>,
-    },
-    /// A request of a guest.
-    Ask { request: Request, origin: Origin },
-    /// There are slots that are no longer held.
-    Disown,
-    /// An isolate has processed what was sent to it; until then the event loop was kept alive.
-    Drained(Weak<Remote>),
-    /// There is memory that no isolate uses any more.
-    Unpin,
-    /// The memory of isolates has changed.
-    Weigh,
-    /// There may be unreachable isolates that the host has not collected. `last`: no other reminder follows soon.
-    Remind { last: bool },
-    /// Nothing is pending among guests any more.
-    Quiet,
-}
-
-impl Event {
-    /// The isolate that the event comes from, if it must not overtake other events of that isolate.
-    pub fn origin(&self) -> Option<&Origin> {
-        match self {
-            Event::Settle { origin, .. } | Event::Ask { origin, .. } => Some(origin).filter(|origin| origin.id != 0),
-            _ => None,
-        }
-    }
-}
+use crate::value::{Chain, Code, Completion, ErrorClass, Fault, Host, Owner, Request, Value, Wake};
 
 #[derive(Default)]
 struct Queue {
@@ -75,6 +35,14 @@ struct Queue {
 const FIRST_REPEAT: Duration = Duration::from_millis(5);
 const MAX_REPEAT: Duration = Duration::from_millis(100);
 
+/// Operations among guests.
+#[derive(Default)]
+struct Operations {
+    pending: AtomicUsize,
+    /// The event loop stays alive only for these, and must be notified when they end.
+    listens: AtomicBool,
+}
+
 /// The environment as seen from any thread.
 pub struct Shared {
     pub(super) id: u64,
@@ -90,14 +58,7 @@ pub struct Shared {
     /// Counts the changes that a waiting thread must look at.
     pub(super) version: AtomicU32,
     pub(super) signal: Signal,
-    /// An alarm is set that looks whether the signal has been missed.
-    watched: AtomicBool,
-    /// Counts how often the event loop has taken its events.
-    taken: AtomicU32,
-    /// The number of operations that are pending among guests.
-    under_way: AtomicUsize,
-    /// The event loop stays alive only for these, and must be notified when they end.
-    listens: AtomicBool,
+    operations: Operations,
     isolates: Mutex<Vec<Weak<Remote>>>,
     /// Pins of memory that no isolate uses any more.
     pub(super) unpinned: Released<usize>,
@@ -121,10 +82,7 @@ impl Shared {
             signalled: AtomicBool::new(false),
             version: AtomicU32::new(0),
             signal: Signal::default(),
-            watched: AtomicBool::new(false),
-            taken: AtomicU32::new(0),
-            under_way: AtomicUsize::new(0),
-            listens: AtomicBool::new(false),
+            operations: Operations::default(),
             isolates: Mutex::default(),
             unpinned: Released::default(),
             disowned: Released::default(),
@@ -133,13 +91,9 @@ impl Shared {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sends `event` to the environment's thread. Returns it if the environment is gone.
     pub fn send(&self, event: Event) -> Result<(), Box<Event>> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         if queue.closed {
             return Err(Box::new(event));
         }
@@ -154,22 +108,22 @@ impl Shared {
 
     /// Repeats the signal until it takes effect.
     fn watch_signal(&self) {
-        if !self.watched.swap(true, Ordering::SeqCst) {
+        if !self.signal.watched.swap(true, Ordering::SeqCst) {
             self.repeat_signal_after(FIRST_REPEAT);
         }
     }
 
     fn repeat_signal_after(&self, delay: Duration) {
         let me = self.me.clone();
-        let taken = self.taken.load(Ordering::SeqCst);
+        let taken = self.signal.taken.load(Ordering::SeqCst);
         clock::after(delay, move || {
             let Some(shared) = me.upgrade() else { return };
             if shared.signalled.load(Ordering::SeqCst) && shared.signal.raise() {
-                let progresses = shared.taken.load(Ordering::SeqCst) != taken;
+                let progresses = shared.signal.taken.load(Ordering::SeqCst) != taken;
                 shared.repeat_signal_after(if progresses { FIRST_REPEAT } else { (delay * 2).min(MAX_REPEAT) });
                 return;
             }
-            shared.watched.store(false, Ordering::SeqCst);
+            shared.signal.watched.store(false, Ordering::SeqCst);
             // An event that came just now has found the alarm set.
             if shared.signalled.load(Ordering::SeqCst) && shared.signal.raise() {
                 shared.watch_signal();
@@ -179,9 +133,9 @@ impl Shared {
 
     /// Takes everything that has arrived since the last call.
     pub(super) fn take_events(&self) -> VecDeque<Event> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         let events = std::mem::take(&mut queue.events);
-        self.taken.fetch_add(1, Ordering::SeqCst);
+        self.signal.taken.fetch_add(1, Ordering::SeqCst);
         self.let_in(queue);
         events
     }
@@ -205,18 +159,18 @@ impl Shared {
 
     /// Whether something is pending among guests.
     pub(super) fn guests_are_busy(&self) -> bool {
-        self.under_way.load(Ordering::SeqCst) > 0
+        self.operations.pending.load(Ordering::SeqCst) > 0
     }
 
     /// The same. If so, the event loop will be notified when that ends.
     pub(super) fn listen(&self) -> bool {
-        self.listens.store(true, Ordering::SeqCst);
+        self.operations.listens.store(true, Ordering::SeqCst);
         self.guests_are_busy()
     }
 
     /// Puts back the events that were not handled. False if nothing is left; the next event then signals the event loop again.
     pub(super) fn put_back(&self, mut events: VecDeque<Event>) -> bool {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         events.append(&mut queue.events);
         queue.events = events;
         let left = !queue.events.is_empty() || queue.streams.is_ready();
@@ -227,11 +181,11 @@ impl Shared {
 
     /// Keeps an event that must not overtake others of its isolate; returns any other.
     pub(super) fn hold_back(&self, event: Event) -> Option<Event> {
-        if self.holds_back.load(Ordering::Acquire) { self.lock().streams.hold_back(event) } else { Some(event) }
+        if self.holds_back.load(Ordering::Acquire) { lock(&self.queue).streams.hold_back(event) } else { Some(event) }
     }
 
     fn change_streams<T>(&self, change: impl FnOnce(&mut Streams) -> T) -> T {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         let result = change(&mut queue.streams);
         self.holds_back.store(!queue.streams.is_empty(), Ordering::Release);
         result
@@ -264,12 +218,12 @@ impl Shared {
     }
 
     pub(super) fn ask_streams<T>(&self, ask: impl FnOnce(&mut Streams) -> T) -> T {
-        ask(&mut self.lock().streams)
+        ask(&mut lock(&self.queue).streams)
     }
 
     /// The sync call at the root of `chain` has returned. Requests for it that come from now on, or came too late, go to the event loop.
     pub(super) fn end_chain(&self, chain: &Chain) {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         chain.end();
         let late = std::mem::take(&mut queue.calls);
         self.waiting_calls.store(0, Ordering::Release);
@@ -283,7 +237,7 @@ impl Shared {
         if self.waiting_calls.load(Ordering::Acquire) == 0 {
             return None;
         }
-        let request = self.lock().calls.pop_front()?;
+        let request = lock(&self.queue).calls.pop_front()?;
         self.waiting_calls.fetch_sub(1, Ordering::Release);
         Some(request)
     }
@@ -300,7 +254,7 @@ impl Shared {
     /// Sleeps until the version differs from `version`, at most for `limit`. False if it does not.
     pub(super) fn park(&self, version: u32, limit: Duration) -> bool {
         let until = Instant::now() + limit;
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         queue.parked = true;
         let mut changed = self.version.load(Ordering::Acquire) != version;
         while !changed {
@@ -320,7 +274,7 @@ impl Shared {
 
     /// Closes the environment: it answers no more requests, and its isolates end.
     pub(super) fn close(&self) {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         queue.closed = true;
         let events = std::mem::take(&mut queue.events);
         let streams = std::mem::take(&mut queue.streams);
@@ -342,7 +296,7 @@ impl Shared {
         for request in asked.chain(calls) {
             request.completion.complete(Err(Fault::environment_gone()));
         }
-        let isolates = std::mem::take(&mut *self.isolates.lock().unwrap_or_else(PoisonError::into_inner));
+        let isolates = std::mem::take(&mut *lock(&self.isolates));
         let isolates: Vec<_> = isolates.iter().filter_map(Weak::upgrade).collect();
         for remote in &isolates {
             remote.stop(Stop::Environment);
@@ -355,14 +309,14 @@ impl Shared {
     }
 
     pub(super) fn add_isolate(&self, remote: &Arc<Remote>) {
-        let mut isolates = self.isolates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut isolates = lock(&self.isolates);
         if isolates.len().is_power_of_two() {
             isolates.retain(|remote| remote.strong_count() > 0);
         }
         isolates.push(Arc::downgrade(remote));
         drop(isolates);
         // Guests create isolates on threads of their own. An isolate that arrives after the others were stopped has no memory of the host.
-        if self.lock().closed {
+        if lock(&self.queue).closed {
             remote.stop(Stop::Environment);
         }
     }
@@ -371,7 +325,7 @@ impl Shared {
 impl Wake for Shared {
     /// Wakes a thread that waits in a sync call.
     fn wake(&self) {
-        self.bump(self.lock());
+        self.bump(lock(&self.queue));
     }
 }
 
@@ -407,7 +361,7 @@ impl Host for Shared {
     }
 
     fn admit(&self, asker: u64, chain: &Chain, broke: bool, completion: &Arc<dyn Completion>) -> Result<bool, Fault> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         // While the event loop has something to do, it will let waiting guests in.
         let held = queue.streams.count(asker);
         let busy = held > 0 || self.signalled.load(Ordering::Acquire);
@@ -424,17 +378,18 @@ impl Host for Shared {
     }
 
     fn begin(&self) {
-        self.under_way.fetch_add(1, Ordering::SeqCst);
+        self.operations.pending.fetch_add(1, Ordering::SeqCst);
     }
 
     fn end(&self) {
-        if self.under_way.fetch_sub(1, Ordering::SeqCst) == 1 && self.listens.swap(false, Ordering::SeqCst) {
+        let Operations { pending, listens } = &self.operations;
+        if pending.fetch_sub(1, Ordering::SeqCst) == 1 && listens.swap(false, Ordering::SeqCst) {
             let _ = self.send(Event::Quiet);
         }
     }
 
     fn ask(&self, request: Request) {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         // Under the lock, because chains also end under it.
         if request.chain.waits_in(self.id) && !queue.closed {
             queue.calls.push_back(request);

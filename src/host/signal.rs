@@ -3,12 +3,11 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use napi::sys;
 
-use super::environment::Local;
 use super::js::{Js, JsResult, Refused};
 
 #[derive(Default)]
@@ -17,7 +16,15 @@ pub struct Signal {
     function: RwLock<Option<Function>>,
     /// See [`Signal::repeats`].
     repeats: AtomicBool,
+    /// An alarm is set that looks whether the signal has been missed.
+    pub watched: AtomicBool,
+    /// Counts how often the event loop has taken its events.
+    pub taken: AtomicU32,
 }
+
+/// What the event loop calls after [`Signal::raise`].
+pub type CallJs =
+    unsafe extern "C" fn(sys::napi_env, function: sys::napi_value, context: *mut c_void, data: *mut c_void);
 
 struct Function(sys::napi_threadsafe_function);
 
@@ -71,57 +78,45 @@ impl Signal {
     pub fn close(&self) {
         self.function.write().unwrap_or_else(PoisonError::into_inner).take();
     }
-}
 
-/// Connects an environment with its event loop and registers a hook for its end.
-pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
-    let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
-    let name = js.string("isolated-v8")?;
-    let mut function = ptr::null_mut();
-    // SAFETY: `local` lives forever; all pointers are to locals, or null where Node-API allows it.
-    let status = unsafe {
-        sys::napi_create_threadsafe_function(
-            js.env(),
-            ptr::null_mut(),
-            ptr::null_mut(),
-            name,
-            0,
-            1,
-            ptr::null_mut(),
-            None,
-            data,
-            Some(on_signal),
-            &raw mut function,
-        )
-    };
-    if status != sys::Status::napi_ok {
-        return Err(Refused);
+    /// Connects the environment of `js` with its event loop, and registers a hook for its end.
+    ///
+    /// # Safety
+    /// Both functions must be callable with `data` on the environment's thread until the environment has ended. A host that never calls
+    /// the hook ends with its process.
+    pub unsafe fn attach(
+        &self,
+        js: Js<'_>,
+        data: *mut c_void,
+        on_signal: CallJs,
+        on_cleanup: unsafe extern "C" fn(*mut c_void),
+    ) -> JsResult<()> {
+        let name = js.string("isolated-v8")?;
+        let mut function = ptr::null_mut();
+        // SAFETY: all pointers are to locals, or null where Node-API allows it. The caller vouches for the function and its data.
+        let status = unsafe {
+            sys::napi_create_threadsafe_function(
+                js.env(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                name,
+                0,
+                1,
+                ptr::null_mut(),
+                None,
+                data,
+                Some(on_signal),
+                &raw mut function,
+            )
+        };
+        if status != sys::Status::napi_ok {
+            return Err(Refused);
+        }
+        // SAFETY: created above, on this thread.
+        unsafe { sys::napi_unref_threadsafe_function(js.env(), function) };
+        *self.function.write().unwrap_or_else(PoisonError::into_inner) = Some(Function(function));
+        // SAFETY: the caller vouches for the hook and its data.
+        let status = unsafe { sys::napi_add_env_cleanup_hook(js.env(), Some(on_cleanup), data) };
+        if status == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
     }
-    // SAFETY: created above, on this thread.
-    unsafe { sys::napi_unref_threadsafe_function(js.env(), function) };
-    *local.signal().function.write().unwrap_or_else(PoisonError::into_inner) = Some(Function(function));
-    // SAFETY: `local` lives forever. A host that never calls the hook ends with its process.
-    let status = unsafe { sys::napi_add_env_cleanup_hook(js.env(), Some(on_cleanup), data) };
-    if status == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
-}
-
-unsafe extern "C" fn on_signal(
-    env: sys::napi_env,
-    _function: sys::napi_value,
-    context: *mut c_void,
-    _data: *mut c_void,
-) {
-    if env.is_null() || context.is_null() {
-        // The environment is closing.
-        return;
-    }
-    // SAFETY: the context is the leaked `Local` of this environment, on whose thread this runs.
-    let local = unsafe { &*context.cast::<Local>() };
-    // SAFETY: `env` is this callback's environment.
-    local.on_signal(unsafe { Js::new(env) });
-}
-
-unsafe extern "C" fn on_cleanup(data: *mut c_void) {
-    // SAFETY: the data is the leaked `Local`, on whose thread hooks run.
-    unsafe { &*data.cast::<Local>() }.close();
 }

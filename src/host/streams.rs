@@ -7,40 +7,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::shared::Event;
-use crate::isolate::{Remote, Undelivered};
-use crate::value::{Charge, Code, Fault, Outcome, Owner, Slot};
-
-/// The origin of an event: an isolate, a child process, or none if the order does not matter.
-#[derive(Clone, Default)]
-pub struct Origin {
-    /// The id of the isolate or the child process; 0 for none.
-    pub id: u64,
-    undelivered: Option<Arc<Undelivered>>,
-}
-
-impl Origin {
-    pub fn of(remote: &Remote) -> Self {
-        Self { id: remote.id(), undelivered: Some(Arc::clone(&remote.listeners.undelivered)) }
-    }
-
-    pub fn of_owner(owner: &Arc<dyn Owner>) -> Self {
-        match Remote::from_owner(owner) {
-            Some(remote) => Self::of(&remote),
-            // A child process.
-            None => Self { id: owner.id(), undelivered: None },
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.undelivered.as_ref().is_some_and(|undelivered| undelivered.is_over())
-    }
-
-    /// Whether a message of so many bytes is still wanted. Must be called once for each message.
-    pub fn admits(&self, bytes: impl FnOnce() -> usize) -> bool {
-        self.undelivered.as_ref().is_none_or(|undelivered| undelivered.admits(bytes))
-    }
-}
+use super::event::{Event, Origin};
+use crate::isolate::Undelivered;
+use crate::value::{Charge, Code, Fault, Outcome, Slot};
 
 /// An object that is kept alive.
 pub type Kept = Arc<dyn Any + Send + Sync>;
@@ -60,6 +29,12 @@ pub struct Reading {
     pub disposed: bool,
     /// The objects that it refers to by number.
     pub _kept: Vec<Kept>,
+}
+
+impl Reading {
+    pub fn new(origin: Origin, subject: Subject, call: i64, bytes: usize, kept: Vec<Kept>) -> Self {
+        Self { origin, subject, call, bytes, admitted: false, abandoned: false, disposed: false, _kept: kept }
+    }
 }
 
 pub enum Subject {
@@ -242,8 +217,7 @@ fn was_stopped(outcome: &Outcome) -> bool {
 mod tests {
     use std::sync::{Arc, Weak};
 
-    use super::{Next, Origin, Reading, Streams, Subject};
-    use crate::host::shared::Event;
+    use super::{Event, Next, Origin, Reading, Streams, Subject};
     use crate::isolate::Undelivered;
     use crate::value::{Fault, Outcome, Value};
 
@@ -268,17 +242,7 @@ mod tests {
     }
 
     fn reading(origin: &Origin, subject: Subject, call: i64) -> Reading {
-        let bytes = usize::MAX;
-        Reading {
-            origin: origin.clone(),
-            subject,
-            call,
-            bytes,
-            admitted: false,
-            abandoned: false,
-            disposed: false,
-            _kept: Vec::new(),
-        }
+        Reading::new(origin.clone(), subject, call, usize::MAX, Vec::new())
     }
 
     fn next(streams: &mut Streams) -> Option<i64> {

@@ -1,16 +1,46 @@
 //! What an isolate may take and has taken, in its heap, outside of it, and in its hosts.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::meter::Meter;
 use super::registry::Account;
-use super::remote::Settings;
-use super::{HeapFigures, handles, realm};
 use crate::engine;
-use crate::native::NativeQuota;
+use crate::native::{NativeQuota, lock};
 use crate::protocol::heap_statistic;
 use crate::value::Budget;
+
+/// Figures of a heap, each at its index of `heap_statistic`; all but the contexts and the flag in bytes.
+pub type HeapFigures = [usize; heap_statistic::ALL.len()];
+
+/// A value may take more bytes outside a heap than inside: what the heap holds once is written at each reference to it.
+const CLONE_PER_HEAP: usize = 4;
+
+/// Bounds of [`most_outside`].
+pub const MIN_OUTSIDE: usize = 64 << 20;
+const MAX_OUTSIDE: usize = 512 << 20;
+
+/// The most bytes that one value may carry out of an isolate with this memory limit, and that a host may hold for its guest.
+pub fn most_outside(memory_limit: usize) -> usize {
+    memory_limit.saturating_mul(CLONE_PER_HEAP).clamp(MIN_OUTSIDE, MAX_OUTSIDE)
+}
+
+/// References to values of hosts, and functions of hosts, that a guest may hold at its own request. With a large memory limit,
+/// [`BYTES_PER_REFERENCE`] allows more.
+const MAX_REFERENCES: usize = 10_000;
+/// Bytes of the memory limit for each such reference, if that allows more than [`MAX_REFERENCES`].
+const BYTES_PER_REFERENCE: usize = 16 << 10;
+
+/// The budget for references of an isolate with this memory limit.
+fn references(memory_limit: usize) -> Arc<Budget> {
+    Budget::new(MAX_REFERENCES.max(memory_limit / BYTES_PER_REFERENCE))
+}
+
+/// Handles on values of a guest that others may hold before it may hand out no more. With a large memory limit, [`BYTES_PER_HANDLE`] allows
+/// more.
+const MAX_HANDED_OUT: u32 = 100_000;
+/// Bytes of the memory limit for each such handle, if that allows more than [`MAX_HANDED_OUT`].
+const BYTES_PER_HANDLE: usize = 1 << 10;
 
 pub struct Accounts {
     /// Bytes of buffers.
@@ -41,17 +71,23 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    pub(super) fn new(settings: &Settings, quota: Option<Arc<NativeQuota>>, account: Account) -> Self {
-        let [budget, outstanding, posted, copies] = std::array::from_fn(|_| Budget::new(settings.memory_limit));
+    /// `shared_references`: the budget for references, if it is not the isolate's own.
+    pub(super) fn new(
+        memory_limit: usize,
+        shared_references: Option<Arc<Budget>>,
+        quota: Option<Arc<NativeQuota>>,
+        account: Account,
+    ) -> Self {
+        let [budget, outstanding, posted, copies] = std::array::from_fn(|_| Budget::new(memory_limit));
         Self {
             budget,
             quota,
             space: engine::address_space(),
             outstanding,
-            held: Budget::new(realm::most_outside(settings.memory_limit)),
+            held: Budget::new(most_outside(memory_limit)),
             posted,
             copies,
-            references: settings.references.clone().unwrap_or_else(|| handles::references(settings.memory_limit)),
+            references: shared_references.unwrap_or_else(|| references(memory_limit)),
             meter: Meter::default(),
             account: Arc::new(account),
             figures: Mutex::default(),
@@ -60,17 +96,24 @@ impl Accounts {
         }
     }
 
+    /// Handles on values of the guest that others may hold before it may hand out no more. A host releases the handles that it drops on a
+    /// turn of its event loop.
+    pub fn max_handles(&self) -> u32 {
+        let share = u32::try_from(self.budget.limit() / BYTES_PER_HANDLE).unwrap_or(u32::MAX);
+        share.max(MAX_HANDED_OUT)
+    }
+
     /// Stores measured figures of the heap.
     pub(super) fn measured(&self, figures: HeapFigures) {
         self.meter.saw_heap(figures[heap_statistic::USED_HEAP_SIZE as usize]);
         let total = figures[heap_statistic::TOTAL_HEAP_SIZE as usize];
         self.account.measured(total.saturating_add(self.beside_heap()));
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
+        *lock(&self.figures) = Some(figures);
     }
 
     /// The last measured figures of the heap.
     pub fn figures(&self) -> Option<HeapFigures> {
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.figures)
     }
 
     /// Bytes of buffers, and of V8's other memory outside its heap.

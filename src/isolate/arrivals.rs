@@ -2,11 +2,12 @@
 //! callers do not wait.
 
 use std::collections::VecDeque;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use super::clock;
+use crate::native::lock;
 
 /// Isolates created at a time. More would only compete for the processors.
 static MAX_CONCURRENT: LazyLock<usize> =
@@ -22,16 +23,12 @@ struct Queue {
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue { count: 0, waiting: VecDeque::new() });
 
-fn lock() -> MutexGuard<'static, Queue> {
-    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// An isolate that is being created. Dropping this lets the next one start.
 pub struct Arrival(());
 
 impl Drop for Arrival {
     fn drop(&mut self) {
-        let mut queue = lock();
+        let mut queue = lock(&QUEUE);
         let Some(next) = queue.waiting.pop_front() else {
             queue.count -= 1;
             return;
@@ -44,7 +41,7 @@ impl Drop for Arrival {
 
 /// Calls `make` when its turn comes. `make` must not wait for anything.
 pub fn admit(make: impl FnOnce(Arrival) + Send + 'static) {
-    let mut queue = lock();
+    let mut queue = lock(&QUEUE);
     if queue.count >= *MAX_CONCURRENT {
         return queue.waiting.push_back(Box::new(make));
     }

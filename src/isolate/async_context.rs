@@ -2,24 +2,21 @@
 //! which actor. V8 keeps it with every continuation: what runs after an `await` has the same context as what ran before. Guests cannot see
 //! it.
 
-use super::Guest;
-
-/// Runs `work` on behalf of the call that the running job belongs to.
+/// Runs `work` on behalf of the call `request`; 0 for none.
 pub fn within<'s, 'i, T>(
     scope: &mut v8::PinScope<'s, 'i>,
-    guest: &Guest,
+    request: i64,
     work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> T,
 ) -> T {
     let before = scope.get_continuation_preserved_embedder_data();
-    begin(scope, guest);
+    begin(scope, request);
     let result = work(scope);
     scope.set_continuation_preserved_embedder_data(before);
     result
 }
 
-/// From now on, until this is changed, the guest acts on behalf of the call that the running job belongs to.
-pub fn begin(scope: &v8::PinScope<'_, '_>, guest: &Guest) {
-    let request = guest.chain().request();
+/// From now on, until this is changed, the guest acts on behalf of the call `request`; 0 for none.
+pub fn begin(scope: &v8::PinScope<'_, '_>, request: i64) {
     let now: v8::Local<v8::Value> =
         if request == 0 { v8::undefined(scope).into() } else { v8::Number::new(scope, request as f64).into() };
     scope.set_continuation_preserved_embedder_data(now);

@@ -1,7 +1,8 @@
 //! The only timer source: a thread that runs short actions when they are due. It starts with the first alarm.
 
+use crate::native::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ pub struct Alarm(Key);
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        let action = CLOCK.lock().pending.remove(&self.0);
+        let action = lock(&CLOCK.alarms).pending.remove(&self.0);
         // Dropped outside the lock: it may hold the last handle on something.
         drop(action);
     }
@@ -56,7 +57,7 @@ pub fn after(delay: Duration, action: impl FnOnce() + Send + 'static) {
 
 fn set(time: Instant, action: Action) -> Key {
     let clock = &*CLOCK;
-    let mut alarms = clock.lock();
+    let mut alarms = lock(&clock.alarms);
     alarms.serial += 1;
     let key = (time, alarms.serial);
     alarms.pending.insert(key, action);
@@ -74,12 +75,8 @@ fn set(time: Instant, action: Action) -> Key {
 }
 
 impl Clock {
-    fn lock(&self) -> MutexGuard<'_, Alarms> {
-        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn run(&self) {
-        let mut alarms = self.lock();
+        let mut alarms = lock(&self.alarms);
         loop {
             let now = Instant::now();
             let due = alarms.pending.first_key_value().map(|((time, _), _)| *time);
@@ -87,7 +84,7 @@ impl Clock {
                 if let Some((_, action)) = alarms.pending.pop_first() {
                     drop(alarms);
                     action();
-                    alarms = self.lock();
+                    alarms = lock(&self.alarms);
                 }
                 continue;
             }

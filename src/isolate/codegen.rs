@@ -1,6 +1,6 @@
 //! `eval` and `Function` inside a guest. V8 cannot be interrupted while it parses, so the length of such sources is limited.
 
-use super::Guest;
+use super::guest::Guest;
 
 /// Bytes of the isolate's memory limit for each character that a source may have, as in isolated-vm.
 const SHARE: usize = 8;

@@ -3,15 +3,19 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use super::attachments::detach;
+use super::body::Body;
 use super::clock;
+use super::current::address_of;
 use super::descendants::Membership;
+use super::guest::Guest;
 use super::registry::Account;
 use super::remote::Remote;
-use super::run::{self, Body};
+use crate::native::lock;
 use crate::{engine, native};
 
 /// An isolate to dispose of.
@@ -35,10 +39,6 @@ static QUEUE: LazyLock<Mutex<Queue>> = LazyLock::new(Mutex::default);
 static MAX_THREADS: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4)));
 
-fn lock() -> MutexGuard<'static, Queue> {
-    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// An isolate that has had this much memory outside V8's heap leaves the same amount free in the C library, which would keep most of it.
 const MUCH: usize = 16 << 20;
 
@@ -61,7 +61,7 @@ pub fn tidy_after(native: usize) {
 
 /// Disposes of an isolate soon, on a pool thread.
 pub fn defer(disposal: DeferredDisposal) {
-    let mut queue = lock();
+    let mut queue = lock(&QUEUE);
     queue.disposals.push_back(disposal);
     if queue.threads >= *MAX_THREADS {
         return;
@@ -70,7 +70,7 @@ pub fn defer(disposal: DeferredDisposal) {
     drop(queue);
     // Without a thread, the isolate waits until a later disposal gets one.
     if !engine::run_on_pool(work) {
-        lock().threads -= 1;
+        lock(&QUEUE).threads -= 1;
     }
 }
 
@@ -80,14 +80,14 @@ fn work() {
     impl Drop for Leaving {
         fn drop(&mut self) {
             if thread::panicking() {
-                lock().threads -= 1;
+                lock(&QUEUE).threads -= 1;
             }
         }
     }
     let _leaving = Leaving;
     loop {
         let disposal = {
-            let mut queue = lock();
+            let mut queue = lock(&QUEUE);
             let Some(disposal) = queue.disposals.pop_front() else {
                 queue.threads -= 1;
                 return;
@@ -96,11 +96,33 @@ fn work() {
         };
         match disposal {
             DeferredDisposal::Forgotten { body, account, membership, native } => {
-                run::dispose(*body);
+                dispose(*body);
                 drop((account, membership));
                 tidy_after(native);
             }
-            DeferredDisposal::Stopped(body, remote) => run::end(&remote, *body),
+            DeferredDisposal::Stopped(body, remote) => end(&remote, *body),
         }
     }
+}
+
+/// Ends a stopped isolate.
+pub fn end(remote: &Remote, body: Body) {
+    remote.end(|| dispose(body));
+    tidy_after(remote.accounts.most_native());
+}
+
+fn dispose(body: Body) {
+    let Body { shared, snapshot } = body;
+    {
+        let mut locker = shared.lock();
+        engine::forget_isolate(address_of(&locker));
+        // A termination may still be pending; nothing of the guest runs from here on.
+        locker.cancel_terminate_execution();
+        if let Ok(guest) = Guest::of(&locker) {
+            guest.clear();
+        }
+        detach::<Guest>(&mut locker);
+    }
+    drop(shared);
+    drop(snapshot);
 }

@@ -1,10 +1,11 @@
 //! Work of a guest that no call waits for: its detached jobs, and modules that V8 compiles.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::job::Kind;
 use crate::engine;
+use crate::native::lock;
 use crate::value::{Completion, Value};
 
 /// See [`DetachedWork::note_compiling`].
@@ -37,11 +38,11 @@ impl DetachedWork {
     }
 
     pub fn when_drained(&self, completion: Arc<dyn Completion>) {
-        self.drained.lock().unwrap_or_else(PoisonError::into_inner).push(completion);
+        lock(&self.drained).push(completion);
     }
 
     pub fn announce_drained(&self) {
-        let drained = std::mem::take(&mut *self.drained.lock().unwrap_or_else(PoisonError::into_inner));
+        let drained = std::mem::take(&mut *lock(&self.drained));
         for completion in drained {
             completion.complete(Ok(Value::Undefined));
         }

@@ -3,15 +3,16 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::body::Body;
+use super::deferred_disposal::{self, DeferredDisposal};
 use super::grace::Grace;
 use super::job::Kind;
 use super::lifecycle::{Effects, Event};
 use super::reason::Stop;
 use super::remote::Remote;
-use super::run::Body;
-use super::{clock, deferred_disposal};
+use super::{clock, registry};
 use crate::engine::{self, ThreadState};
-use crate::native;
+use crate::native::{self, lock};
 use crate::value::{Completion, Fault, Outcome};
 
 /// When a thread that has not returned is suspended. Work that is slow but ends gives its memory back before that. Each further attempt
@@ -52,7 +53,7 @@ impl Remote {
         self.stop_children();
         self.fail_running(&reason.fault());
         if self.entries.runs(None) {
-            self.abandon_after(None, Grace::begin(self));
+            self.abandon_after(None, Grace::begin(&self.execution.thread));
         }
         self.perform(action);
         true
@@ -81,13 +82,13 @@ impl Remote {
         struct Gone(Mutex<bool>, Condvar);
         impl Completion for Gone {
             fn complete(&self, _outcome: Outcome) {
-                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                *lock(&self.0) = true;
                 self.1.notify_all();
             }
         }
         let completion = Arc::new(Gone(Mutex::new(false), Condvar::new()));
         self.when_gone(Arc::clone(&completion) as Arc<dyn Completion>);
-        let mut gone = completion.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = lock(&completion.0);
         while !*gone {
             gone = completion.1.wait(gone).unwrap_or_else(PoisonError::into_inner);
         }
@@ -125,10 +126,10 @@ impl Remote {
         let remote = self.me.clone();
         clock::after(GRACE_CHECK, move || {
             let Some(remote) = remote.upgrade().filter(|remote| remote.entries.runs(serial)) else { return };
-            if grace.is_over(&remote) {
+            if grace.is_over(&remote.execution.thread) {
                 return remote.abandon("Script failed to terminate");
             }
-            if grace.interrupt_was_missed(&remote) {
+            if grace.interrupt_was_missed(&remote.execution.thread) {
                 remote.terminate_call(serial);
             }
             remote.abandon_after(serial, grace);
@@ -262,6 +263,41 @@ impl Remote {
             if job.kind == Kind::Detached {
                 self.finish_detached();
             }
+        }
+    }
+
+    /// A descendant that was stopped, perhaps with its creator, and will be gone soon.
+    pub fn ending_relative(&self) -> Option<Arc<Remote>> {
+        self.children.relatives().into_iter().find(|member| member.is_disposed() && !member.is_gone())
+    }
+
+    /// Ends the isolates that the guest has created.
+    fn stop_children(&self) {
+        let reason = self.stop_reason().filter(|reason| *reason == Stop::Environment).unwrap_or(Stop::Disposed);
+        for made in self.children.take_made() {
+            made.stop(reason);
+        }
+    }
+}
+
+impl Drop for Remote {
+    /// The isolate is unreachable: its V8 side is disposed of on a pool thread.
+    fn drop(&mut self) {
+        self.promises.abandon();
+        self.detached.announce_drained();
+        self.stop_children();
+        let membership = self.children.take_membership();
+        if let Some(body) = self.lifecycle.take_idle() {
+            if !self.creation.is_warm() {
+                registry::stir();
+            }
+            let native = self.accounts.most_native();
+            deferred_disposal::defer(DeferredDisposal::Forgotten {
+                body,
+                account: Arc::clone(&self.accounts.account),
+                membership,
+                native,
+            });
         }
     }
 }

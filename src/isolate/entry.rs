@@ -1,234 +1,49 @@
-//! The stack of jobs that run in one isolate, each with its own limits, and how an expired limit ends the right job.
+//! How a job runs under its limits, and how an expired limit ends the right job.
 //!
 //! An expired limit is enforced in three stages. First, an interrupt records the running stack frames and terminates execution. Second,
 //! execution is terminated from outside, for guests that handle no interrupts. Third, after the grace period, the isolate is abandoned.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::clock::{self, Alarm};
+use super::entries::{Enforcer, Interrupted};
 use super::grace::Grace;
-use super::inspector::Profiling;
-use super::job::Kind;
+use super::guest::Guest;
+use super::job::{IsolateScope, Job, Kind, Limits};
 use super::lifecycle::Event;
-use super::policy;
+use super::profiling::Profiling;
 use super::reason::Expired;
 use super::remote::Remote;
-use super::{Deadline, Guest, Job, Limits, async_context};
+use super::{async_context, policy};
 use crate::convert;
 use crate::value::{Chain, Charge, Completion, Fault, NoCompletion, Outcome, Text, Value};
 
 /// A job that runs at least this long may have filled the heap.
 const LONG: Duration = Duration::from_millis(1);
 
-struct Timer {
-    remaining: Duration,
-    /// When it last started, and its alarm; `None` while the guest waits for a host.
-    running: Option<(Instant, Alarm)>,
-}
-
-struct Entry {
-    serial: u64,
-    completion: Arc<dyn Completion>,
-    timeout: Option<Timer>,
-    /// Held for as long as the entry runs.
-    _deadline: Option<Alarm>,
-    expired: Option<Expired>,
-    /// What was running when the limit expired.
-    interrupted: Option<Interrupted>,
-    /// Held until the entry ends or its isolate is abandoned.
-    charge: Charge,
-}
-
-/// Guest code that was interrupted.
-#[derive(Clone)]
-pub struct Interrupted {
-    /// Its stack frames.
-    stack: Text,
-    /// The async call for which it ran, by its host's number; 0 for none.
-    request: i64,
-}
-
-/// Serials of the entries whose timeouts were paused.
-pub struct Paused(Vec<u64>);
-
-#[derive(Default)]
-struct Stack {
-    entries: Vec<Entry>,
-    serial: u64,
-}
-
-impl Stack {
-    fn runs(&self, serial: Option<u64>) -> bool {
-        self.entries.iter().any(|entry| serial.is_none_or(|serial| entry.serial == serial))
-    }
-}
-
-#[derive(Default)]
-pub struct Entries {
-    stack: Mutex<Stack>,
-    /// At least one entry has a timeout, which is paused while the guest waits.
-    timed: AtomicBool,
-}
-
-impl Entries {
-    fn lock(&self) -> MutexGuard<'_, Stack> {
-        self.stack.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the entry `serial` runs; `None`: any entry.
-    pub fn runs(&self, serial: Option<u64>) -> bool {
-        self.lock().runs(serial)
-    }
-
-    fn was_aborted(&self, serial: u64) -> bool {
-        let stack = self.lock();
-        stack.entries.iter().any(|entry| entry.serial == serial && matches!(entry.expired, Some(Expired::Aborted)))
-    }
-
-    pub fn answer_all(&self, fault: &Fault) {
-        let give_up = |entry: &mut Entry| (Arc::clone(&entry.completion), std::mem::take(&mut entry.charge));
-        let entries: Vec<_> = self.lock().entries.iter_mut().map(give_up).collect();
-        for (completion, _charge) in entries {
-            completion.complete(Err(fault.clone()));
-        }
-    }
-
-    /// Pauses the running timeouts. Returns the serials of their entries.
-    fn pause(&self) -> Vec<u64> {
-        let mut paused = Vec::new();
-        if self.timed.load(Ordering::Acquire) {
-            for entry in &mut self.lock().entries {
-                if entry.timeout.as_mut().is_some_and(Timer::pause) {
-                    paused.push(entry.serial);
-                }
-            }
-        }
-        paused
-    }
-
-    /// Resumes the timeouts that [`Entries::pause`] has paused, and no others: entries that began since then have timeouts of their own.
-    fn resume(&self, remote: &Weak<Remote>, paused: &[u64]) {
-        if paused.is_empty() {
+impl Enforcer for Remote {
+    /// First stage: the running code is interrupted.
+    fn expire(self: Arc<Self>, serial: u64, expired: Expired) {
+        let mut stack = self.entries.lock();
+        if !stack.expire(serial, expired) {
             return;
         }
-        for entry in &mut self.lock().entries {
-            if paused.contains(&entry.serial)
-                && let Some(timer) = &mut entry.timeout
-            {
-                timer.resume(remote, entry.serial);
-            }
-        }
-    }
-
-    /// Records the running code for every expired entry that has none yet. True if there was one.
-    pub fn note_interrupted(&self, capture: impl FnOnce() -> Interrupted) -> bool {
-        let unnoted = |entry: &Entry| entry.expired.is_some() && entry.interrupted.is_none();
-        if !self.lock().entries.iter().any(unnoted) {
-            return false;
-        }
-        // Without the lock: V8 may collect garbage here, find the heap full and stop the isolate.
-        let interrupted = capture();
-        for entry in self.lock().entries.iter_mut().filter(|entry| unnoted(entry)) {
-            entry.interrupted = Some(interrupted.clone());
-        }
-        true
-    }
-}
-
-impl Timer {
-    /// False if it is already paused.
-    fn pause(&mut self) -> bool {
-        let Some((since, _alarm)) = self.running.take() else { return false };
-        self.remaining = self.remaining.saturating_sub(since.elapsed());
-        true
-    }
-
-    fn resume(&mut self, remote: &Weak<Remote>, serial: u64) {
-        if self.running.is_none() {
-            let now = Instant::now();
-            self.running = Some((now, expire_at(now + self.remaining, remote, serial, Expired::Timeout)));
-        }
-    }
-}
-
-fn expire_at(time: Instant, remote: &Weak<Remote>, serial: u64, expired: Expired) -> Alarm {
-    let remote = remote.clone();
-    clock::at(time, move || {
-        if let Some(remote) = remote.upgrade() {
-            remote.expire(serial, expired);
-        }
-    })
-}
-
-impl Remote {
-    fn weak(self: &Arc<Self>) -> Weak<Self> {
-        Arc::downgrade(self)
-    }
-
-    /// The guest starts to wait. Pauses its timeouts if `timeouts` is true. Pass the result to [`Remote::resume`].
-    pub(super) fn pause(&self, timeouts: bool) -> Paused {
-        Paused(if timeouts { self.entries.pause() } else { Vec::new() })
-    }
-
-    pub(super) fn resume(self: &Arc<Self>, paused: &Paused) {
-        self.entries.resume(&self.weak(), &paused.0);
-    }
-
-    fn enter(self: &Arc<Self>, limits: Limits, completion: &Arc<dyn Completion>, charge: Charge) -> u64 {
-        let mut stack = self.entries.lock();
-        stack.serial += 1;
-        let serial = stack.serial;
-        let timeout = limits.timeout.map(|remaining| {
-            let mut timer = Timer { remaining, running: None };
-            timer.resume(&self.weak(), serial);
-            timer
-        });
-        let deadline = limits
-            .deadline
-            .map(|Deadline { limit, time }| expire_at(time, &self.weak(), serial, Expired::Deadline(limit)));
-        if timeout.is_some() {
-            self.entries.timed.store(true, Ordering::Release);
-        }
-        stack.entries.push(Entry {
-            serial,
-            completion: Arc::clone(completion),
-            timeout,
-            _deadline: deadline,
-            expired: None,
-            interrupted: None,
-            charge,
-        });
-        serial
-    }
-
-    /// The caller no longer waits for `completion`: answers it with [`Fault::aborted`] and stops the work for it.
-    pub fn abort(self: &Arc<Self>, completion: &Arc<dyn Completion>) {
-        completion.complete(Err(Fault::aborted()));
-        let stack = self.entries.lock();
-        let serial =
-            stack.entries.iter().find(|entry| Arc::ptr_eq(&entry.completion, completion)).map(|entry| entry.serial);
-        drop(stack);
-        if let Some(serial) = serial {
-            self.expire(serial, Expired::Aborted);
-        }
-    }
-
-    /// First stage: a limit of entry `serial` has expired.
-    fn expire(self: &Arc<Self>, serial: u64, expired: Expired) {
-        let mut stack = self.entries.lock();
-        let Some(entry) = stack.entries.iter_mut().find(|entry| entry.serial == serial && entry.expired.is_none())
-        else {
-            return;
-        };
-        entry.expired = Some(expired);
         // V8 does not wake a guest that waits in Rust.
         let action = self.lifecycle.transition(Event::Expire).action;
         self.execution.interrupt(on_interrupt);
         drop(stack);
         self.perform(action);
-        self.abandon_after(Some(serial), Grace::begin(self));
+        self.abandon_after(Some(serial), Grace::begin(&self.execution.thread));
+    }
+}
+
+impl Remote {
+    /// The caller no longer waits for `completion`: answers it with [`Fault::aborted`] and stops the work for it.
+    pub fn abort(self: &Arc<Self>, completion: &Arc<dyn Completion>) {
+        completion.complete(Err(Fault::aborted()));
+        if let Some(serial) = self.entries.of(completion) {
+            Arc::clone(self).expire(serial, Expired::Aborted);
+        }
     }
 
     /// Second stage: terminates execution from outside, if the entry `serial` still runs; `None`: any entry.
@@ -244,18 +59,10 @@ impl Remote {
     /// host. If a limit has expired, also returns the call for which the stopped code ran.
     fn leave(&self, serial: u64, request: i64, outcome: Outcome) -> (Outcome, Option<i64>) {
         let mut stack = self.entries.lock();
-        let Some(position) = stack.entries.iter().rposition(|entry| entry.serial == serial) else {
-            return (outcome, None);
-        };
-        let entry = stack.entries.remove(position);
-        if entry.timeout.is_some() {
-            let timed = stack.entries.iter().any(|entry| entry.timeout.is_some());
-            self.entries.timed.store(timed, Ordering::Release);
-        }
+        let Some((entry, outer)) = self.entries.remove(&mut stack, serial) else { return (outcome, None) };
         if let Some(reason) = self.stop_reason() {
             return (Err(reason.fault()), None);
         }
-        let outer = stack.entries.iter().find_map(|entry| entry.expired);
         // Under the lock: no stage can terminate execution between the removal of the entry and this call.
         if entry.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
             self.execution.cancel_termination();
@@ -281,7 +88,7 @@ impl Remote {
 }
 
 /// Runs one job under its limits. After the outermost job, also runs microtasks and takes unhandled rejections.
-pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
+pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
     let Job { kind, limits, chain, completion, work, charge, overdue } = job;
     let limits = match kind {
         Kind::Call | Kind::Task => limits,
@@ -289,7 +96,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
         Kind::Background => guest.last_limits().renewed(),
     };
     let request = chain.request();
-    let serial = remote.enter(limits, &completion, charge);
+    let serial = remote.entries.enter(limits, &completion, charge);
     // The entry now has an alarm of its own.
     drop(overdue);
     // After `enter`: from here on, an abort also stops the entry.
@@ -308,7 +115,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
     let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
         v8::scope!(let scope, scope);
-        work(scope, guest)
+        work(scope)
     };
     if outermost && !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
@@ -357,7 +164,7 @@ pub fn run(scope: &mut super::IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: 
 }
 
 /// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped.
-fn take_rejection(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Option<Fault> {
+fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fault> {
     v8::scope!(let scope, scope);
     let rejection = guest.take_rejection(scope)?;
     scope.perform_microtask_checkpoint();
@@ -367,14 +174,9 @@ fn take_rejection(scope: &mut super::IsolateScope<'_, '_>, guest: &Guest) -> Opt
 
 /// Runs the microtasks that a stopped job has left in the queue, under `limits`: promises that other calls await may depend on them, and
 /// the next call must not pay for them. Drops the microtasks that remain when a limit expires.
-fn finish_microtasks(
-    scope: &mut super::IsolateScope<'_, '_>,
-    guest: &Arc<Guest>,
-    remote: &Arc<Remote>,
-    limits: Limits,
-) {
+fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, limits: Limits) {
     let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
-    let serial = remote.enter(limits, &completion, Charge::default());
+    let serial = remote.entries.enter(limits, &completion, Charge::default());
     guest.push_chain(Chain::default(), limits);
     if !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
@@ -393,7 +195,7 @@ fn finish_microtasks(
         && guest.stop_modules(scope, request, last_evaluation)
     {
         // After the next job, V8 runs the microtasks of those that wait for these modules.
-        let work = Box::new(|_: &mut super::IsolateScope<'_, '_>, _: &Arc<Guest>| Ok(Value::Undefined));
+        let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
         remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
     }
 }
@@ -405,7 +207,7 @@ unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut 
     let Ok(guest) = Guest::of(&isolate) else {
         return;
     };
-    let (Ok(remote), Some(realm)) = (guest.remote(), guest.any_realm()) else {
+    let (Ok(remote), Some(realm)) = (guest.remote(), guest.realms.any()) else {
         return;
     };
     let noted = remote.entries.note_interrupted(|| {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::policy;
-use super::remote::Remote;
+use crate::engine::GuestThread;
 
 /// Wall-clock time, as a multiple of the grace period, after which CPU time no longer matters.
 const MAX_GRACES: u32 = 4;
@@ -24,25 +24,25 @@ pub struct Grace {
 }
 
 impl Grace {
-    pub fn begin(remote: &Remote) -> Self {
-        Self { since: Instant::now(), before: remote.execution.thread.processor_time() }
+    pub fn begin(thread: &GuestThread) -> Self {
+        Self { since: Instant::now(), before: thread.processor_time() }
     }
 
     /// CPU time of the thread since then. If it is unknown, the thread counts as having run all the time.
-    fn ran(&self, remote: &Remote) -> Duration {
-        match (self.before, remote.execution.thread.processor_time()) {
+    fn ran(&self, thread: &GuestThread) -> Duration {
+        match (self.before, thread.processor_time()) {
             (Some(before), Some(now)) => now.saturating_sub(before),
             _ => self.since.elapsed(),
         }
     }
 
-    pub fn is_over(&self, remote: &Remote) -> bool {
+    pub fn is_over(&self, thread: &GuestThread) -> bool {
         let (waited, grace) = (self.since.elapsed(), policy::termination_grace());
-        waited >= grace * MAX_GRACES || (waited >= grace && self.ran(remote) >= grace / MIN_SHARE)
+        waited >= grace * MAX_GRACES || (waited >= grace && self.ran(thread) >= grace / MIN_SHARE)
     }
 
     /// Whether the guest does not handle the interrupt and must be terminated from outside.
-    pub fn interrupt_was_missed(&self, remote: &Remote) -> bool {
-        self.since.elapsed() >= MAX_INTERRUPT || self.ran(remote) >= INTERRUPT
+    pub fn interrupt_was_missed(&self, thread: &GuestThread) -> bool {
+        self.since.elapsed() >= MAX_INTERRUPT || self.ran(thread) >= INTERRUPT
     }
 }

@@ -1,7 +1,7 @@
 //! The V8 side of an isolate: its table of slots, its realms, and what its guest code holds. Only the thread that has borrowed the isolate
 //! and holds its lock may use it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -9,31 +9,19 @@ use std::sync::{Arc, Weak};
 use slab::Slab;
 
 use super::attachments::attached;
-use super::handles::Handles;
-use super::inspector::{Agent, drain};
-use super::modules::{CompiledModule, Modules};
+use super::handles::{Carried, Handles, Own};
+use super::held::Held;
+use super::inspector::Agent;
+use super::job::{Deadline, IsolateScope, Limits, Work};
+use super::modules::Modules;
+use super::place::Binding;
+use super::realm::{Realm, Realms};
 use super::remote::Remote;
-use super::{Deadline, IsolateScope, Job, Limits, Realm, entry};
 use crate::convert;
-use crate::value::{Chain, Completion, Fault, Outcome, Owner, Reply, SharedMemory, Slot};
-
-/// What a slot of this isolate holds.
-#[derive(Clone)]
-pub enum Held {
-    Context(Arc<Realm>),
-    Script(Rc<CompiledScript>),
-    Module(Rc<CompiledModule>),
-    Value(Arc<Realm>, v8::Global<v8::Value>),
-}
-
-/// A script that any context of the isolate can run.
-pub struct CompiledScript {
-    pub script: v8::Global<v8::UnboundScript>,
-    /// Whether the compilation cache that was provided was rejected.
-    pub cache_rejected: Option<bool>,
-    /// The compilation cache, if one was requested.
-    pub cache: Option<Arc<Vec<u8>>>,
-}
+use crate::value::{
+    Chain, ContextHandle, Fault, Handle, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory, Slot, TypeOf,
+    Value,
+};
 
 /// New slots between two cleanups of released ones: a guest that runs for long releases slots while it runs.
 const HOLDS_PER_TIDY: u32 = 1_000;
@@ -46,24 +34,18 @@ pub struct Guest {
     pub(super) slots: RefCell<Slab<Held>>,
     /// Counts all slots ever given.
     holds: Cell<u32>,
-    /// By an index that is never reused: a function may outlive its realm's last handle.
-    realms: RefCell<BTreeMap<u32, Weak<Realm>>>,
-    next_realm: Cell<u32>,
+    pub realms: Realms,
     pub modules: Modules,
     /// Handles and functions that guest code holds.
-    pub(super) handles: Handles,
+    pub handles: Handles,
+    /// How realms represent handles.
+    pub(super) binding: OnceCell<&'static dyn Binding>,
     /// Shared memory that is known in this isolate, by its address, so that the same buffer is always passed as the same memory.
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
-    /// For work that needs a context before there is one.
-    utility_realm: RefCell<Option<Arc<Realm>>>,
-    /// Created in advance, for the first context that is created.
-    pub(super) prepared: RefCell<Option<Arc<Realm>>>,
     /// At least one realm has received a handle.
     pub has_surface: Cell<bool>,
     /// One per entry on the stack.
     chains: RefCell<Vec<(Chain, Limits)>>,
-    /// Realms that the running job has returned to, until it ends: their continuations run at its end.
-    retained_realms: RefCell<Vec<Arc<Realm>>>,
     /// The host's event loop stays alive until the running job ends.
     lingers: Cell<bool>,
     /// Limits of the last call that had any; tasks that V8 runs by itself get them.
@@ -71,7 +53,7 @@ pub struct Guest {
     /// Rejected promises without a handler, in order.
     rejections: RefCell<Vec<(v8::Global<v8::Promise>, v8::Global<v8::Value>)>>,
     /// Set if the isolate can be inspected.
-    agent: RefCell<Option<Rc<Agent>>>,
+    pub(super) agent: RefCell<Option<Rc<Agent>>>,
 }
 
 // SAFETY: a `Guest` belongs to one isolate and is reached only through it, on the thread that holds the isolate's `v8::Locker`. The isolate
@@ -86,21 +68,32 @@ impl Guest {
             remote: Arc::downgrade(remote),
             slots: RefCell::default(),
             holds: Cell::new(0),
-            realms: RefCell::default(),
-            next_realm: Cell::new(1),
+            realms: Realms::default(),
             modules: Modules::default(),
             handles: Handles::default(),
+            binding: OnceCell::new(),
             shared: RefCell::default(),
-            utility_realm: RefCell::default(),
-            prepared: RefCell::default(),
             has_surface: Cell::new(false),
             chains: RefCell::default(),
-            retained_realms: RefCell::default(),
             lingers: Cell::new(false),
             last_limits: Cell::default(),
             rejections: RefCell::default(),
             agent: RefCell::default(),
         })
+    }
+
+    /// Work for a job, which gets the guest.
+    pub fn work(work: impl FnOnce(&mut IsolateScope<'_, '_>, &Arc<Self>) -> Outcome + Send + 'static) -> Work {
+        Box::new(move |scope| {
+            let guest = Self::of(scope)?;
+            work(scope, &guest)
+        })
+    }
+
+    /// Sets how realms represent handles, once.
+    pub fn bind(&self, binding: &'static dyn Binding) {
+        // Fails only if it was set before.
+        let _ = self.binding.set(binding);
     }
 
     /// The guest of the isolate that `scope` is in.
@@ -113,25 +106,6 @@ impl Guest {
         self.remote.upgrade().ok_or_else(Fault::disposed_during_execution)
     }
 
-    pub(super) fn add_realm(&self, realm: &Arc<Realm>) -> u32 {
-        let index = self.next_realm.get();
-        self.next_realm.set(index.wrapping_add(1));
-        let mut realms = self.realms.borrow_mut();
-        if realms.len().is_power_of_two() {
-            realms.retain(|_, realm| realm.strong_count() > 0);
-        }
-        realms.insert(index, Arc::downgrade(realm));
-        index
-    }
-
-    pub(super) fn revive_realm(&self, index: u32, realm: &Arc<Realm>) {
-        self.realms.borrow_mut().insert(index, Arc::downgrade(realm));
-    }
-
-    pub(super) fn realm(&self, index: u32) -> Option<Arc<Realm>> {
-        self.realms.borrow().get(&index).and_then(Weak::upgrade)
-    }
-
     /// Drops everything, before the isolate is disposed of.
     pub(super) fn clear(&self) {
         // First: it refers to contexts, and its sessions end a pause.
@@ -140,18 +114,7 @@ impl Guest {
         self.handles.clear();
         self.modules.clear();
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
-        drop(std::mem::take(&mut *self.realms.borrow_mut()));
-        drop(std::mem::take(&mut *self.utility_realm.borrow_mut()));
-        drop(std::mem::take(&mut *self.prepared.borrow_mut()));
-    }
-
-    /// Makes the isolate inspectable.
-    pub(super) fn open_inspector(&self, scope: &mut IsolateScope<'_, '_>, remote: &Arc<Remote>) {
-        let agent = Agent::new(scope, remote);
-        *self.agent.borrow_mut() = Some(Rc::clone(&agent));
-        let realm = self.utility_realm(scope);
-        let context = v8::Local::new(scope, &realm.context);
-        agent.show_default_context(scope, context);
+        self.realms.clear();
     }
 
     pub fn agent(&self) -> Option<Rc<Agent>> {
@@ -183,11 +146,59 @@ impl Guest {
         self.slots.borrow().get(index as usize).and_then(read)
     }
 
-    /// Runs `job` nested in the running job.
-    pub fn run_nested(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, job: Job) -> Result<(), Fault> {
-        let remote = self.remote()?;
-        entry::run(scope, self, &remote, job);
-        Ok(())
+    /// Keeps a handle or function for guest code. Returns its id in guest code.
+    pub fn carry(&self, value: Value) -> usize {
+        self.handles.insert(match self.own(&value) {
+            Some(own) => Carried::Own(own),
+            None => Carried::Foreign(value),
+        })
+    }
+
+    /// How to carry a handle on something in this isolate; `None` for any other value.
+    fn own(&self, value: &Value) -> Option<Own> {
+        let Value::Handle(handle) = value else { return None };
+        let held = |slot: &Slot| {
+            let own = self.owns(slot).then(|| self.slots.borrow().get(slot.index() as usize).cloned());
+            own.flatten()
+        };
+        match handle {
+            Handle::Isolate(isolate) => (self.owner_id() == Some(isolate.0.id())).then_some(Own::Isolate),
+            Handle::Context(context) => {
+                Some(Own::Context { context: held(&context.slot)?, global: held(&context.global.slot)? })
+            }
+            Handle::Script(script) => Some(Own::Script(held(script)?)),
+            Handle::Reference(reference) => Some(Own::Reference {
+                held: held(&reference.slot)?,
+                type_of: reference.type_of,
+                accessors: reference.accessors,
+                inherit: reference.inherit,
+            }),
+            Handle::ExternalCopy(_) | Handle::Module(_) | Handle::Linker(_) | Handle::Session(_) => None,
+            Handle::Ivm | Handle::Lib => None,
+        }
+    }
+
+    pub fn carried(&self, id: usize) -> Option<Value> {
+        let own = match self.handles.get(id)? {
+            Carried::Foreign(value) => return Some(value),
+            Carried::Own(own) => own,
+        };
+        Some(Value::Handle(match own {
+            Own::Isolate => Handle::Isolate(IsolateHandle(self.remote().ok()?)),
+            Own::Context { context, global } => Handle::Context(Arc::new(ContextHandle {
+                slot: self.hold(context).ok()?,
+                global: Arc::new(Reference {
+                    slot: self.hold(global).ok()?,
+                    type_of: TypeOf::Object,
+                    accessors: false,
+                    inherit: false,
+                }),
+            })),
+            Own::Script(script) => Handle::Script(self.hold(script).ok()?),
+            Own::Reference { held, type_of, accessors, inherit } => {
+                Handle::Reference(Arc::new(Reference { slot: self.hold(held).ok()?, type_of, accessors, inherit }))
+            }
+        }))
     }
 
     /// Whether `slot` belongs to this isolate.
@@ -207,7 +218,7 @@ impl Guest {
 
     /// Releases what guest code no longer holds, and frees the slots whose last handle is gone.
     pub(super) fn tidy(&self, remote: &Remote) {
-        self.put_down_collected();
+        self.handles.put_down_collected();
         self.free_slots(remote);
     }
 
@@ -240,7 +251,7 @@ impl Guest {
         let mut chains = self.chains.borrow_mut();
         chains.pop();
         if chains.is_empty() {
-            drop(std::mem::take(&mut *self.retained_realms.borrow_mut()));
+            self.realms.release_retained();
         }
     }
 
@@ -256,11 +267,6 @@ impl Guest {
         if self.lingers.take() {
             remote.keep_alives.release(|| remote.is_disposed());
         }
-    }
-
-    /// Keeps a realm until the running job ends, including its microtasks.
-    pub fn retain_realm(&self, realm: &Arc<Realm>) {
-        self.retained_realms.borrow_mut().push(Arc::clone(realm));
     }
 
     /// The chain of the running job.
@@ -291,7 +297,7 @@ impl Guest {
     pub(super) fn take_rejection(&self, scope: &mut IsolateScope<'_, '_>) -> Option<Fault> {
         let rejections = std::mem::take(&mut *self.rejections.borrow_mut());
         let (_, reason) = rejections.into_iter().next()?;
-        let realm = self.any_realm()?;
+        let realm = self.realms.any()?;
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
         let reason = v8::Local::new(scope, &reason);
@@ -305,25 +311,16 @@ impl Guest {
 
     /// A limit has stopped code that ran for the async call `request`; see [`Modules::stop`].
     pub(super) fn stop_modules(&self, scope: &mut IsolateScope<'_, '_>, request: i64, last_evaluation: u64) -> bool {
-        self.any_realm().is_some_and(|realm| self.modules.stop(scope, &realm, request, last_evaluation))
-    }
-
-    pub(super) fn any_realm(&self) -> Option<Arc<Realm>> {
-        self.realms.borrow().values().find_map(Weak::upgrade)
-    }
-
-    /// Keeps alive a realm that has no handle.
-    pub fn keep_realm(&self, realm: Arc<Realm>) {
-        *self.utility_realm.borrow_mut() = Some(realm);
+        self.realms.any().is_some_and(|realm| self.modules.stop(scope, &realm, request, last_evaluation))
     }
 
     /// Any realm, for work that does not depend on a particular one.
     pub fn utility_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
-        if let Some(realm) = self.any_realm() {
+        if let Some(realm) = self.realms.any() {
             return realm;
         }
         let realm = Realm::create(scope, self);
-        self.keep_realm(Arc::clone(&realm));
+        self.realms.keep(Arc::clone(&realm));
         realm
     }
 
@@ -348,45 +345,13 @@ impl Guest {
     /// Terminates execution now. V8 by itself would notice only at the next loop or call, and run on until then.
     pub fn terminate(&self, scope: &mut IsolateScope<'_, '_>) {
         scope.terminate_execution();
-        let Some(realm) = self.any_realm() else { return };
+        let Some(realm) = self.realms.any() else { return };
         v8::scope!(let scope, scope);
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
         // V8 also checks when it enters a script.
         let script = v8::String::new(scope, "0").and_then(|source| v8::Script::compile(scope, source, None));
         let _ = script.and_then(|script| script.run(scope));
-    }
-
-    /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
-    /// for a `host`. If it waits for another guest, they are not.
-    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply<Remote>, host: bool) -> Outcome {
-        let remote = self.remote()?;
-        let paused = remote.pause(host);
-        let outcome = loop {
-            let version = remote.mailbox.version();
-            // First: an answer may have come, and a stopped guest must not continue with it.
-            if remote.is_stopping() {
-                // Work for this reply that has not begun need not begin.
-                reply.complete(Err(Fault::Stopped));
-                self.terminate(scope);
-                break Err(Fault::Stopped);
-            }
-            if let Some(outcome) = reply.take() {
-                break outcome;
-            }
-            drain(self);
-            match remote.mailbox.take_call() {
-                Some(job) => entry::run(scope, self, &remote, job),
-                None if remote.spin(version) => {}
-                None => {
-                    // The thread is about to sleep, so there is time for this.
-                    remote.check_memory(scope);
-                    remote.sleep(version);
-                }
-            }
-        };
-        remote.resume(&paused);
-        outcome
     }
 }
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::clock::Alarm;
-use super::{Guest, Policy};
+use super::policy::Policy;
 use crate::value::{Chain, Charge, Completion, Outcome};
 
 /// A scope without a context, in which every job starts.
 pub type IsolateScope<'s, 'i> = v8::PinScope<'s, 'i, ()>;
 
-/// The work itself. Runs on the thread that has borrowed the isolate.
-pub type Work = Box<dyn FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) -> Outcome + Send>;
+/// The work itself. Runs on the thread that has borrowed the isolate. `Guest::work` makes it of work that needs the guest.
+pub type Work = Box<dyn FnOnce(&mut IsolateScope<'_, '_>) -> Outcome + Send>;
 
 /// Long enough to be no limit, short enough for `Instant` arithmetic.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);

@@ -1,9 +1,10 @@
 //! What keeps the event loop of an isolate's host alive.
 
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Mutex, Weak};
 
 use slab::Slab;
 
+use crate::native::lock;
 use crate::value::{Host, KeepAlive};
 
 pub struct KeepAlives {
@@ -26,13 +27,13 @@ impl KeepAlives {
     /// Keeps the host alive from now on.
     pub fn hold(&self) {
         let keep_alive = self.make();
-        let before = std::mem::replace(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner), keep_alive);
+        let before = std::mem::replace(&mut *lock(&self.running), keep_alive);
         drop(before);
     }
 
     /// Ends [`KeepAlives::hold`], unless `keep` is true at that moment.
     pub fn release(&self, keep: impl FnOnce() -> bool) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = lock(&self.running);
         let keep_alive = if keep() { None } else { running.take() };
         drop(running);
         drop(keep_alive);
@@ -41,17 +42,17 @@ impl KeepAlives {
     /// Keeps the host alive until [`KeepAlives::end`].
     pub fn begin(&self) -> Option<usize> {
         let keep_alive = self.make()?;
-        Some(self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(keep_alive))
+        Some(lock(&self.waiting).insert(keep_alive))
     }
 
     pub fn end(&self, id: usize) {
-        let keep_alive = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).try_remove(id);
+        let keep_alive = lock(&self.waiting).try_remove(id);
         drop(keep_alive);
     }
 
     pub fn end_all(&self) {
         self.release(|| false);
-        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
         drop(waiting);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::reason::Stop;
+use crate::native::lock;
 
 /// `B`: the V8 side of the isolate.
 #[derive(Debug, PartialEq)]
@@ -141,7 +142,7 @@ impl<B> Default for Lifecycle<B> {
 
 impl<B> Lifecycle<B> {
     pub fn transition(&self, event: Event<B>) -> Effects<B> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let (next, effects) = std::mem::replace(&mut *state, State::New).on(event);
         self.summary.store(next.summary(), Ordering::SeqCst);
         *state = next;

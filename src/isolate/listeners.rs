@@ -1,8 +1,9 @@
 //! Who learns that an isolate ends.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::undelivered::Undelivered;
+use crate::native::lock;
 use crate::value::{Completion, Fault, Value};
 
 /// Receives a description of what went wrong.
@@ -28,12 +29,12 @@ impl EndListeners {
     }
 
     pub fn when_ended(&self, completion: Arc<dyn Completion>) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(completion);
+        *lock(&self.ended) = Some(completion);
     }
 
     /// `is_gone` is read under the lock that [`EndListeners::announce_gone`] takes.
     pub fn when_gone(&self, completion: Arc<dyn Completion>, is_gone: impl FnOnce() -> bool) {
-        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = lock(&self.gone);
         if !is_gone() {
             return gone.push(completion);
         }
@@ -48,14 +49,14 @@ impl EndListeners {
     }
 
     pub fn announce_ended(&self, fault: &Fault) {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let ended = lock(&self.ended).take();
         if let Some(ended) = ended {
             ended.complete(Err(fault.clone()));
         }
     }
 
     pub fn announce_gone(&self) {
-        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        let gone = std::mem::take(&mut *lock(&self.gone));
         for completion in gone {
             completion.complete(Ok(Value::Undefined));
         }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Job;
-use super::job::Kind;
+use super::job::{Job, Kind};
+use crate::native::lock;
 
 /// Tasks that may be queued before a sleeping thread is woken for them. With more, the thread starts while others are still being sent.
 const MAX_UNWOKEN_TASKS: usize = 16;
@@ -42,7 +42,7 @@ impl Inbox {
 
 impl Mailbox {
     pub fn lock(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inbox)
     }
 
     pub fn version(&self) -> u32 {

@@ -1,15 +1,18 @@
 //! What happens when a guest reaches its heap limit. It is terminated and lent memory for unwinding its stack. If V8 runs out of memory
-//! nevertheless, the thread answers its calls and parks forever, since it cannot return.
+//! nevertheless, its thread is parked.
 
 use std::ffi::{c_char, c_void};
 
 use std::sync::{Arc, Weak};
 
+use super::accounts::HeapFigures;
+use super::current::{address_of, current};
+use super::parking::park;
 use super::reason::Stop;
-use super::remote::{Remote, Settings};
-use super::{run, snapshot_creator};
-use crate::engine;
-use crate::native::{self, NativeQuota, TypeBudget, Watch};
+use super::registry::Footprint;
+use super::remote::Remote;
+use super::settings::Settings;
+use crate::native::{NativeQuota, TypeBudget, Watch};
 use crate::protocol::heap_statistic;
 
 /// The largest single allocation that V8 makes for one object (128 Mi slots), plus room to unwind.
@@ -54,21 +57,18 @@ impl Watch for Native {
 unsafe extern "C" fn on_soft_limit(isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
     unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) }.low_memory_notification();
-    if let Some(quota) = run::current().and_then(|remote| remote.accounts.quota.clone()) {
+    if let Some(quota) = current().and_then(|remote| remote.accounts.quota.clone()) {
         quota.collected();
     }
 }
 
 pub fn install(isolate: &mut v8::OwnedIsolate) {
-    let address = run::address_of(isolate).cast_mut();
+    let address = address_of(isolate).cast_mut();
     isolate.add_near_heap_limit_callback(on_near_heap_limit, address);
     isolate.set_oom_error_handler(on_out_of_memory);
     isolate.add_gc_prologue_callback(before_collection, std::ptr::null_mut(), v8::GCType::kGCTypeAll);
     isolate.add_gc_epilogue_callback(on_collected, std::ptr::null_mut(), v8::GCType::kGCTypeAll);
 }
-
-/// Figures of a heap, each at its index of `heap_statistic`; all but the contexts and the flag in bytes.
-pub type HeapFigures = [usize; heap_statistic::ALL.len()];
 
 impl Remote {
     /// Measures the heap and stores the figures.
@@ -105,9 +105,11 @@ impl Remote {
             isolate.low_memory_notification();
         }
     }
+}
 
-    /// Bytes that the isolate takes at this moment. If its heap cannot be queried from outside, the last measured size of the heap counts.
-    pub(super) fn taken(&self) -> usize {
+impl Footprint for Remote {
+    /// If its heap cannot be queried from outside, the last measured size of the heap counts.
+    fn taken(&self) -> usize {
         let measured =
             || self.accounts.figures().map_or(0, |figures| figures[heap_statistic::TOTAL_HEAP_SIZE as usize]);
         let heap = self.execution.thread.heap_size().unwrap_or_else(measured);
@@ -124,7 +126,7 @@ unsafe extern "C" fn before_collection(
 ) {
     // SAFETY: V8 passes the isolate that is about to collect, on its thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
-    if let Some(remote) = run::current() {
+    if let Some(remote) = current() {
         remote.accounts.meter.saw_heap(isolate.get_heap_statistics().used_heap_size());
     }
 }
@@ -139,7 +141,7 @@ unsafe extern "C" fn on_collected(
 ) {
     // SAFETY: V8 passes the isolate that has just collected, on its thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
-    let Some(remote) = run::current() else { return };
+    let Some(remote) = current() else { return };
     remote.measure(&mut isolate);
     if isolate.get_heap_statistics().used_heap_size() <= remote.settings.memory_limit {
         return;
@@ -155,65 +157,28 @@ unsafe extern "C" fn on_collected(
 unsafe extern "C" fn on_full(isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
-    let limit = run::current().map_or(usize::MAX, |remote| remote.settings.memory_limit);
+    let limit = current().map_or(usize::MAX, |remote| remote.settings.memory_limit);
     if isolate.get_heap_statistics().used_heap_size() > limit {
         isolate.low_memory_notification();
     }
 }
 
-unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, current: usize, initial: usize) -> usize {
-    let Some(remote) = run::current() else { return current };
+unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, limit: usize, initial: usize) -> usize {
+    let Some(remote) = current() else { return limit };
     // SAFETY: `install` passes the isolate's own address, and V8 calls this on its thread.
     let mut isolate = unsafe { v8::Isolate::from_raw_ptr(isolate.cast()) };
     let heap = isolate.get_heap_statistics();
     // V8 also calls this after its last attempt to make room for a buffer. The heap is not full then; the guest gets a RangeError.
     if remote.accounts.budget.take_refusal() && heap.used_heap_size() < remote.settings.memory_limit / 10 * 9 {
-        return current;
+        return limit;
     }
     remote.stop(Stop::Memory);
     // Lent once. A guest that uses this up as well ends in `on_out_of_memory`.
-    initial.saturating_add(LOAN).max(current)
+    initial.saturating_add(LOAN).max(limit)
 }
 
 unsafe extern "C" fn on_out_of_memory(_location: *const c_char, _details: &v8::OomDetails) {
     park(false);
     // There is no isolate to abandon.
     std::process::abort();
-}
-
-/// Abandons the isolate that this thread works for and parks the thread; returns only if there is no isolate. `refused`: V8 has not run out
-/// of memory, but found a value that it cannot write into a snapshot.
-pub fn park(refused: bool) {
-    let Some(remote) = run::current() else { return park_helper() };
-    if refused {
-        snapshot_creator::refuse();
-    }
-    remote.execution.thread.park();
-    remote.give_back_heap(native::entered_tasks());
-    engine::abandon_texts();
-    if std::thread::panicking() {
-        // Rust does not let a panic unwind through V8. A panic is a bug of ours; the guest has not run out of memory.
-        remote.abandon("Internal error");
-    } else {
-        remote.stop(Stop::Memory);
-        remote.abandon("Catastrophic out-of-memory error");
-    }
-    // If the isolate was abandoned before, its thread counts as running.
-    remote.accounts.account.freeze();
-    // V8's heap is in the middle of an operation; if this returned, V8 could abort the process.
-    park_forever()
-}
-
-/// The same on a thread of V8's own. The isolate's thread may wait for it; the isolate is then abandoned.
-fn park_helper() {
-    if let Some(quota) = native::current() {
-        quota.exceed();
-        park_forever();
-    }
-}
-
-fn park_forever() -> ! {
-    loop {
-        std::thread::park();
-    }
 }

@@ -1,17 +1,15 @@
-//! Modules on the V8 side: what an isolate stores about each, how V8 resolves their imports when it links them, and what loads their
-//! dynamic imports.
+//! Modules on the V8 side: what an isolate stores about each, and how V8 resolves their imports when it links them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroI32;
 use std::rc::{Rc, Weak};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use super::guest::Held;
 use super::realm::Realm;
 use super::{IsolateScope, async_context};
 use crate::convert;
-use crate::value::{Callable, Fault, ModuleRequest};
+use crate::value::{Fault, ModuleRequest};
 
 /// A compiled module. V8 stores what it imports; this stores what V8 does not.
 pub struct CompiledModule {
@@ -278,45 +276,5 @@ impl Modules {
     pub(super) fn clear(&self) {
         drop(std::mem::take(&mut *self.resolutions.borrow_mut()));
         drop(std::mem::take(&mut *self.evaluations.borrow_mut()));
-    }
-}
-
-/// The function that fills the `import.meta` of `module`, if `held` is that module.
-pub fn meta_of<'s>(
-    scope: &v8::PinScope<'s, '_>,
-    held: &Held,
-    module: v8::Local<'_, v8::Module>,
-) -> Option<v8::Local<'s, v8::Function>> {
-    match held {
-        Held::Module(compiled) if compiled.module == module => {
-            compiled.meta.as_ref().map(|meta| v8::Local::new(scope, meta))
-        }
-        _ => None,
-    }
-}
-
-/// Loads what a module imports while it runs: a function, and the module's index among the modules that were linked with it.
-#[derive(Clone)]
-pub struct Loader {
-    pub load: Arc<Callable>,
-    pub index: u32,
-}
-
-/// The loaders of a realm's modules, by the modules' numbers. They live as long as the realm, which lives as long as something may make it
-/// run: a handle on it or in it, an awaited promise of it, or an answer that it waits for.
-#[derive(Default)]
-pub struct Loaders(Mutex<BTreeMap<u32, Loader>>);
-
-impl Loaders {
-    pub fn add(&self, number: u32, loader: Loader) {
-        self.lock().insert(number, loader);
-    }
-
-    pub fn get(&self, number: u32) -> Option<Loader> {
-        self.lock().get(&number).cloned()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Loader>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,9 +2,21 @@
 
 use std::time::Duration;
 
-use super::registry::End;
 use crate::engine::Unavailable;
 use crate::value::{Fault, Text};
+
+/// How an isolate has ended, for the counts of all isolates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Disposed,
+    /// It became unreachable.
+    Collected,
+    OutOfMemory,
+    /// Its host's environment has ended.
+    Environment,
+    /// It did not stop within its grace period.
+    GivenUp,
+}
 
 /// Why an isolate ends. The first reason is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,23 +1,11 @@
 //! Counts of all isolates of the process, and the memory that each takes: its creator's garbage collector sees only a handle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::policy;
-use super::remote::Remote;
-
-/// How an isolate has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    Disposed,
-    /// It became unreachable.
-    Collected,
-    OutOfMemory,
-    /// Its host's environment has ended.
-    Environment,
-    /// It did not stop within its grace period.
-    GivenUp,
-}
+use super::reason::End;
+use crate::native::lock;
 
 const ENDS: usize = 5;
 
@@ -28,11 +16,17 @@ static IDLE: AtomicU64 = AtomicU64::new(0);
 static LOST_THREADS: AtomicU64 = AtomicU64::new(0);
 static LOST_RUNNING: AtomicU64 = AtomicU64::new(0);
 
-/// Isolates whose threads are lost. An isolate must not be dropped under this lock.
-static LOST: Mutex<Vec<Weak<Remote>>> = Mutex::new(Vec::new());
+/// An isolate as something that takes memory.
+pub trait Footprint: Send + Sync {
+    /// Bytes that it takes at this moment. Must not wait for a guest.
+    fn taken(&self) -> usize;
+}
 
-fn lost() -> MutexGuard<'static, Vec<Weak<Remote>>> {
-    LOST.lock().unwrap_or_else(PoisonError::into_inner)
+/// Isolates whose threads are lost. An isolate must not be dropped under this lock.
+static LOST: Mutex<Vec<Weak<dyn Footprint>>> = Mutex::new(Vec::new());
+
+fn lost() -> MutexGuard<'static, Vec<Weak<dyn Footprint>>> {
+    lock(&LOST)
 }
 
 /// The counts at one moment. `ended` is in the order of [`End`].
@@ -55,7 +49,7 @@ pub struct Registry {
 /// Bytes that the isolates of lost threads take at this moment. Never waits for a guest.
 fn lost_bytes() -> usize {
     let lost: Vec<_> = lost().clone();
-    lost.iter().filter_map(Weak::upgrade).map(|remote| remote.taken().saturating_add(OVERHEAD)).sum()
+    lost.iter().filter_map(Weak::upgrade).map(|isolate| isolate.taken().saturating_add(OVERHEAD)).sum()
 }
 
 /// Whether isolates of lost threads take so much memory that no more isolates may be created.
@@ -125,7 +119,7 @@ struct Book {
 }
 
 struct Loss {
-    isolate: Weak<Remote>,
+    isolate: Weak<dyn Footprint>,
     /// The thread still runs.
     running: bool,
 }
@@ -149,7 +143,7 @@ impl Account {
 
     /// A warm isolate is taken into use.
     pub(super) fn enlist(&self) {
-        let mut book = self.lock();
+        let mut book = lock(&self.0);
         if book.warm && !book.ended {
             book.warm = false;
             // In this order: a count taken in between is one too high, never one too low.
@@ -158,14 +152,10 @@ impl Account {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Book> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes already; `None` if it has ended or another ledger
     /// tracks it.
     pub(super) fn charge(&self, ledger: Weak<dyn Ledger>) -> Option<usize> {
-        let mut book = self.lock();
+        let mut book = lock(&self.0);
         if book.ended || book.ledger.is_some() {
             return None;
         }
@@ -175,7 +165,7 @@ impl Account {
 
     /// Books the measured bytes of the heap and the buffers.
     pub(super) fn measured(&self, bytes: usize) {
-        let mut book = self.lock();
+        let mut book = lock(&self.0);
         let bytes = bytes.saturating_add(OVERHEAD);
         let more = bytes.saturating_sub(book.booked);
         if more == 0 || book.ended {
@@ -190,7 +180,7 @@ impl Account {
 
     /// The isolate's memory is free again, or never will be. Only the first end counts.
     pub(super) fn end(&self, end: End) {
-        let mut book = self.lock();
+        let mut book = lock(&self.0);
         if book.ended {
             return;
         }
@@ -206,8 +196,8 @@ impl Account {
     }
 
     /// The thread of this account's `isolate` does not return, so its memory is lost too. `running`: the thread still runs.
-    pub(super) fn lose(&self, isolate: Weak<Remote>, running: bool) {
-        let mut book = self.lock();
+    pub(super) fn lose(&self, isolate: Weak<dyn Footprint>, running: bool) {
+        let mut book = lock(&self.0);
         if book.lost.is_none() {
             lost().push(Weak::clone(&isolate));
             book.lost = Some(Loss { isolate, running });
@@ -218,7 +208,7 @@ impl Account {
 
     /// The lost thread was stopped permanently.
     pub(super) fn freeze(&self) {
-        if let Some(loss) = &mut self.lock().lost
+        if let Some(loss) = &mut lock(&self.0).lost
             && std::mem::take(&mut loss.running)
         {
             LOST_RUNNING.fetch_sub(1, Ordering::SeqCst);
@@ -227,7 +217,7 @@ impl Account {
 
     /// The thread has returned after all.
     pub(super) fn recover(&self) {
-        if let Some(loss) = self.lock().lost.take() {
+        if let Some(loss) = lock(&self.0).lost.take() {
             LOST_THREADS.fetch_sub(1, Ordering::SeqCst);
             LOST_RUNNING.fetch_sub(u64::from(loss.running), Ordering::SeqCst);
             lost().retain(|isolate| !isolate.ptr_eq(&loss.isolate));

@@ -2,61 +2,27 @@
 
 use std::any::Any;
 use std::sync::{Arc, MutexGuard, Weak};
-use std::time::Duration;
 
 use super::accounts::Accounts;
-use super::deferred_disposal::{self, DeferredDisposal};
+use super::body::Body;
+use super::clock;
+use super::creation::Creation;
 use super::descendants::Children;
 use super::detached::DetachedWork;
-use super::entry::Entries;
+use super::entries::Entries;
 use super::execution::Execution;
 use super::inspector::Inspector;
-use super::job::Kind;
+use super::job::{Deadline, Job, Kind};
 use super::keep_alives::KeepAlives;
-use super::lifecycle::{Action, Effects, Event, Lifecycle};
+use super::lifecycle::{Effects, Event, Lifecycle};
 use super::listeners::EndListeners;
 use super::mailbox::{Inbox, Mailbox};
 use super::promises::Promises;
 use super::reason::Stop;
-use super::registry::{self, Account, Ledger};
-use super::run::{self, Body};
+use super::registry::{self, Ledger};
+use super::settings::Settings;
 use super::slots::Slots;
-use super::warm::Creation;
-use super::{Binding, Deadline, Job, clock, memory};
-use crate::engine::{Engine, Snapshot, TaskSink, Unavailable};
-use crate::native::TypeBudget;
-use crate::value::{Budget, Completion, Fault, Host, Owner, Wake};
-
-/// What an isolate is created from.
-#[derive(Clone)]
-pub struct Settings {
-    /// Starts the engine on the first call. `None` if the process has no memory for it.
-    pub engine: fn() -> Result<&'static Engine, Unavailable>,
-    /// How realms of this isolate represent handles.
-    pub binding: &'static dyn Binding,
-    /// Bytes of V8's heap, and the same number again of buffers.
-    pub memory_limit: usize,
-    /// What the isolate starts from instead of our own snapshot.
-    pub snapshot: Option<Snapshot>,
-    /// Sessions of V8's inspector can be opened.
-    pub inspector: bool,
-    /// Guests see the locations of the host's code, in the stacks of what the host's functions throw.
-    pub host_stacks: bool,
-    /// The budget for WebAssembly types, if it is not the isolate's own.
-    pub types: Option<Arc<TypeBudget>>,
-    /// The budget for references that hosts give its guests, if it is not the isolate's own.
-    pub references: Option<Arc<Budget>>,
-    /// The host whose end also ends the isolate.
-    pub host: Option<Weak<dyn Host>>,
-    /// Creates the host's isolates.
-    pub maker: Option<Weak<dyn Maker>>,
-}
-
-/// Creates isolates for a host, possibly in advance.
-pub trait Maker: Send + Sync {
-    /// `warm`: how many isolates to keep ready for later callers when this one has ended.
-    fn make(&self, settings: Settings, warm: usize) -> Arc<Remote>;
-}
+use crate::value::{Completion, Fault, Owner, Wake};
 
 pub struct Remote {
     pub(super) me: Weak<Remote>,
@@ -72,7 +38,7 @@ pub struct Remote {
     pub inspector: Inspector,
     pub promises: Promises,
     pub(super) detached: DetachedWork,
-    pub(super) children: Children,
+    pub(super) children: Children<Remote>,
     pub(super) creation: Creation,
 }
 
@@ -87,39 +53,6 @@ fn answer_at(Deadline { limit, time }: Deadline, completion: &Arc<dyn Completion
 }
 
 impl Remote {
-    /// Creates an isolate. Its V8 side is created on a pool thread, at once.
-    pub fn create(settings: Settings) -> Arc<Self> {
-        let remote = Self::new(settings, Creation::default());
-        remote.signal(remote.mailbox.lock());
-        remote
-    }
-
-    /// Creates a snapshot creator: an isolate that does one job, whose answer is the snapshot of the isolate after the job (see
-    /// [`super::snapshot_creator`]).
-    pub fn create_snapshot_creator(settings: Settings) -> Arc<Self> {
-        Self::new(settings, Creation::of_snapshot_creator())
-    }
-
-    pub(super) fn new(settings: Settings, creation: Creation) -> Arc<Self> {
-        Arc::new_cyclic(|me: &Weak<Remote>| Self {
-            me: me.clone(),
-            accounts: Accounts::new(&settings, memory::quota(me, &settings), Account::open(creation.is_warm())),
-            keep_alives: KeepAlives::new(settings.host.clone()),
-            settings,
-            lifecycle: Lifecycle::default(),
-            mailbox: Mailbox::default(),
-            slots: Slots::default(),
-            listeners: EndListeners::default(),
-            promises: Promises::default(),
-            detached: DetachedWork::default(),
-            entries: Entries::default(),
-            execution: Execution::default(),
-            inspector: Inspector::default(),
-            children: Children::default(),
-            creation,
-        })
-    }
-
     pub fn id(&self) -> u64 {
         self.slots.owner_id()
     }
@@ -247,17 +180,6 @@ impl Remote {
         effects
     }
 
-    /// Does what a transition requires.
-    pub(super) fn perform(&self, action: Action<Box<Body>>) {
-        let Some(me) = self.me.upgrade() else { return };
-        match action {
-            Action::Start(body) => run::start(me, body),
-            Action::Dispose(body) => deferred_disposal::defer(DeferredDisposal::Stopped(body, me)),
-            Action::Wake => self.wake(),
-            Action::None | Action::Continue(_) => {}
-        }
-    }
-
     /// The isolate behind an owner of slots, if it is one.
     pub fn from_owner(owner: &Arc<dyn Owner>) -> Option<Arc<Remote>> {
         Arc::clone(owner).as_any().downcast::<Remote>().ok()
@@ -281,43 +203,5 @@ impl Owner for Remote {
 impl Wake for Remote {
     fn wake(&self) {
         self.signal(self.mailbox.lock());
-    }
-}
-
-impl TaskSink for Remote {
-    fn post(&self, task: v8::Task, delay: Duration) {
-        let me = self.me.clone();
-        let post = move || {
-            if let Some(remote) = me.upgrade() {
-                Remote::post(&remote, run::platform_job(task));
-            }
-        };
-        if delay.is_zero() {
-            post();
-        } else {
-            clock::after(delay, post);
-        }
-    }
-}
-
-impl Drop for Remote {
-    /// The isolate is unreachable: its V8 side is disposed of on a pool thread.
-    fn drop(&mut self) {
-        self.promises.abandon();
-        self.detached.announce_drained();
-        self.stop_children();
-        let membership = self.children.take_membership();
-        if let Some(body) = self.lifecycle.take_idle() {
-            if !self.creation.is_warm() {
-                registry::stir();
-            }
-            let native = self.accounts.most_native();
-            deferred_disposal::defer(DeferredDisposal::Forgotten {
-                body,
-                account: Arc::clone(&self.accounts.account),
-                membership,
-                native,
-            });
-        }
     }
 }

@@ -1,29 +1,24 @@
 //! How an isolate uses threads: it borrows one while it has work, keeps it for a moment in case more work comes, and returns it.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::attachments::{attach, detach};
+use super::attachments::attach;
+use super::body::Body;
 use super::codegen::on_code_generation;
+use super::current::{address_of, set_current};
+use super::deferred_disposal::{self, DeferredDisposal};
 use super::guest::{Guest, on_promise_reject};
-use super::job::Kind;
+use super::job::{IsolateScope, Job, Kind};
 use super::lifecycle::{Action, Event};
 use super::reason::Stop;
 use super::remote::Remote;
-use super::{Job, arrivals, clock, deferred_disposal, entry, memory, registry, snapshot_creator};
-use crate::engine::{self, Snapshot, TaskSink, Unavailable, background};
+use super::sessions::open_inspector;
+use super::{arrivals, clock, entry, memory, registry, snapshot_creator};
+use crate::engine::{self, TaskSink, Unavailable, background};
 use crate::native;
 use crate::value::{NoCompletion, Value, spin};
-
-/// The isolate itself, with what belongs to it.
-pub struct Body {
-    shared: v8::SharedIsolate,
-    guest: Arc<Guest>,
-    /// V8 reads from it as long as the isolate lives.
-    snapshot: Option<Snapshot>,
-}
 
 /// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
 const SPIN: Duration = Duration::from_micros(30);
@@ -33,16 +28,6 @@ const LINGER: Duration = Duration::from_millis(2);
 
 /// Threads that spin at this moment. At most one may: with few cores, more would take time from threads that work.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    /// The isolate this thread has borrowed.
-    static CURRENT: RefCell<Option<Arc<Remote>>> = const { RefCell::new(None) };
-}
-
-/// The isolate that this thread runs, if any.
-pub fn current() -> Option<Arc<Remote>> {
-    CURRENT.try_with(|current| current.try_borrow().ok().and_then(|current| current.clone())).ok().flatten()
-}
 
 const NO_THREAD: &str = "No thread could be started";
 
@@ -71,7 +56,7 @@ impl Waiting {
 }
 
 /// Runs the isolate on a pool thread. `body` is `None` if its V8 side must still be created, which may have to wait.
-pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
+fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
     if body.is_some() {
         return go(remote, body);
     }
@@ -101,7 +86,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     struct Watch(Arc<Remote>);
     impl Drop for Watch {
         fn drop(&mut self) {
-            CURRENT.with(|current| current.borrow_mut().take());
+            set_current(None);
             self.0.creation.has_arrived();
             if std::thread::panicking() {
                 self.0.abandon("Internal error");
@@ -109,7 +94,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
         }
     }
     background::set(remote.creation.is_warm());
-    CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&remote)));
+    set_current(Some(Arc::clone(&remote)));
     let _watch = Watch(Arc::clone(&remote));
     let accounts = &remote.accounts;
     engine::draw_on(&accounts.budget, &accounts.space, || {
@@ -148,20 +133,22 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
         let ended = {
             let mut locker = body.shared.lock();
             native::locks::disregard_held();
+            // `make` has attached it.
+            let Ok(guest) = Guest::of(&locker) else { return remote.abandon("Internal error") };
             loop {
                 match remote.next() {
                     Next::Job(job) => {
                         let detached = job.kind == Kind::Detached;
-                        body.guest.tidy(remote);
+                        guest.tidy(remote);
                         v8::scope!(let scope, &mut *locker);
-                        entry::run(scope, &body.guest, remote, job);
+                        entry::run(scope, &guest, remote, job);
                         if detached {
                             remote.finish_detached();
                         }
                     }
                     Next::Idle => {
                         remote.check_memory(&mut locker);
-                        body.guest.tidy(remote);
+                        guest.tidy(remote);
                         break false;
                     }
                     Next::Ended => break true,
@@ -172,7 +159,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
             drop(sitting);
             background::set(true);
             remote.give_way();
-            return end(remote, *body);
+            return deferred_disposal::end(remote, *body);
         }
         let inbox = remote.mailbox.lock();
         if inbox.is_empty() && !remote.is_disposed() {
@@ -182,12 +169,6 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
             (body, sitting) = (refused, remote.execution.thread.take());
         }
     }
-}
-
-/// Ends a stopped isolate.
-pub fn end(remote: &Remote, body: Body) {
-    remote.end(|| dispose(body));
-    deferred_disposal::tidy_after(remote.accounts.most_native());
 }
 
 fn make(remote: &Arc<Remote>) -> Option<Body> {
@@ -215,52 +196,30 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for the isolate has
     // a body.
     unsafe { remote.execution.thread.learn_heap() };
-    settings.binding.install(&mut isolate);
     let guest = Guest::new(remote);
     attach(&mut isolate, Arc::clone(&guest));
+    (settings.install)(&mut isolate);
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
     remote.execution.learn(&isolate);
     if remote.settings.inspector {
         v8::scope!(let scope, &mut isolate);
-        guest.open_inspector(scope, remote);
+        open_inspector(scope, &guest, remote);
     }
     if let Some(prepare) = remote.creation.take_preparation() {
         v8::scope!(let scope, &mut isolate);
-        prepare(scope, &guest);
+        prepare(scope);
     }
     // SAFETY: everything that belongs to the isolate is `Send`: what `attach` attaches, now and later, because of its bounds; the allocator
     // (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
     // that. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
-        Ok(shared) => Some(Body { shared, guest, snapshot }),
+        Ok(shared) => Some(Body { shared, snapshot }),
         Err(_) => {
             remote.abandon("The isolate cannot be shared between threads");
             None
         }
     }
-}
-
-/// The isolate's address, as V8 passes it around.
-pub fn address_of(isolate: &v8::Isolate) -> *const std::ffi::c_void {
-    // SAFETY: only the address is taken, to compare it with what V8 gives its platform; `UnsafeRawIsolatePtr` is a
-    // pointer in a newtype.
-    unsafe { std::mem::transmute(isolate.as_raw_isolate_ptr()) }
-}
-
-pub fn dispose(body: Body) {
-    let Body { shared, guest, snapshot } = body;
-    {
-        let mut locker = shared.lock();
-        engine::forget_isolate(address_of(&locker));
-        // A termination may still be pending; nothing of the guest runs from here on.
-        locker.cancel_terminate_execution();
-        guest.clear();
-        detach::<Guest>(&mut locker);
-        drop(guest);
-    }
-    drop(shared);
-    drop(snapshot);
 }
 
 enum Next {
@@ -272,6 +231,17 @@ enum Next {
 }
 
 impl Remote {
+    /// Does what a transition requires.
+    pub(super) fn perform(&self, action: Action<Box<Body>>) {
+        let Some(me) = self.me.upgrade() else { return };
+        match action {
+            Action::Start(body) => start(me, body),
+            Action::Dispose(body) => deferred_disposal::defer(DeferredDisposal::Stopped(body, me)),
+            Action::Wake => self.wake(),
+            Action::None | Action::Continue(_) => {}
+        }
+    }
+
     fn next(&self) -> Next {
         loop {
             let version = self.mailbox.version();
@@ -307,10 +277,26 @@ impl Remote {
 }
 
 /// A job that runs a task of V8's platform.
-pub fn platform_job(task: v8::Task) -> Job {
-    let work = Box::new(|_scope: &mut super::IsolateScope<'_, '_>, _guest: &Arc<Guest>| {
+fn platform_job(task: v8::Task) -> Job {
+    let work = Box::new(|_: &mut IsolateScope<'_, '_>| {
         task.run();
         Ok(Value::Undefined)
     });
     Job::new(Kind::Background, Arc::new(NoCompletion), work)
+}
+
+impl TaskSink for Remote {
+    fn post(&self, task: v8::Task, delay: Duration) {
+        let me = self.me.clone();
+        let post = move || {
+            if let Some(remote) = me.upgrade() {
+                Remote::post(&remote, platform_job(task));
+            }
+        };
+        if delay.is_zero() {
+            post();
+        } else {
+            clock::after(delay, post);
+        }
+    }
 }

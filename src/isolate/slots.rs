@@ -1,7 +1,8 @@
 //! The slots of an isolate to which handles elsewhere refer.
 
+use crate::native::lock;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 pub struct Slots {
     /// Identifies the isolate as the owner of slots.
@@ -42,7 +43,7 @@ impl Slots {
 
     pub fn release(&self, slot: u32) {
         self.handles.fetch_sub(1, Ordering::Relaxed);
-        self.released.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+        lock(&self.released).push(slot);
         self.has_released.store(true, Ordering::Release);
     }
 
@@ -51,6 +52,6 @@ impl Slots {
         if !self.has_released.swap(false, Ordering::AcqRel) {
             return Vec::new();
         }
-        std::mem::take(&mut *self.released.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.released))
     }
 }

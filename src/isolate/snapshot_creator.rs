@@ -2,35 +2,21 @@
 //! into a snapshot. If V8 cannot write something, it treats that as an error of its embedder and would end the process. Here such an error
 //! costs the thread instead.
 
-use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::attachments::{attach, detach};
 use super::clock::{self, Alarm};
 use super::codegen::on_code_generation;
+use super::current::address_of;
+use super::guest::Guest;
+use super::job::{Deadline, Job};
+use super::parking::{await_snapshot, unwritable};
 use super::reason::Stop;
 use super::remote::Remote;
-use super::{Deadline, Guest, Job, entry, memory, policy, run};
+use super::{entry, memory, policy};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
-use crate::native;
+use crate::native::{self, lock};
 use crate::value::{Budget, Code, Completion, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
-
-thread_local! {
-    /// The answer that waits for the snapshot that V8 writes on this thread.
-    static WAITING: RefCell<Option<Arc<dyn Completion>>> = const { RefCell::new(None) };
-}
-
-/// V8 has found a value that it cannot write.
-pub fn refuse() {
-    if let Some(completion) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
-        completion.complete(Err(unwritable()));
-    }
-}
-
-fn unwritable() -> Fault {
-    let message = "The scripts leave something behind that V8 cannot put into a snapshot, such as an object of `Intl`";
-    Fault::coded(ErrorClass::Error, message, Code::Unsupported)
-}
 
 /// The outcome of the job, for this thread. The caller gets the snapshot instead.
 #[derive(Default)]
@@ -38,7 +24,7 @@ struct Kept(Mutex<Option<Outcome>>);
 
 impl Completion for Kept {
     fn complete(&self, outcome: Outcome) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
+        lock(&self.0).get_or_insert(outcome);
     }
 }
 
@@ -69,16 +55,16 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
     remote.execution.thread.learn_place(&isolate);
-    engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
+    engine::register_isolate(address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
     remote.execution.learn(&isolate);
 
     let waiting = Arc::clone(&job.completion);
     let caller = Arc::clone(&job.completion);
     let (left, _late) = leave_behind(&mut isolate, remote, job);
-    engine::forget_isolate(run::address_of(&isolate));
+    engine::forget_isolate(address_of(&isolate));
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
-    WAITING.with(|place| *place.borrow_mut() = Some(waiting));
+    await_snapshot(Some(waiting));
     let write = || {
         // V8 requires that a snapshot is written in any case.
         let blob = isolate.create_blob(code);
@@ -92,7 +78,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     };
     // Memory that V8 takes to write the snapshot does not count for the guest.
     let written: Result<_, Fault> = native::draw_on(None, || engine::contain_fatal_errors(write));
-    WAITING.with(|place| place.borrow_mut().take());
+    await_snapshot(None);
     let payload = Payload::buffer(written?);
     Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Payload(Box::new(payload))))))
 }
@@ -127,12 +113,12 @@ fn leave_behind(
     }
     // Until here, the job's entry enforces the deadline.
     let late = deadline.map(|deadline| answer_late(deadline, &caller));
-    let outcome = kept.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(Err(Fault::Stopped));
+    let outcome = lock(&kept.0).take().unwrap_or(Err(Fault::Stopped));
     // A termination may still be pending.
     isolate.cancel_terminate_execution();
     let left = {
         v8::scope!(let scope, isolate);
-        let realm = outcome.and_then(|value| guest.any_realm().map(|realm| (realm, value)).ok_or_else(failed));
+        let realm = outcome.and_then(|value| guest.realms.any().map(|realm| (realm, value)).ok_or_else(failed));
         let found = realm.map(|(realm, value)| (v8::Local::new(scope, &realm.context), value));
         guest.clear();
         scope.clear_kept_objects();
@@ -160,13 +146,13 @@ fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Resu
     let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
     let start = || {
         let mut isolate = engine::make_isolate(params);
-        engine::register_isolate(run::address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
+        engine::register_isolate(address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
         memory::install(&mut isolate);
         {
             v8::scope!(let scope, &mut isolate);
             v8::Context::new(scope, v8::ContextOptions::default());
         }
-        engine::forget_isolate(run::address_of(&isolate));
+        engine::forget_isolate(address_of(&isolate));
     };
     engine::draw_on(&budget, &remote.accounts.space, || budget.overdraw(start));
     Ok(())

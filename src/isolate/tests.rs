@@ -1,10 +1,11 @@
 //! An isolate without any host: jobs in, outcomes out.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::{Kind, Remote, Stop};
+use crate::native::lock;
 use crate::ops::{self, Prepared, op};
 use crate::value::{Chain, Charge, Completion, Fault, Outcome, Text, Value};
 
@@ -12,7 +13,7 @@ struct Mailbox(Mutex<Option<Sender<Outcome>>>);
 
 impl Completion for Mailbox {
     fn complete(&self, outcome: Outcome) {
-        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(sender) = lock(&self.0).take() {
             let _ = sender.send(outcome);
         }
     }
@@ -33,7 +34,7 @@ fn settle(prepared: Prepared) -> Outcome {
 
 /// A new isolate and a context in it.
 fn isolate(megabytes: f64) -> (Value, Value) {
-    let settings = crate::settings();
+    let settings = crate::guest::settings();
     let isolate = settle(ops::prepare(op::CREATE_ISOLATE, None, vec![Value::Number(megabytes)], &settings)).unwrap();
     let context = settle(ops::prepare(op::CREATE_CONTEXT, Some(isolate.clone()), vec![], &settings)).unwrap();
     (isolate, context)
@@ -48,7 +49,7 @@ fn eval(context: &Value, code: &str, timeout: f64) -> Prepared {
         Value::Number(0.0),
         Value::Number(timeout),
     ];
-    ops::prepare(op::EVAL, Some(context.clone()), args, &crate::settings())
+    ops::prepare(op::EVAL, Some(context.clone()), args, &crate::guest::settings())
 }
 
 fn message(outcome: Outcome) -> String {
@@ -118,6 +119,6 @@ fn the_startup_snapshot_holds_the_surface() {
         Value::Undefined,
         Value::Handle(crate::value::Handle::ExternalCopy(crate::value::ExternalCopy::new(Value::Number(1.0)))),
     ];
-    let outcome = settle(ops::prepare(op::EVAL_CLOSURE, Some(context), args, &crate::settings()));
+    let outcome = settle(ops::prepare(op::EVAL_CLOSURE, Some(context), args, &crate::guest::settings()));
     assert!(matches!(outcome, Ok(Value::String(text)) if text == Text::from("function")));
 }

@@ -8,6 +8,11 @@ pub mod blocks;
 pub mod locks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod malloc;
+mod mutex;
+#[cfg_attr(
+    any(test, fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "only the addon on Linux knows what blocks are for, and has V8's threads count")
+)]
 mod quota;
 #[cfg_attr(
     any(fuzzing, not(target_os = "linux")),
@@ -21,6 +26,9 @@ mod system;
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "only the linker of the addon redirects calls to it"))]
 mod table;
 mod tasks;
+mod types;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod wrapped_locks;
 
 /// Elsewhere the purpose of blocks is not known.
 #[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
@@ -28,8 +36,12 @@ pub fn give_back_blocks(_ration: &std::sync::Arc<NativeQuota>) {}
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use malloc::give_back as give_back_blocks;
+pub use mutex::lock;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use quota::draw_on_in_background;
-pub use quota::{Held, NativeQuota, Share, TypeBudget, Watch, current, draw_on};
+pub use quota::{Held, NativeQuota, Share, Watch, current, draw_on};
 pub use system::{System, calloc, free, malloc, trim};
 pub use tasks::entered as entered_tasks;
+pub use types::TypeBudget;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use wrapped_locks::last_of_v8;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::tasks::Tasks;
+use super::types::TypeBudget;
 use super::{locks, refusal};
 
 /// Is notified of how much an isolate has taken.
@@ -37,25 +38,6 @@ pub struct NativeQuota {
     has_modules: AtomicBool,
 }
 
-/// Bytes of WebAssembly types that V8 keeps for the lifetime of the process. Isolates that a guest creates share the budget of the isolate
-/// that creates them.
-pub struct TypeBudget {
-    limit: usize,
-    used: AtomicUsize,
-}
-
-impl TypeBudget {
-    pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0) })
-    }
-
-    /// Takes bytes permanently; false if the budget does not have them.
-    pub fn take(&self, bytes: usize) -> bool {
-        let add = |used: usize| used.checked_add(bytes).filter(|total| *total <= self.limit);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
-    }
-}
-
 /// How much more V8 may take until it reacts. After that it gets no more large blocks, a refusal that most of its code does not survive.
 const PATIENCE: usize = 128 << 20;
 
@@ -80,10 +62,6 @@ impl NativeQuota {
     }
 
     /// The quota that V8's own threads draw on for the isolate.
-    #[cfg_attr(
-        any(test, fuzzing, not(target_os = "linux")),
-        allow(dead_code, reason = "only the addon on Linux has V8's threads count")
-    )]
     pub fn in_background(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.background.as_ref().unwrap_or(self))
     }
@@ -98,19 +76,11 @@ impl NativeQuota {
         self.has_modules.store(true, Ordering::Relaxed);
     }
 
-    #[cfg_attr(
-        any(test, fuzzing, not(target_os = "linux")),
-        allow(dead_code, reason = "only the addon on Linux knows what blocks are for")
-    )]
     pub fn has_modules(&self) -> bool {
         self.has_modules.load(Ordering::Relaxed)
     }
 
     /// This many bytes were returned to the system, though no code frees them.
-    #[cfg_attr(
-        any(test, fuzzing, not(target_os = "linux")),
-        allow(dead_code, reason = "only the addon on Linux knows what blocks are for")
-    )]
     pub fn has_returned(&self, bytes: usize) {
         self.give_back(bytes);
     }
@@ -137,10 +107,6 @@ impl NativeQuota {
     }
 
     /// Whether the isolate has taken too much.
-    #[cfg_attr(
-        any(test, fuzzing, not(target_os = "linux")),
-        allow(dead_code, reason = "only the addon on Linux has V8's threads count")
-    )]
     pub fn is_exceeded(&self) -> bool {
         self.exceeded.load(Ordering::Relaxed)
     }
@@ -241,10 +207,6 @@ pub fn draw_on<T>(quota: Option<&Arc<NativeQuota>>, work: impl FnOnce() -> T) ->
 
 /// Like [`draw_on`], for one of V8's own threads. Such a thread cannot end, so no allocation fails. Its allocations count, and end the isolate
 /// if they exceed its limit.
-#[cfg_attr(
-    any(test, fuzzing, not(target_os = "linux")),
-    allow(dead_code, reason = "only the addon on Linux has V8's threads count")
-)]
 pub fn draw_on_in_background<T>(quota: &Arc<NativeQuota>, work: impl FnOnce() -> T) -> T {
     draw(Some(quota), 1, work)
 }
@@ -500,12 +462,6 @@ mod tests {
             assert!(!super::locks::held());
             drop(held);
         });
-    }
-
-    #[test]
-    fn types_are_limited() {
-        let types = TypeBudget::new(10);
-        assert_eq!([6, 5, 4, 1].map(|bytes| types.take(bytes)), [true, false, true, false]);
     }
 
     #[test]

@@ -4,8 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::isolate::{Limits, Policy};
+use crate::isolate::{Limits, Policy, Settings};
+use crate::protocol;
 use crate::value::{Callable, Fault, Handle, Reference, Text, Value};
+
+/// Memory limit in bytes of an isolate for which no limit was given.
+pub const DEFAULT_MEMORY: usize = 128 << 20;
+const MIN_MEMORY: usize = (protocol::MIN_MEMORY as usize) << 20;
 
 pub struct Args(std::vec::IntoIter<Value>);
 
@@ -52,6 +57,15 @@ impl Args {
         let timeout = limit(self.number()?, timeout);
         let deadline = limit(self.number()?, deadline);
         Ok(Limits::new(timeout, deadline))
+    }
+
+    /// A memory limit in megabytes. Without a limit of its own, an isolate gets no more memory than its creator, which has `settings`.
+    pub fn memory_limit(&mut self, settings: &Settings) -> Result<usize, Fault> {
+        // The cast saturates.
+        Ok(match (self.number()? as usize).saturating_mul(1 << 20) {
+            0 => DEFAULT_MEMORY.min(settings.memory_limit),
+            bytes => bytes.max(MIN_MEMORY),
+        })
     }
 }
 

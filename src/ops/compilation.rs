@@ -4,13 +4,47 @@ use std::sync::Arc;
 
 use v8::script_compiler::{CachedData, CompileOptions, Source};
 
-use super::Args;
-use super::args::malformed;
+use super::args::{Args, malformed};
 use super::cache::{self, Cache, Identity};
-use super::script::Origin;
 use crate::convert;
 use crate::isolate::Remote;
+use crate::protocol::FILENAME;
 use crate::value::{Fault, Handle, Text, Value};
+
+/// The file name and position that code reports as its origin.
+pub struct Origin {
+    pub filename: Text,
+    pub line: i32,
+    pub column: i32,
+}
+
+impl Origin {
+    /// The origin of code for which none was given.
+    pub fn nowhere() -> Self {
+        Self { filename: Text::from(FILENAME), line: 0, column: 0 }
+    }
+
+    pub fn from_args(args: &mut Args) -> Result<Self, Fault> {
+        let filename = args.optional_text()?.unwrap_or_else(|| Text::from(FILENAME));
+        // The surface has checked that these are 32-bit integers; casts saturate.
+        Ok(Self { filename, line: args.number()? as i32, column: args.number()? as i32 })
+    }
+
+    pub fn to_v8<'s>(&self, scope: &mut v8::PinScope<'s, '_>) -> Result<v8::ScriptOrigin<'s>, Fault> {
+        let name = convert::text_to_v8(scope, &self.filename)?.into();
+        Ok(v8::ScriptOrigin::new(scope, name, self.line, self.column, false, -1, None, false, false, false, None))
+    }
+
+    /// The origin of a module. V8 passes `options` along when the module calls `import()`.
+    pub fn to_v8_module<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        options: Option<v8::Local<'s, v8::Data>>,
+    ) -> Result<v8::ScriptOrigin<'s>, Fault> {
+        let name = convert::text_to_v8(scope, &self.filename)?.into();
+        Ok(v8::ScriptOrigin::new(scope, name, self.line, self.column, false, -1, None, false, false, true, options))
+    }
+}
 
 pub struct Compilation {
     pub code: Text,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::args::malformed;
-use super::script::Origin;
+use super::compilation::Origin;
 use super::{Args, Prepared, Transfer, compile, run_unbound, transfer_out, work_in_realm};
 use crate::convert;
 use crate::isolate::Remote;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::args::malformed;
-use super::{Args, Location, Prepared, Transfer, locate, op, transfer_out, work_on_value};
+use super::prepared::{Location, locate};
+use super::work::work_on_value;
+use super::{Args, Prepared, Transfer, op, transfer_out};
 use crate::convert;
 use crate::isolate::{Limits, Place};
 use crate::value::{Callable, CallbackMode, Fault, Outcome, Value};

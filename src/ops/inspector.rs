@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::isolate::{not_inspectable, remote_of};
 use super::{Args, Prepared, call_callable, malformed};
-use crate::isolate::{Kind, Limits, Remote, Sink, drain};
+use crate::isolate::{Guest, Kind, Limits, Remote, Sink, drain};
 use crate::value::{Callable, Chain, Charge, Code, Completion, ErrorClass, Fault, Handle, Owner, Slot, Text, Value};
 
 /// Keeps a session open and its isolate alive. Closes the session when the last handle is gone.
@@ -78,7 +78,7 @@ pub fn run(target: Option<Value>) -> Result<Prepared, Fault> {
     Ok(Prepared::Enter {
         remote,
         limits: Limits::default(),
-        work: Box::new(|_scope, guest| {
+        work: Guest::work(|_scope, guest| {
             drain(guest);
             Ok(Value::Undefined)
         }),
@@ -101,7 +101,7 @@ pub fn stop_profiler(target: Option<Value>, mut args: Args) -> Result<Prepared, 
     Ok(Prepared::Enter {
         remote,
         limits: Limits::default(),
-        work: Box::new(move |_scope, guest| {
+        work: Guest::work(move |_scope, guest| {
             let mut values = Vec::new();
             for (thread, json) in guest.remote()?.inspector.profiles.stop(&title) {
                 values.push(Value::Number(thread as f64));

@@ -2,12 +2,16 @@
 
 use std::sync::{Arc, Weak};
 
-use super::{Args, Caller, Prepared, call_callable, malformed, snapshot};
-use crate::isolate::{HeapFigures, Held, Kind, Limits, Notify, Realm, Remote, Settings, Stop};
-use crate::protocol;
+use super::args::{Args, malformed};
+use super::caller::Caller;
+use super::function::call_callable;
+use super::prepared::Prepared;
+use super::snapshot;
+use crate::isolate::{Guest, HeapFigures, Held, Kind, Limits, Notify, Realm, Remote, Settings, Stop};
+use crate::protocol::op;
 use crate::value::{
-    BigInt, Chain, Charge, Code, Completion, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, NoCompletion,
-    Outcome, Owner, Reference, Slot, Text, TypeOf, Value,
+    BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, NoCompletion, Reference,
+    Text, TypeOf, Value,
 };
 
 pub fn create(args: Args, settings: &Settings) -> Result<Prepared, Fault> {
@@ -39,19 +43,6 @@ pub fn plan_child(args: Vec<Value>, settings: &Settings, limits: Limits) -> Resu
     plan(Args::new(args), settings, limits, settings.host_stacks)
 }
 
-/// Memory limit in bytes of an isolate for which no limit was given.
-pub const DEFAULT_MEMORY: usize = 128 << 20;
-const MIN_MEMORY: usize = (protocol::MIN_MEMORY as usize) << 20;
-
-/// Reads a limit in megabytes. Without a limit of its own, an isolate gets no more memory than its creator.
-pub fn memory_limit(args: &mut Args, settings: &Settings) -> Result<usize, Fault> {
-    // The cast saturates.
-    Ok(match (args.number()? as usize).saturating_mul(1 << 20) {
-        0 => DEFAULT_MEMORY.min(settings.memory_limit),
-        bytes => bytes.max(MIN_MEMORY),
-    })
-}
-
 /// The configuration of a new isolate.
 pub struct Plan {
     pub settings: Settings,
@@ -61,7 +52,7 @@ pub struct Plan {
 }
 
 fn plan(mut args: Args, settings: &Settings, limits: Limits, may_show_stacks: bool) -> Result<Plan, Fault> {
-    let memory_limit = memory_limit(&mut args, settings)?;
+    let memory_limit = args.memory_limit(settings)?;
     let snapshot = args.value();
     let inspector = args.boolean();
     let on_catastrophe = args.optional_function()?;
@@ -100,9 +91,9 @@ pub fn create_context(target: Option<Value>, mut args: Args) -> Result<Prepared,
     }
     Ok(Prepared::MakeContext {
         remote,
-        work: Box::new(move |scope, guest| {
+        work: Guest::work(move |scope, guest| {
             let remote = guest.remote()?;
-            let realm = match guest.take_prepared() {
+            let realm = match guest.realms.take_prepared() {
                 Some(realm) => realm,
                 None => {
                     make_room(scope, &remote)?;
@@ -151,40 +142,6 @@ pub fn not_inspectable() -> Fault {
     Fault::coded(ErrorClass::Error, "Inspector is not enabled for this isolate", Code::Unsupported)
 }
 
-/// Forwards the outcome of a context that is created asynchronously. If the isolate is disposed before the context exists, the outcome is
-/// still a context, which is as useless as any other of that isolate. isolated-vm does the same, and programs do not expect a rejection.
-pub fn outlast_disposal(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -> Arc<dyn Completion> {
-    struct Outlasting(Weak<Remote>, Arc<dyn Completion>);
-    impl Completion for Outlasting {
-        fn complete(&self, outcome: Outcome) {
-            let remote = self.0.upgrade().filter(|remote| remote.stop_reason() == Some(Stop::Disposed));
-            self.1.complete(match (outcome, remote) {
-                (Err(_), Some(remote)) => Ok(Value::Handle(Handle::Context(lifeless_context(&remote)))),
-                (outcome, _) => outcome,
-            });
-        }
-
-        fn is_complete(&self) -> bool {
-            self.1.is_complete()
-        }
-
-        fn recipient(&self) -> Option<Arc<dyn Owner>> {
-            self.1.recipient()
-        }
-    }
-    if remote.is_disposed() { completion } else { Arc::new(Outlasting(Arc::downgrade(remote), completion)) }
-}
-
-/// A context of a disposed isolate. Its slots are empty.
-fn lifeless_context(remote: &Arc<Remote>) -> Arc<ContextHandle> {
-    let slot = || {
-        remote.slots.add_handle();
-        Slot::new(Arc::clone(remote) as Arc<dyn Owner>, u32::MAX)
-    };
-    let global = Reference { slot: slot(), type_of: TypeOf::Object, accessors: false, inherit: false };
-    Arc::new(ContextHandle { slot: slot(), global: Arc::new(global) })
-}
-
 pub fn dispose(target: Option<Value>, caller: &dyn Caller) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
     caller.disposes(&remote);
@@ -200,7 +157,7 @@ pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
     Ok(Prepared::Enter {
         remote,
         limits: Limits::standard(),
-        work: Box::new(|scope, guest| {
+        work: Guest::work(|scope, guest| {
             let remote = guest.remote()?;
             Ok(figures(&remote.measure(scope)))
         }),
@@ -220,7 +177,7 @@ fn figures(heap: &HeapFigures) -> Value {
 
 pub fn counter(op: u32, target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
-    if op == super::op::IS_DISPOSED {
+    if op == op::IS_DISPOSED {
         return Ok(Prepared::Done(Ok(Value::Boolean(remote.is_disposed()))));
     }
     if remote.is_disposed() {
@@ -228,8 +185,8 @@ pub fn counter(op: u32, target: Option<Value>) -> Result<Prepared, Fault> {
     }
     let nanoseconds = |time: u64| Value::BigInt(Box::new(BigInt { negative: false, words: [time].into() }));
     Ok(Prepared::Done(Ok(match op {
-        super::op::CPU_TIME => nanoseconds(remote.accounts.meter.cpu_time()),
-        super::op::WALL_TIME => nanoseconds(remote.accounts.meter.wall_time()),
+        op::CPU_TIME => nanoseconds(remote.accounts.meter.cpu_time()),
+        op::WALL_TIME => nanoseconds(remote.accounts.meter.wall_time()),
         _ => Value::Number(f64::from(remote.slots.handles())),
     })))
 }

@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::args::malformed;
 use super::module::{MAX_SPECIFIER, attributes_of, misuse, module_of, remote_of};
 use super::{Args, Prepared, work_in_realm};
 use crate::convert;
 use crate::isolate::{Guest, Held, Limits, Loader, Place, Remote, Resolutions, Stop};
+use crate::native::lock;
 use crate::value::{
     Callable, Code, Completion, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Settlement, Text,
     Value,
@@ -36,7 +37,7 @@ static LINKERS: AtomicU64 = AtomicU64::new(1);
 
 impl Linker {
     fn claims(&self) -> MutexGuard<'_, Vec<Claim>> {
-        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.claims)
     }
 
     /// Releases the modules.
@@ -44,7 +45,7 @@ impl Linker {
         for claim in std::mem::take(&mut *self.claims()) {
             claim.module.unclaim(self.number, linked);
         }
-        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let watch = lock(&self.watch).take();
         if let (Some(id), Some(remote)) = (watch, self.remote.upgrade())
             && let Some((completion, _)) = remote.promises.take(id)
         {
@@ -106,7 +107,7 @@ pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
     let settlement = Arc::new(Settlement::default());
     let completion: Arc<dyn Completion> = Arc::new(Ended(Arc::clone(&settlement), Weak::clone(&linker.remote)));
     let id = remote.promises.insert(completion, 0, 0);
-    *linker.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+    *lock(&linker.watch) = Some(id);
     // The isolate may have ended before the answer was registered.
     if remote.is_disposed()
         && let Some((completion, _)) = remote.promises.take(id)

@@ -34,7 +34,7 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
     Ok(Prepared::Enter {
         remote,
         limits: Limits::standard(),
-        work: Box::new(move |scope, guest| {
+        work: Guest::work(move |scope, guest| {
             let realm = guest.utility_realm(scope);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
@@ -204,7 +204,7 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
     Ok(Prepared::Enter {
         remote,
         limits,
-        work: Box::new(move |scope, guest| {
+        work: Guest::work(move |scope, guest| {
             let held = guest.held(&module.slot, |held| match held {
                 Held::Module(compiled) => Some(Rc::clone(compiled)),
                 _ => None,
@@ -214,7 +214,9 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             let place = Place { guest: Arc::clone(guest), realm };
-            let promise = async_context::within(scope, guest, |scope| evaluate_compiled(scope, guest, &compiled))?;
+            let promise = async_context::within(scope, guest.chain().request(), |scope| {
+                evaluate_compiled(scope, guest, &compiled)
+            })?;
             if module.namespace().is_none() {
                 let namespace = v8::Local::new(scope, &compiled.module).get_module_namespace();
                 let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, namespace));

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::args::{malformed, reference_of};
-use super::{Args, Location, Prepared, Transfer, call_function, locate, op, transfer_out, work_on_value};
+use super::prepared::{Location, locate};
+use super::work::work_on_value;
+use super::{Args, Prepared, Transfer, call_function, op, transfer_out};
 use crate::convert;
 use crate::isolate::{Guest, Place};
 use crate::value::{Fault, Outcome, Reference, TypeOf, Value};

@@ -4,47 +4,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::args::malformed;
-use super::compilation::Compilation;
+use super::compilation::{Compilation, Origin};
 use super::{Args, Caller, Prepared, Transfer, cache, work_in_realm};
 use crate::convert;
-use crate::isolate::{CompiledScript, Held, Limits, Place, Remote};
-use crate::protocol::FILENAME;
+use crate::isolate::{CompiledScript, Guest, Held, Limits, Place, Remote};
 use crate::value::{Code, ErrorClass, Fault, Handle, Outcome, Text, Value};
-
-/// The file name and position that code reports as its origin.
-pub struct Origin {
-    pub filename: Text,
-    pub line: i32,
-    pub column: i32,
-}
-
-impl Origin {
-    /// The origin of code for which none was given.
-    pub fn nowhere() -> Self {
-        Self { filename: Text::from(FILENAME), line: 0, column: 0 }
-    }
-
-    pub fn from_args(args: &mut Args) -> Result<Self, Fault> {
-        let filename = args.optional_text()?.unwrap_or_else(|| Text::from(FILENAME));
-        // The surface has checked that these are 32-bit integers; casts saturate.
-        Ok(Self { filename, line: args.number()? as i32, column: args.number()? as i32 })
-    }
-
-    pub fn to_v8<'s>(&self, scope: &mut v8::PinScope<'s, '_>) -> Result<v8::ScriptOrigin<'s>, Fault> {
-        let name = convert::text_to_v8(scope, &self.filename)?.into();
-        Ok(v8::ScriptOrigin::new(scope, name, self.line, self.column, false, -1, None, false, false, false, None))
-    }
-
-    /// The origin of a module. V8 passes `options` along when the module calls `import()`.
-    pub fn to_v8_module<'s>(
-        &self,
-        scope: &mut v8::PinScope<'s, '_>,
-        options: Option<v8::Local<'s, v8::Data>>,
-    ) -> Result<v8::ScriptOrigin<'s>, Fault> {
-        let name = convert::text_to_v8(scope, &self.filename)?.into();
-        Ok(v8::ScriptOrigin::new(scope, name, self.line, self.column, false, -1, None, false, false, true, options))
-    }
-}
 
 /// Compiles `code` for any context of its isolate.
 pub fn compile<'s>(
@@ -89,7 +53,7 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
     Ok(Prepared::Enter {
         remote,
         limits: Limits::standard(),
-        work: Box::new(move |scope, guest| {
+        work: Guest::work(move |scope, guest| {
             let realm = guest.utility_realm(scope);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
@@ -117,7 +81,7 @@ pub fn cached_data(target: Option<Value>) -> Result<Prepared, Fault> {
     Ok(Prepared::Enter {
         remote,
         limits: Limits::standard(),
-        work: Box::new(move |_scope, guest| {
+        work: Guest::work(move |_scope, guest| {
             let found = guest.held(&script, |held| match held {
                 Held::Script(script) => Some((script.cache_rejected, script.cache.clone())),
                 Held::Module(module) => Some((module.cache_rejected, module.cache.clone())),

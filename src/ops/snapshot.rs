@@ -3,13 +3,12 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use super::compilation::Origin;
 use super::evals::may_call_eval;
-use super::isolate::memory_limit;
-use super::script::Origin;
 use super::{Args, Caller, Prepared, cache, compile};
 use crate::convert;
 use crate::engine::Snapshot;
-use crate::isolate::{IsolateScope, Realm, Remote, Settings};
+use crate::isolate::{Guest, IsolateScope, Realm, Remote, Settings};
 use crate::value::{Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Text, Value};
 
 thread_local! {
@@ -31,7 +30,7 @@ impl Source {
 
 pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
     let settings = caller.settings();
-    let memory_limit = memory_limit(&mut args, settings)?;
+    let memory_limit = args.memory_limit(settings)?;
     let limits = args.limits()?;
     let warmup = args.optional_text()?;
     let mut sources = Vec::new();
@@ -46,7 +45,7 @@ pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
     Ok(Prepared::Enter {
         remote,
         limits,
-        work: Box::new(move |scope, guest| {
+        work: Guest::work(move |scope, guest| {
             let kept = Realm::create(scope, guest);
             // The effects of warming up are not wanted, so its realm is not kept.
             let warmed = warmup.is_some().then(|| Realm::create(scope, guest));
@@ -70,7 +69,7 @@ pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
             }
             apply(scope, &kept, &check)?;
             allow_strings(scope, &kept, true);
-            guest.keep_realm(kept);
+            guest.realms.keep(kept);
             Ok(Value::Boolean(keep && !MADE_EVAL.get()))
         }),
     })

@@ -1,88 +1,16 @@
 //! A sandbox's `console`. Calls become log lines, whose number and length are limited. Lines that are kept can also be streamed to the
 //! host.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::session::Session;
-use super::template::put;
-use super::{LogStyle, Logging};
+use super::logs::{LogStyle, Logs, cut};
+use super::property::put;
 use crate::convert::{self, cap};
 use crate::guest::outgoing;
-use crate::isolate::Place;
+use crate::isolate::{self, Place};
 use crate::ops;
 use crate::protocol::LEVELS;
 use crate::value::{Callable, Fault, Text, Value};
-
-/// The maximum number of bytes of all lines. A last line says when it is reached.
-const MAX_BYTES: usize = 8 << 20;
-
-/// What a line takes beside its characters.
-const LINE_BYTES: usize = 64;
-
-/// The lines of one execution.
-pub struct Logs {
-    logging: Logging,
-    lines: Mutex<Lines>,
-}
-
-#[derive(Default)]
-struct Lines {
-    texts: Vec<Text>,
-    bytes: usize,
-    dropped: u32,
-}
-
-impl Logs {
-    pub fn new(logging: Logging) -> Self {
-        Self { logging, lines: Mutex::default() }
-    }
-
-    pub fn into_logging(self) -> Logging {
-        self.logging
-    }
-
-    /// The lines, and how many were not kept.
-    pub fn take(&self) -> (Vec<Text>, u32) {
-        let lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
-        (lines.texts, lines.dropped)
-    }
-
-    /// Whether there is room for another line. If not, it counts as lost.
-    pub fn has_room(&self) -> bool {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = lines.texts.len() < self.logging.most_lines && lines.bytes < MAX_BYTES;
-        if !room {
-            lines.dropped = lines.dropped.saturating_add(1);
-        }
-        room
-    }
-
-    /// Keeps a line, truncated if it is too long. Returns it without its mark.
-    pub fn push(&self, level: &str, mut line: Vec<u16>) -> Text {
-        let mark = match (self.logging.style, level) {
-            (LogStyle::Marked, "error") => "[ERROR] ",
-            (LogStyle::Marked, "warn") => "[WARN] ",
-            (LogStyle::Tagged, "log" | "info") => "[log] ",
-            (LogStyle::Tagged, "warn") => "[warn] ",
-            (LogStyle::Tagged, "error") => "[error] ",
-            (LogStyle::Tagged, "debug") => "[debug] ",
-            (LogStyle::Tagged, "stdout") => "[stdout] ",
-            (LogStyle::Tagged, "stderr") => "[stderr] ",
-            _ => "",
-        };
-        cut(&mut line, self.logging.most_length);
-        let text = Text::from_utf16(line.clone());
-        let marked =
-            if mark.is_empty() { text.clone() } else { Text::from_utf16(mark.encode_utf16().chain(line).collect()) };
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.bytes += marked.byte_len() + LINE_BYTES;
-        lines.texts.push(marked);
-        if lines.bytes >= MAX_BYTES {
-            lines.texts.push(Text::from("[WARN] Further output is not kept"));
-        }
-        text
-    }
-}
 
 /// Sends a line to the host at once. A guest that writes faster than its host reads has to wait.
 fn stream(scope: &mut v8::PinScope<'_, '_>, listener: &Arc<Callable>, level: &str, text: Text) {
@@ -137,29 +65,21 @@ fn format<'s>(
     }
 }
 
-/// Truncates a line that is too long.
-fn cut(line: &mut Vec<u16>, most: usize) {
-    if line.len() > most {
-        line.truncate(most);
-        line.extend("...".encode_utf16());
-    }
-}
-
 fn log<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
-    let Some(session) = Session::of(scope) else { return };
+    let Some(logs) = isolate::attached::<Logs>(scope) else { return };
     let level = args.data().int32_value(scope).and_then(|index| LEVELS.get(usize::try_from(index).ok()?));
     // Formatting runs guest code and costs time, so skip it for lines that are not kept.
-    if !session.logs.has_room() {
+    if !logs.has_room() {
         return;
     }
-    let most = session.logs.logging.most_length;
+    let most = logs.logging.most_length;
     let mut line = Vec::new();
-    let written = match session.logs.logging.style {
+    let written = match logs.logging.style {
         LogStyle::Plain | LogStyle::Marked => {
             let argument = |_: &mut _, index: u32| Some(args.get(index as i32));
             append_all(scope, args.length().unsigned_abs(), argument, &mut line, most)
@@ -170,8 +90,8 @@ fn log<'s>(
         return;
     }
     let level = level.unwrap_or(&"log");
-    let text = session.logs.push(level, line);
-    if let Some(listener) = &session.logs.logging.listener {
+    let text = logs.push(level, line);
+    if let Some(listener) = &logs.logging.listener {
         stream(scope, listener, level, text);
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use super::modules::{Graph, name};
+use super::code::Body;
+use super::modules::{Graph, Sources, name};
+use super::property::put;
 use super::session::is_for_modules;
-use super::template::{names, put};
+use super::template::names;
 use super::timers::{self, Timers};
-use super::{Body, Sources, actors, console, shadows};
+use super::{actors, console, shadows};
 use crate::convert;
 use crate::isolate::{Limits, Place, Remote};
 use crate::ops::{self, Prepared, Transfer};

@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use url::Url;
 
-use super::Body;
+use super::code::Body;
 use crate::convert::{self, cap};
 use crate::guest::import;
 use crate::isolate::{self, Place};
+use crate::native::lock;
 use crate::ops;
 use crate::protocol::{MAIN_FILE, MODULE_ROOT as ROOT};
 use crate::value::{Code, ErrorClass, Fault, Text};
@@ -123,7 +124,7 @@ impl Graph {
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.entries)
     }
 
     fn root(&self) -> Result<&Url, Fault> {

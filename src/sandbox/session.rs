@@ -1,23 +1,29 @@
 //! One execution from beginning to end. Whatever ends it first (result, error, timeout, memory, disposal) answers; the isolate is disposed
 //! right afterwards.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
-use super::console::Logs;
+use super::code::Body;
+use super::logs::Logs;
 use super::modules::{Graph, MAIN};
-use super::template::put;
+use super::property::put;
+use super::result::ExecutionResult;
+use super::spec::Spec;
+use super::template::RealmTemplate;
 use super::timers::Timers;
-use super::{Body, ExecutionResult, Pool, RealmTemplate, Spec, builtins, shadows, timers, tools};
+use super::warm::Pool;
+use super::{builtins, shadows, timers, tools};
 use crate::convert;
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{self, Guest, IsolateScope, Job, Kind, Place, Remote, Settings, Stop, async_context};
+use crate::native::lock;
 use crate::ops::{self, Transfer};
 use crate::value::{Chain, Code, Completion, Fault, Outcome, Owner, Text, Value};
 
 pub struct Session {
-    pub remote: Arc<Remote>,
-    pub logs: Logs,
+    remote: Arc<Remote>,
+    logs: Arc<Logs>,
     timers: Arc<Timers>,
     /// When the execution was requested.
     began: Instant,
@@ -52,7 +58,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     let logging = std::mem::take(&mut spec.logging);
     let session = Arc::new_cyclic(|me: &Weak<Session>| Session {
         remote: Arc::clone(&remote),
-        logs: Logs::new(logging),
+        logs: Arc::new(Logs::new(logging)),
         timers: Timers::new(&remote, listener(me.clone())),
         began,
         max_output: spec.max_output,
@@ -64,7 +70,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     let timed_out = Arc::clone(&session);
     {
         // Under the lock, so that an alarm that fires at once waits.
-        let mut alarm = session.alarm.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut alarm = lock(&session.alarm);
         *alarm = Some(clock::at(Instant::now() + timeout, move || timed_out.finish(Err(Fault::deadline(timeout)))));
     }
     remote.when_ended(Arc::new(Step(Arc::clone(&session))));
@@ -75,11 +81,8 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     if let Some(restocking) = &restocking {
         remote.when_gone(Arc::clone(restocking));
     }
-    let work = {
-        let session = Arc::clone(&session);
-        move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| run(scope, guest, &session, spec)
-    };
-    session.post(work);
+    let own = Arc::clone(&session);
+    session.post(move |scope, guest| run(scope, guest, &own, spec));
     if let Some(restocking) = restocking {
         // This job runs when the code waits for something, unless the execution is over by then.
         session.post(move |_scope, _guest| {
@@ -107,23 +110,18 @@ impl Spec {
 }
 
 impl Session {
-    /// The execution that runs in this isolate.
-    pub fn of(scope: &v8::Isolate) -> Option<Arc<Session>> {
-        isolate::attached(scope)
-    }
-
     /// Runs `work` in the isolate. A failure of `work` ends the execution.
     pub fn post(
         self: &Arc<Self>,
         work: impl FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) -> Outcome + Send + 'static,
     ) {
-        let job = Job::new(Kind::Task, Arc::new(Step(Arc::clone(self))), Box::new(work));
+        let job = Job::new(Kind::Task, Arc::new(Step(Arc::clone(self))), Guest::work(work));
         self.remote.post(job.in_chain(Chain::of_request(self.request)));
     }
 
     /// Ends the execution with this outcome, unless it has already ended.
     pub fn finish(&self, outcome: Outcome) {
-        let Some(alarm) = self.alarm.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        let Some(alarm) = lock(&self.alarm).take() else {
             return;
         };
         drop(alarm);
@@ -206,6 +204,7 @@ impl Completion for Step {
 fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Session>, mut spec: Spec) -> Outcome {
     let mut main = None;
     isolate::attach(scope, Arc::clone(session));
+    isolate::attach(scope, Arc::clone(&session.logs));
     if spec.has_timers() {
         timers::begin(scope, &session.timers);
     }
@@ -213,9 +212,9 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
     // Everything in this isolate runs on behalf of this one call.
-    async_context::begin(scope, guest);
+    async_context::begin(scope, guest.chain().request());
     // The realm must outlive this job, because its functions find their place through it.
-    guest.keep_realm(Arc::clone(&realm));
+    guest.realms.keep(Arc::clone(&realm));
     let at = Place { guest: Arc::clone(guest), realm };
     prepare_globals(scope, &at, &spec)?;
     session.remote.measure(scope);
@@ -483,7 +482,7 @@ fn on_fulfilled<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    let (Some(session), Ok(at)) = (Session::of(scope), Place::current(scope)) else {
+    let (Some(session), Ok(at)) = (isolate::attached::<Session>(scope), Place::current(scope)) else {
         return;
     };
     go_on(scope, &at, &session, args.get(0), Then::of(args.data()));
@@ -494,7 +493,7 @@ fn on_rejected<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    let Some(session) = Session::of(scope) else { return };
+    let Some(session) = isolate::attached::<Session>(scope) else { return };
     let fault = convert::fault_from_exception(scope, args.get(0));
     fail(&session, fault);
 }

@@ -4,12 +4,13 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Names, builtins, console, timers};
+use super::property::put;
+use super::{builtins, console, timers};
 use crate::convert;
 use crate::engine::Snapshot;
 use crate::isolate::{Guest, IsolateScope, Prepare, Realm, Remote, Settings};
-use crate::value::{Code, ErrorClass, Fault, Text};
-use crate::web;
+use crate::value::{Fault, Text};
+use crate::web::{self, Names};
 
 /// Isolates of equal templates are interchangeable.
 #[derive(Clone, PartialEq)]
@@ -54,8 +55,8 @@ impl IsolateTemplate {
     /// A warm isolate with this template. `prepared` is called when it is ready.
     pub fn make_warm(&self, settings: &Settings, prepared: impl FnOnce() + Send + 'static) -> Arc<Remote> {
         let preparation = self.preparation();
-        let prepare: Prepare = Box::new(move |scope, guest| {
-            preparation(scope, guest);
+        let prepare: Prepare = Box::new(move |scope| {
+            preparation(scope);
             prepared();
         });
         Remote::create_warm(self.settings(settings), prepare)
@@ -64,16 +65,18 @@ impl IsolateTemplate {
     /// Makes the realm as soon as the isolate exists. If that fails, [`IsolateTemplate::realm`] tries again and reports the error.
     pub fn preparation(&self) -> Prepare {
         let template = self.clone();
-        Box::new(move |scope, guest| {
-            if let Ok(realm) = template.make(scope, guest) {
-                guest.prepare(realm);
+        Box::new(move |scope| {
+            if let Ok(guest) = Guest::of(scope)
+                && let Ok(realm) = template.make(scope, &guest)
+            {
+                guest.realms.prepare(realm);
             }
         })
     }
 
     /// The realm of an execution that began at `began`.
     pub fn realm(&self, scope: &mut IsolateScope<'_, '_>, guest: &Guest, began: Instant) -> Result<Arc<Realm>, Fault> {
-        let realm = match guest.take_prepared() {
+        let realm = match guest.realms.take_prepared() {
             Some(realm) => realm,
             None => self.make(scope, guest)?,
         };
@@ -129,28 +132,4 @@ fn furnish(scope: &mut v8::PinScope<'_, '_>, shadow_global: bool, timers: bool) 
     }
     let key = convert::text_to_v8(scope, &Text::from("global"))?;
     put(scope, global, key.into(), global.into())
-}
-
-/// Makes `value` a property of `object`, whatever user code has done to the object, as far as the language allows.
-pub fn put(
-    scope: &mut v8::PinScope<'_, '_>,
-    object: v8::Local<'_, v8::Object>,
-    key: v8::Local<'_, v8::Name>,
-    value: v8::Local<'_, v8::Value>,
-) -> Result<(), Fault> {
-    v8::tc_scope!(let scope, scope);
-    let done = match object.create_data_property(scope, key, value) {
-        // What a script has declared is not configurable.
-        Some(false) => object.define_property(scope, key, &v8::PropertyDescriptor::new_from_value(value)),
-        done => done,
-    };
-    match done {
-        Some(true) => Ok(()),
-        Some(false) => {
-            let name = key.to_rust_string_lossy(scope);
-            let message = format!("`snapshot` has made it impossible to give the code `{name}`, which the sandbox has");
-            Err(Fault::coded(ErrorClass::TypeError, &message, Code::InvalidArgument))
-        }
-        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
-    }
 }

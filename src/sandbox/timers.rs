@@ -2,13 +2,14 @@
 //! timer applies to the job too.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use super::template::put;
+use super::property::put;
 use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{self, Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, async_context};
+use crate::native::lock;
 use crate::value::{Chain, Completion, Fault, Outcome, Value};
 
 /// The maximum number of pending timers.
@@ -79,13 +80,9 @@ impl Timers {
         isolate::attached(scope)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Removes all timers, and refuses new ones.
     pub fn clear(&self) {
-        let mut table = self.lock();
+        let mut table = lock(&self.table);
         table.closed = true;
         let pending = std::mem::take(&mut table.pending);
         // Not under the lock: an alarm that fires now takes it.
@@ -105,7 +102,7 @@ impl Timers {
 
     /// Timer `id` fires.
     fn go_off(self: &Arc<Self>, id: u32) {
-        let mut table = self.lock();
+        let mut table = lock(&self.table);
         let Some(timer) = table.pending.get_mut(&id) else { return };
         let (request, limits) = (timer.request, timer.limits);
         let (Some(remote), Some(completion), false) = (self.remote.upgrade(), (self.listener)(), is_over(&limits))
@@ -118,8 +115,8 @@ impl Timers {
         // An answer that is given at once may take the lock.
         drop(table);
         let timers = Arc::clone(self);
-        let work = move |scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>| fire(scope, guest, &timers, id);
-        let job = Job::new(JobKind::Task, completion, Box::new(work));
+        let work = Guest::work(move |scope, guest| fire(scope, guest, &timers, id));
+        let job = Job::new(JobKind::Task, completion, work);
         remote.post(job.in_chain(Chain::of_request(request)).limited(limits));
     }
 
@@ -233,7 +230,7 @@ fn set<'s>(
     let arguments: Vec<_> = (first..args.length()).map(|index| args.get(index)).collect();
     let arguments = if arguments.is_empty() { None } else { Some(v8::Array::new_with_elements(scope, &arguments)) };
     let limits = guest.limits();
-    let mut table = timers.lock();
+    let mut table = lock(&timers.table);
     if table.closed {
         return;
     }
@@ -246,7 +243,7 @@ fn set<'s>(
         if full {
             return throw(scope, "Too many timers are pending", true);
         }
-        table = timers.lock();
+        table = lock(&timers.table);
     }
     table.last = table.last.wrapping_add(1).max(1);
     let id = table.last;
@@ -269,7 +266,7 @@ fn set<'s>(
 }
 
 fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, timers: &Arc<Timers>, id: u32) -> Outcome {
-    let mut table = timers.lock();
+    let mut table = lock(&timers.table);
     let Some(timer) = table.pending.get_mut(&id) else {
         table.orphans = table.orphans.saturating_sub(1);
         return Ok(Value::Undefined);
@@ -318,7 +315,7 @@ fn clear<'s>(
     }
     // Converting those runs no guest code.
     let Some(number) = id.number_value(scope) else { return };
-    let timer = timers.lock().remove(number as u32);
+    let timer = lock(&timers.table).remove(number as u32);
     drop(timer);
 }
 

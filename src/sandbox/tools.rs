@@ -3,13 +3,19 @@
 
 use std::sync::Arc;
 
-use super::Tool;
-use super::template::put;
+use super::property::put;
 use crate::convert::{self, cap};
 use crate::guest::outgoing;
 use crate::isolate::Place;
 use crate::ops::{self, Prepared, Transfer, op};
-use crate::value::{Fault, Value};
+use crate::value::{Callable, Fault, Text, Value};
+
+/// A function of the host with the name `namespace.method`.
+pub struct Tool {
+    pub namespace: Text,
+    pub method: Text,
+    pub function: Arc<Callable>,
+}
 
 /// Puts the tools on the global object. `text`: they take their params as JSON.
 pub fn install(

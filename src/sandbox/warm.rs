@@ -1,11 +1,12 @@
 //! Isolates that are ready for later executions. Each serves one, and ends with it, so an isolate that waits here has never run user code.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::template::{IsolateTemplate, RealmTemplate};
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{Maker, Remote, Settings};
+use crate::native::lock;
 use crate::value::{Completion, Outcome, Owner, Value};
 
 /// If a group has been empty for this long when a caller needs an isolate, the group is restocked at once.
@@ -76,16 +77,12 @@ impl Pool {
         Arc::new_cyclic(|me| Self { me: me.clone(), keep, groups: Mutex::default() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shelves> {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns an isolate of this template. Later, `wanted` isolates are made for other callers: see [`Pool::restock`].
     pub fn take(&self, template: &IsolateTemplate, wanted: usize, settings: &Settings) -> Arc<Remote> {
         if let Some(isolate) = self.take_isolate(template, wanted.min(MAX_WARM), settings) {
             return isolate;
         }
-        let quiet = wanted > 0 && self.lock().find(template).is_some_and(|group| group.empty.elapsed() >= QUIET);
+        let quiet = wanted > 0 && lock(&self.groups).find(template).is_some_and(|group| group.empty.elapsed() >= QUIET);
         let made = Remote::create_prepared(template.settings(settings), template.preparation());
         register(&made);
         if quiet {
@@ -98,7 +95,7 @@ impl Pool {
         if wanted == 0 {
             return None;
         }
-        let mut groups = self.lock();
+        let mut groups = lock(&self.groups);
         let place = groups.groups.iter().position(|group| group.template == *template);
         let mut group = match place {
             Some(place) => groups.groups.remove(place),
@@ -124,7 +121,7 @@ impl Pool {
 
     /// Wakes up a thread, because a call for this template is about to come.
     pub fn prewarm(&self, template: &IsolateTemplate) {
-        let mut groups = self.lock();
+        let mut groups = lock(&self.groups);
         let first = groups
             .find(template)
             .and_then(|group| group.isolates.iter().find(|isolate| !isolate.is_disposed()).cloned());
@@ -137,7 +134,7 @@ impl Pool {
     /// Makes the isolates that must wait for the next calls for this template. Call it when an execution is over or waits for something:
     /// earlier, it would compete for the processors.
     pub fn restock(&self, template: &IsolateTemplate) {
-        let mut groups = self.lock();
+        let mut groups = lock(&self.groups);
         if groups.closed {
             return;
         }
@@ -160,7 +157,7 @@ impl Pool {
 
     /// Removes a template that was unused for long.
     fn clear(&self, template: &IsolateTemplate) {
-        let mut groups = self.lock();
+        let mut groups = lock(&self.groups);
         let place = groups.groups.iter().position(|group| group.template == *template);
         let group = place.map(|place| groups.groups.remove(place));
         drop(groups);
@@ -180,7 +177,7 @@ impl Pool {
 
     /// The host is shutting down: no isolate waits any more.
     pub fn close(&self) {
-        let mut groups = self.lock();
+        let mut groups = lock(&self.groups);
         groups.closed = true;
         let left = std::mem::take(&mut groups.groups);
         drop(groups);
@@ -235,6 +232,7 @@ mod tests {
     use super::super::{IsolateTemplate, Names, RealmTemplate};
     use super::{MAX_WARM, Pool};
     use crate::isolate::Stop;
+    use crate::native::lock;
 
     fn template(megabytes: usize) -> IsolateTemplate {
         let realm = RealmTemplate::Sandbox { shadow_global: true, timers: true, web: Names::from_bits(511) };
@@ -252,17 +250,17 @@ mod tests {
 
     #[test]
     fn gives_each_isolate_once() {
-        let (pool, settings, template) = (Pool::new(), crate::settings(), template(16));
+        let (pool, settings, template) = (Pool::new(), crate::guest::settings(), template(16));
         let mut seen = vec![pool.take(&template, 3, &settings)];
-        assert_eq!(pool.lock().count(), 0);
+        assert_eq!(lock(&pool.groups).count(), 0);
         for _ in 0..5 {
             pool.restock(&template);
-            assert_eq!(pool.lock().count(), 3);
+            assert_eq!(lock(&pool.groups).count(), 3);
             for left in (0..3).rev() {
                 let taken = pool.take(&template, 3, &settings);
                 assert!(!taken.enlist());
                 assert!(!seen.iter().any(|other| Arc::ptr_eq(other, &taken)));
-                assert_eq!(pool.lock().count(), left);
+                assert_eq!(lock(&pool.groups).count(), left);
                 seen.push(taken);
             }
         }
@@ -270,56 +268,57 @@ mod tests {
 
     #[test]
     fn forgets_what_nobody_asks_for() {
-        let (pool, settings, template) = (Pool::keeping(Duration::from_millis(50)), crate::settings(), template(16));
+        let (pool, settings, template) =
+            (Pool::keeping(Duration::from_millis(50)), crate::guest::settings(), template(16));
         drop(pool.take(&template, 1, &settings));
         pool.restock(&template);
-        assert_eq!(pool.lock().count(), 1);
-        eventually("it is forgotten", || pool.lock().groups.is_empty());
+        assert_eq!(lock(&pool.groups).count(), 1);
+        eventually("it is forgotten", || lock(&pool.groups).groups.is_empty());
     }
 
     #[test]
     fn passes_over_what_has_ended() {
-        let (pool, settings, template) = (Pool::new(), crate::settings(), template(16));
+        let (pool, settings, template) = (Pool::new(), crate::guest::settings(), template(16));
         drop(pool.take(&template, 2, &settings));
         pool.restock(&template);
-        let first = pool.lock().groups[0].isolates[0].clone();
+        let first = lock(&pool.groups).groups[0].isolates[0].clone();
         first.stop(Stop::Memory);
         let taken = pool.take(&template, 2, &settings);
         assert!(!Arc::ptr_eq(&first, &taken) && !taken.is_disposed());
-        assert_eq!(pool.lock().count(), 0);
+        assert_eq!(lock(&pool.groups).count(), 0);
     }
 
     #[test]
     fn has_no_more_than_there_may_be() {
-        let (pool, settings) = (Pool::new(), crate::settings());
+        let (pool, settings) = (Pool::new(), crate::guest::settings());
         for megabytes in 16..20 {
             drop(pool.take(&template(megabytes), MAX_WARM / 2, &settings));
             pool.restock(&template(megabytes));
-            assert!(pool.lock().count() <= MAX_WARM);
+            assert!(lock(&pool.groups).count() <= MAX_WARM);
         }
-        let kept: Vec<_> = pool.lock().groups.iter().map(|group| group.template.memory_limit >> 20).collect();
+        let kept: Vec<_> = lock(&pool.groups).groups.iter().map(|group| group.template.memory_limit >> 20).collect();
         assert_eq!(kept, [18, 19]);
     }
 
     #[test]
     fn has_none_after_its_end() {
-        let (pool, settings, template) = (Pool::new(), crate::settings(), template(16));
+        let (pool, settings, template) = (Pool::new(), crate::guest::settings(), template(16));
         drop(pool.take(&template, 1, &settings));
         pool.restock(&template);
         pool.close();
         pool.restock(&template);
         let taken = pool.take(&template, 1, &settings);
         pool.restock(&template);
-        assert_eq!(pool.lock().count(), 0);
+        assert_eq!(lock(&pool.groups).count(), 0);
         assert!(!taken.is_disposed());
     }
 
     #[test]
     fn has_none_where_none_is_wanted() {
-        let (pool, settings, template) = (Pool::new(), crate::settings(), template(16));
+        let (pool, settings, template) = (Pool::new(), crate::guest::settings(), template(16));
         drop(pool.take(&template, 1, &settings));
         pool.restock(&template);
         drop(pool.take(&template, 0, &settings));
-        assert_eq!(pool.lock().count(), 1);
+        assert_eq!(lock(&pool.groups).count(), 1);
     }
 }

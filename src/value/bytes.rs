@@ -1,8 +1,9 @@
 //! The contents of an `ArrayBuffer` outside any engine.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::Owner;
+use crate::native::lock;
 
 /// Contents of an `ArrayBuffer` in transit.
 #[derive(Clone, Debug)]
@@ -74,13 +75,9 @@ impl Loan {
         Self { state: Mutex::new(State::Here(Lent { pointer, length, _pin: pin })), length }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// From now on, the memory can no longer be read or taken. Returns the isolate that has taken it.
     pub fn revoke(&self) -> Option<Arc<dyn Owner>> {
-        let before = std::mem::replace(&mut *self.lock(), State::Gone);
+        let before = std::mem::replace(&mut *lock(&self.state), State::Gone);
         match before {
             State::Taken(holder) => holder.upgrade(),
             State::Here(_) | State::Gone => None,
@@ -97,7 +94,7 @@ impl Lease {
     }
 
     fn read<T>(&self, reader: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let state = self.0.lock();
+        let state = lock(&self.0.state);
         let State::Here(lent) = &*state else { return None };
         // SAFETY: the memory is valid, since the loan is neither revoked nor taken, and stays valid under the lock; nothing writes to it.
         Some(reader(unsafe { std::slice::from_raw_parts(lent.pointer, lent.length) }))
@@ -105,7 +102,7 @@ impl Lease {
 
     /// Takes the memory for an engine. `None` if it is gone.
     pub fn take(self, holder: Weak<dyn Owner>) -> Option<Lent> {
-        let mut state = self.0.lock();
+        let mut state = lock(&self.0.state);
         match std::mem::replace(&mut *state, State::Gone) {
             State::Here(lent) => {
                 *state = State::Taken(holder);
@@ -121,7 +118,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = lock(&self.0.state);
         if matches!(*state, State::Here(_)) {
             let unused = std::mem::replace(&mut *state, State::Gone);
             // Dropping the pin may call code that locks the loan.

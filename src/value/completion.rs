@@ -2,9 +2,10 @@
 //! watchdog can answer for a guest that no longer can.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::{Charge, Fault, Outcome, Owner};
+use crate::native::lock;
 
 /// The receiving end of one outcome.
 pub trait Completion: Send + Sync {
@@ -53,7 +54,7 @@ impl<W: Wake> Reply<W> {
         if !self.completed.load(Ordering::Acquire) {
             return None;
         }
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.outcome).take()
     }
 }
 
@@ -63,7 +64,7 @@ impl<W: Wake> Completion for Reply<W> {
     }
 
     fn complete(&self, outcome: Outcome) {
-        let mut place = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = lock(&self.outcome);
         if self.completed.load(Ordering::Acquire) {
             return;
         }
@@ -137,18 +138,18 @@ impl Settlement {
 
     /// Whether it is pending without a subscriber. Its outcome will then wait here.
     pub fn is_unclaimed(&self) -> bool {
-        matches!(&*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Pending(None))
+        matches!(&*lock(&self.state), State::Pending(None))
     }
 
     /// Holds `charge` for as long as this exists.
     pub fn charge(&self, charge: Charge) {
-        self.charges.lock().unwrap_or_else(PoisonError::into_inner).push(charge);
+        lock(&self.charges).push(charge);
     }
 
     /// Declares that this settles by some time, whatever its guest does. `alarm` is dropped as soon as it has settled.
     pub fn set_timed(&self, alarm: impl Send + 'static) {
         self.timed.store(true, Ordering::Release);
-        *self.alarm.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(alarm));
+        *lock(&self.alarm) = Some(Box::new(alarm));
     }
 
     /// Whether it settles by some time, so that an event loop can stay alive for it.
@@ -158,7 +159,7 @@ impl Settlement {
 
     /// Takes the outcome, if there is one already. It can be taken once.
     pub fn take_settled(&self) -> Option<Outcome> {
-        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &mut *lock(&self.state) {
             State::Pending(_) => None,
             State::Settled(outcome) => Some(outcome.take().unwrap_or_else(|| Err(Fault::promise_abandoned()))),
         }
@@ -166,7 +167,7 @@ impl Settlement {
 
     /// Calls `subscriber` with the outcome, at once if there is one. A second subscriber replaces the first.
     pub fn subscribe(&self, recipient: Recipient, subscriber: Subscriber) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if let State::Pending(waiting) = &mut *state {
             *waiting = Some((subscriber, recipient));
             return;
@@ -180,9 +181,9 @@ impl Settlement {
 
 impl Completion for Settlement {
     fn complete(&self, outcome: Outcome) {
-        let alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let alarm = lock(&self.alarm).take();
         drop(alarm);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         match &mut *state {
             State::Settled(_) => {}
             State::Pending(waiting) => match waiting.take() {
@@ -197,7 +198,7 @@ impl Completion for Settlement {
     }
 
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*lock(&self.state) {
             State::Pending(Some((_, recipient))) => recipient.as_ref().and_then(Weak::upgrade),
             State::Pending(None) | State::Settled(_) => None,
         }

@@ -16,15 +16,11 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
+    const ALL: [Self; 5] = [Self::Error, Self::RangeError, Self::ReferenceError, Self::SyntaxError, Self::TypeError];
+
     /// The class with this constructor name; `Error` for any other name.
     pub fn named(name: &str) -> Self {
-        match name {
-            "RangeError" => Self::RangeError,
-            "ReferenceError" => Self::ReferenceError,
-            "SyntaxError" => Self::SyntaxError,
-            "TypeError" => Self::TypeError,
-            _ => Self::Error,
-        }
+        Self::ALL.into_iter().find(|class| class.name() == name).unwrap_or(Self::Error)
     }
 
     pub fn name(self) -> &'static str {

@@ -3,11 +3,12 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::protocol::{callback, kind};
 
 use super::{Budget, Charge, Code, ErrorClass, Fault, ModuleHandle, Owner, Slot, Text, Value};
+use crate::native::lock;
 
 /// An `ivm` object in transit.
 #[derive(Clone, Debug)]
@@ -196,7 +197,7 @@ impl ExternalCopy {
     /// The value for a realm that copies it in. With `transfer_in`, its buffers are moved there, which leaves the copy empty. A value
     /// without buffers can be copied again.
     pub fn open(&self, transfer_in: bool) -> Result<Value, Fault> {
-        let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut value = lock(&self.value);
         let moves = transfer_in && matches!(&*value, Some(Value::Payload(payload)) if payload.can_move());
         let opened = if moves { value.take() } else { value.clone() };
         opened.ok_or_else(|| Fault::coded(ErrorClass::Error, "Array buffer is invalid", Code::Released))
@@ -204,7 +205,7 @@ impl ExternalCopy {
 
     /// Bytes of the value; 0 if it was released.
     pub fn byte_size(&self) -> usize {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Value::byte_size)
+        lock(&self.value).as_ref().map_or(0, Value::byte_size)
     }
 
     /// A guest begins to hold it and is charged on `budget`. False if that has no room.

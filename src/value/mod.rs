@@ -57,8 +57,6 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-impl Value {}
-
 /// A BigInt of any size: sign and magnitude, least significant word first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BigInt {

@@ -1,8 +1,9 @@
 //! Modules as seen from outside their isolate: what they import, and which linker links them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::{Code, ErrorClass, Fault, Reference, Slot, Text};
+use crate::native::lock;
 
 /// One `import` or `export … from` of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,13 +43,9 @@ impl ModuleHandle {
         Arc::new(Self { slot, requests, imports, state })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Claims the module for `linker` alone. False if there is nothing to do.
     pub fn claim(&self, linker: u64) -> Result<bool, Fault> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         match state.link {
             Link::Free => {
                 state.link = Link::Claimed(linker);
@@ -64,7 +61,7 @@ impl ModuleHandle {
 
     /// Ends the claim of `linker`.
     pub fn unclaim(&self, linker: u64, linked: bool) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.link == Link::Claimed(linker) {
             state.link = if linked { Link::Linked } else { Link::Free };
         }
@@ -72,10 +69,10 @@ impl ModuleHandle {
 
     /// What the module exports, once it has been evaluated.
     pub fn namespace(&self) -> Option<Arc<Reference>> {
-        self.lock().namespace.clone()
+        lock(&self.state).namespace.clone()
     }
 
     pub fn set_namespace(&self, namespace: Arc<Reference>) {
-        self.lock().namespace = Some(namespace);
+        lock(&self.state).namespace = Some(namespace);
     }
 }

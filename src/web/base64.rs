@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::{ascii, string, text};
+use super::arguments::{ascii, string, text};
 use crate::convert::{self, Exchange};
 use crate::isolate::Place;
 use crate::value::{Fault, Text};

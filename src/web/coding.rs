@@ -2,8 +2,9 @@
 
 use encoding_rs::{CoderResult, Decoder, DecoderResult, Encoding};
 
+use super::arguments::{ascii, number, string, utf8};
 use super::buffer::Bytes;
-use super::{Shared, number, string};
+use super::shared::Shared;
 use crate::convert::{self, Exchange};
 use crate::isolate::Place;
 use crate::ops;
@@ -54,9 +55,9 @@ pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args
 pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     /// Longer than any label, including the blanks that may surround it.
     const MAX_LABEL: usize = 1_000;
-    let label = super::utf8(scope, args.get(0), MAX_LABEL)?.unwrap_or_default();
+    let label = utf8(scope, args.get(0), MAX_LABEL)?.unwrap_or_default();
     match Encoding::for_label_no_replacement(label.as_bytes()) {
-        Some(encoding) => string(scope, at, &super::ascii(encoding.name().to_ascii_lowercase())),
+        Some(encoding) => string(scope, at, &ascii(encoding.name().to_ascii_lowercase())),
         None => Ok(v8::undefined(scope).into()),
     }
 }
@@ -73,7 +74,7 @@ pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args
 /// `decode(encoding, flags, stream, bytes)`: the text; `undefined` for invalid bytes if those are an error. `stream` is the number of an
 /// open or a new stream, or 0. The stream ends unless the flags say that it continues.
 pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
-    let name = super::utf8(scope, args.get(0), CHUNK)?.unwrap_or_default();
+    let name = utf8(scope, args.get(0), CHUNK)?.unwrap_or_default();
     let encoding = Encoding::for_label(name.as_bytes()).ok_or_else(ops::malformed)?;
     let (flags, id) = (number(scope, args, 1), number(scope, args, 2));
     let shared = Shared::of(scope)?;

@@ -2,7 +2,7 @@
 
 use url::form_urlencoded::{byte_serialize, parse};
 
-use super::{ascii, string, utf8};
+use super::arguments::{ascii, string, utf8};
 use crate::convert::{self, Exchange};
 use crate::isolate::Place;
 use crate::value::{Fault, Text};

@@ -1,7 +1,8 @@
 //! `crypto` and `performance`.
 
+use super::arguments::{ascii, string};
 use super::buffer::Bytes;
-use super::{Shared, ascii, string};
+use super::shared::Shared;
 use crate::isolate::Place;
 use crate::ops;
 use crate::value::{Code, ErrorClass, Fault};

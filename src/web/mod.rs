@@ -1,21 +1,20 @@
 //! The web APIs that guests of sandboxes get if their host asks for them: `TextDecoder`, `URL` and so on. Their classes are JavaScript
 //! (`surface/web`), evaluated in a realm before its guest's code. This module has the native functions that the classes call.
 
+mod arguments;
 mod base64;
 mod buffer;
 mod clone;
 mod coding;
 mod form;
 mod misc;
+mod shared;
 mod url;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::convert::{self, Exchange};
+use crate::convert;
 use crate::engine::{Prelude, Recipe};
-use crate::isolate::{self, Place};
 use crate::protocol::{NO_WASM, web};
 use crate::value::{Fault, Text};
 
@@ -65,23 +64,6 @@ impl Names {
 
     pub fn list(self) -> impl Iterator<Item = &'static str> {
         web::ALL.iter().filter(move |(_, bit)| self.0 & bit != 0).map(|(name, _)| *name)
-    }
-}
-
-/// What a realm's functions share.
-struct Shared {
-    /// `performance.now()` counts from here.
-    began: Instant,
-    streams: Mutex<HashMap<u32, encoding_rs::Decoder>>,
-}
-
-impl Shared {
-    fn of(scope: &v8::Isolate) -> Result<Arc<Self>, Fault> {
-        isolate::attached(scope).ok_or(Fault::Stopped)
-    }
-
-    fn streams(&self) -> MutexGuard<'_, HashMap<u32, encoding_rs::Decoder>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -140,7 +122,7 @@ fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v
 /// Makes what the functions share, for a guest that began at `began`. Call it before any guest code, once per isolate.
 pub fn begin(isolate: &mut v8::Isolate, names: Names, began: Instant) {
     if !names.is_empty() {
-        isolate::attach(isolate, Arc::new(Shared { began, streams: Mutex::default() }));
+        shared::Shared::begin(isolate, began);
     }
 }
 
@@ -186,56 +168,4 @@ fn evaluate(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Option<()> {
         let receiver = v8::undefined(scope).into();
         install.call(scope, receiver, &arguments).map(drop)
     })
-}
-
-/// The text of an argument, up to the maximum that may leave the isolate.
-fn text(
-    scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
-    args: &v8::FunctionCallbackArguments<'_>,
-    index: i32,
-) -> Result<Text, Fault> {
-    match v8::Local::<v8::String>::try_from(args.get(index)) {
-        Ok(string) => convert::text_from_v8(scope, string, at.limit()),
-        Err(_) => Err(crate::ops::malformed()),
-    }
-}
-
-/// The same as UTF-8, of at most `most` bytes; `None` for more.
-fn utf8(scope: &v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>, most: usize) -> Result<Option<String>, Fault> {
-    let Ok(string) = v8::Local::<v8::String>::try_from(value) else {
-        return Err(crate::ops::malformed());
-    };
-    // Every character takes at least one byte, so a text that is too long is not read.
-    if string.length() > most {
-        return Ok(None);
-    }
-    let length = string.utf8_length(scope);
-    if length > most {
-        return Ok(None);
-    }
-    let mut bytes = vec![0; length];
-    let written = string.write_utf8_v2(scope, &mut bytes, v8::WriteFlags::kReplaceInvalidUtf8, None);
-    bytes.truncate(written);
-    Ok(Some(String::from_utf8(bytes).unwrap_or_default()))
-}
-
-/// Longer strings are outside the heap, and are charged there.
-const LONG: usize = 1 << 16;
-
-fn string<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, text: &Text) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    Ok(if text.byte_len() < LONG {
-        convert::text_to_v8(scope, text)?.into()
-    } else {
-        convert::external_text_to_v8(scope, text, &Exchange::budget(at))?.into()
-    })
-}
-
-/// An ASCII text.
-fn ascii(text: String) -> Text {
-    Text::Latin1(text.into_bytes().into_boxed_slice())
-}
-
-fn number(scope: &mut v8::PinScope<'_, '_>, args: &v8::FunctionCallbackArguments<'_>, index: i32) -> u32 {
-    args.get(index).uint32_value(scope).unwrap_or(0)
 }

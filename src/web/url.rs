@@ -6,7 +6,7 @@ use std::sync::Once;
 
 use url::{Position, Url, quirks};
 
-use super::{ascii, number, string, utf8};
+use super::arguments::{ascii, number, string, utf8};
 use crate::isolate::Place;
 use crate::protocol::{url_part, url_record};
 use crate::value::Fault;

@@ -1,6 +1,6 @@
 //! No new descriptors: those that exist stay open, and the limit ends behind the last of them.
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 /// More than a child has open.
 const MAX_INHERITED: libc::c_int = 64;

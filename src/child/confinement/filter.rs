@@ -5,8 +5,8 @@
 
 use seccompiler::{BpfProgram, Error, SeccompAction, SeccompFilter, TargetArch};
 
-use super::Refusal;
 use super::calls::{self, Rules};
+use super::refusal::Refusal;
 
 pub fn install() -> Result<String, Refusal> {
     match programs()

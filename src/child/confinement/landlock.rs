@@ -6,7 +6,7 @@ use landlock::{
     RulesetError, RulesetStatus, Scope,
 };
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 /// The newest ABI known here. Older kernels apply what they support.
 const NEWEST: ABI = ABI::V6;

@@ -5,6 +5,7 @@
 //! sandbox profile.
 
 mod descriptors;
+mod refusal;
 
 #[cfg(target_os = "linux")]
 mod calls;
@@ -16,19 +17,8 @@ mod landlock;
 #[cfg(target_os = "macos")]
 mod seatbelt;
 
-use std::io;
-
 use isolated_v8_launcher::{Report, Settings};
-
-/// Why a layer does not hold.
-struct Refusal(String);
-
-impl Refusal {
-    fn by(call: &str, error: &io::Error) -> Self {
-        let text = error.to_string();
-        Self(format!("{call}: {}", text.split(" (os error").next().unwrap_or_default()))
-    }
-}
+use refusal::Refusal;
 
 fn layer(settings: &Settings, report: &mut Report, name: &str, work: impl FnOnce() -> Result<String, Refusal>) {
     if !settings.wants(name) {

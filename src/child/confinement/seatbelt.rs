@@ -4,7 +4,7 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 const PROFILE: &str = include_str!("seatbelt.sb");
 

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use crate::child::time::timespec;
+
 pub struct Bell(OwnedFd);
 
 impl Bell {
@@ -67,7 +69,7 @@ impl Sources {
 
     /// Returns which of them are ready, in the order in which they were added.
     pub fn wait(mut self, _bell: &Bell, left: Option<Duration>) -> io::Result<Vec<usize>> {
-        let timeout = left.map(super::timespec);
+        let timeout = left.map(timespec);
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let count = self.0.len() as libc::nfds_t;
         // SAFETY: the count is the number of descriptors, the time is valid or null, and no signal mask is given.

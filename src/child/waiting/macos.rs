@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
+use crate::child::time::timespec;
+
 pub struct Bell(OwnedFd);
 
 /// The bell's identifier in the queue.
@@ -81,7 +83,7 @@ impl Sources {
     /// Returns which of them are ready, in the order in which they were added. One that cannot be registered counts as ready: a process
     /// that has ended is not found.
     pub fn wait(self, bell: &Bell, left: Option<Duration>) -> io::Result<Vec<usize>> {
-        let timeout = left.map(super::timespec);
+        let timeout = left.map(timespec);
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         // Each change may fail, which is reported as its event.
         let mut events = vec![event(0, 0, 0, 0); self.0.len() + 1];

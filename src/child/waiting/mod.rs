@@ -12,19 +12,6 @@ pub use linux::{Bell, Ended, Sources};
 #[cfg(target_os = "macos")]
 pub use macos::{Bell, Ended, Sources};
 
-use std::time::Duration;
-
-/// In the system's form.
-fn timespec(time: Duration) -> libc::timespec {
-    /// Ten days; then the caller checks again.
-    const MAX_SECONDS: u64 = 10 * 24 * 60 * 60;
-    let seconds = time.as_secs().min(MAX_SECONDS);
-    // SAFETY: zero is a valid value of every field. Some systems have more than these two.
-    let mut result: libc::timespec = unsafe { std::mem::zeroed() };
-    (result.tv_sec, result.tv_nsec) = (seconds.cast_signed(), libc::c_long::from(time.subsec_nanos().cast_signed()));
-    result
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};

@@ -6,8 +6,9 @@
 //! to is recorded where V8 creates the page, and removed where V8 adds it to the pool for all isolates and where the page allocator frees
 //! it. On Linux the linker redirects the functions that create pages and add them to the pool here (`build.rs`).
 
+use crate::native::lock;
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex};
 
 /// A page of a heap, or a page of a large object.
 struct Page {
@@ -26,17 +27,13 @@ struct Pages {
 
 static PAGES: LazyLock<Mutex<Pages>> = LazyLock::new(Mutex::default);
 
-fn lock() -> MutexGuard<'static, Pages> {
-    PAGES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The page belongs to `heap` from now on.
 #[cfg_attr(
     any(not(target_os = "linux"), fuzzing),
     allow(dead_code, reason = "only the linker of the addon on Linux sends pages here")
 )]
 fn add(description: usize, heap: usize, start: usize, size: usize) {
-    let mut pages = lock();
+    let mut pages = lock(&PAGES);
     pages.by_start.insert(start, Page { heap, size, description });
     pages.starts.insert(description, start);
 }
@@ -47,7 +44,7 @@ fn add(description: usize, heap: usize, start: usize, size: usize) {
     allow(dead_code, reason = "only the linker of the addon on Linux sends pages here")
 )]
 fn remove(description: usize) {
-    let mut pages = lock();
+    let mut pages = lock(&PAGES);
     if let Some(start) = pages.starts.remove(&description) {
         pages.by_start.remove(&start);
     }
@@ -55,7 +52,7 @@ fn remove(description: usize) {
 
 /// Only `size` bytes from `start` remain of what may be a page; the rest is about to be freed.
 pub fn shrink(start: usize, size: usize) {
-    let mut pages = lock();
+    let mut pages = lock(&PAGES);
     if size > 0 {
         if let Some(page) = pages.by_start.get_mut(&start) {
             page.size = page.size.min(size);
@@ -71,7 +68,7 @@ pub fn shrink(start: usize, size: usize) {
 /// Nothing accesses the pages or frees them from now on.
 pub(super) unsafe fn give_back(heap: usize) -> usize {
     let pages: Vec<(usize, Page)> = {
-        let mut pages = lock();
+        let mut pages = lock(&PAGES);
         let given: Vec<_> = pages.by_start.extract_if(|_, page| page.heap == heap).collect();
         for (_, page) in &given {
             pages.starts.remove(&page.description);

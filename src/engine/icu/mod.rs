@@ -10,10 +10,10 @@ mod texts;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::abort;
-use crate::native::{self, NativeQuota, Share, locks};
+use crate::native::{self, NativeQuota, Share, lock, locks};
 
 /// Precedes each block.
 #[repr(C, align(16))]
@@ -61,7 +61,7 @@ unsafe extern "C" fn allocate(_context: *const c_void, size: usize) -> *mut c_vo
     }
     let (quota, bytes) = share.map_or((ptr::null(), 0), Share::take);
     if size >= LARGE && !quota.is_null() && !locks::held() {
-        lock().insert(header as usize, Block { quota: quota as usize, size: whole });
+        lock(&BLOCKS).insert(header as usize, Block { quota: quota as usize, size: whole });
     }
     // SAFETY: there is room for the header and the block after it.
     unsafe {
@@ -79,10 +79,6 @@ struct Block {
 /// Large blocks by the address of their header.
 static BLOCKS: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
 
-fn lock() -> std::sync::MutexGuard<'static, BTreeMap<usize, Block>> {
-    BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The thread stops here permanently, and only it reads the large blocks of its isolate. Their memory is returned to the system, but not
 /// their addresses.
 pub fn abandon() {
@@ -91,7 +87,7 @@ pub fn abandon() {
         // SAFETY: only reads a value.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 << 10);
         let quota = std::sync::Arc::as_ptr(&quota) as usize;
-        for (header, block) in lock().iter().filter(|(_, block)| block.quota == quota) {
+        for (header, block) in lock(&BLOCKS).iter().filter(|(_, block)| block.quota == quota) {
             let start = (header + HEADER).next_multiple_of(page);
             let end = (header + block.size) / page * page;
             if start < end {
@@ -123,7 +119,7 @@ unsafe extern "C" fn free(_context: *const c_void, block: *mut c_void) {
         let header = block.cast::<Header>().sub(1);
         let Header { quota, bytes, size } = header.read();
         if size >= LARGE {
-            lock().remove(&(header as usize));
+            lock(&BLOCKS).remove(&(header as usize));
         }
         if !quota.is_null() {
             Share::give_back(quota, bytes);

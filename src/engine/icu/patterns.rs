@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::native::locks;
+use crate::native::last_of_v8;
 
 type Pointer = *mut c_void;
 
@@ -141,7 +141,7 @@ unsafe extern "C" fn __wrap__ZNK6icu_7824DateTimePatternGenerator5cloneEv(
     // one (`native::quota`). The map lies before the mutex.
     unsafe {
         let clone = clone(generator);
-        if let Some(mutex) = locks::last_of_v8().map(NonNull::as_ptr).filter(|mutex| is_of_cache(*mutex)) {
+        if let Some(mutex) = last_of_v8().map(NonNull::as_ptr).filter(|mutex| is_of_cache(*mutex)) {
             let map = mutex.cast::<Map>().sub(1);
             if (*map).size >= MAX_GENERATORS {
                 (*map).clear(generator);

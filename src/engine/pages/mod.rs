@@ -15,10 +15,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use super::space;
-use crate::native::{self, Held, NativeQuota, Share};
+use crate::native::{self, Held, NativeQuota, Share, lock};
 use crate::value::{Budget, Charge};
 
 /// What an isolate may use.
@@ -100,10 +100,10 @@ static REGIONS: LazyLock<Mutex<BTreeMap<usize, Region>>> = LazyLock::new(Mutex::
 /// The number of regions. V8 has far more pages of other kinds.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-fn lock() -> MutexGuard<'static, BTreeMap<usize, Region>> {
+fn regions() -> MutexGuard<'static, BTreeMap<usize, Region>> {
     #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
     native::stack::check();
-    REGIONS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&REGIONS)
 }
 
 /// One quarter of each stack counts as used: few are ever full.
@@ -124,7 +124,7 @@ fn use_for_code(start: usize, length: usize) {
         return;
     }
     let (base, quota, more) = {
-        let mut regions = lock();
+        let mut regions = regions();
         let Some((&base, region)) = regions.range_mut(..=start).next_back() else { return };
         let first = start - base;
         if region.what != Use::Code || first >= region.size {
@@ -144,7 +144,7 @@ fn use_for_code(start: usize, length: usize) {
         quota.exceed();
     }
     let held = Share::of(&quota, more).hold();
-    if let Some(region) = lock().get_mut(&base) {
+    if let Some(region) = regions().get_mut(&base) {
         region.held.push(held);
     }
 }
@@ -188,7 +188,7 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
         let quota = if what == Use::Code { native::current() } else { None };
         let held = share.map(Share::hold).into_iter().collect();
         let region = Region { what, size, used: 0, memory, _space: charges, code: 0, quota, held };
-        lock().insert(start as usize, region);
+        regions().insert(start as usize, region);
     }
     start
 }
@@ -198,7 +198,7 @@ fn forget(start: usize) -> Option<Use> {
     if COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }
-    let region = { lock() }.remove(&start)?;
+    let region = { regions() }.remove(&start)?;
     COUNT.fetch_sub(1, Ordering::Release);
     CODE.fetch_sub(region.code, Ordering::Relaxed);
     region.memory.give_back(region.used);
@@ -207,7 +207,7 @@ fn forget(start: usize) -> Option<Use> {
 
 /// Whether the pages from `start` on are a stack.
 fn is_stack(start: usize) -> bool {
-    COUNT.load(Ordering::Acquire) > 0 && lock().get(&start).is_some_and(|region| region.what == Use::Stack)
+    COUNT.load(Ordering::Acquire) > 0 && regions().get(&start).is_some_and(|region| region.what == Use::Stack)
 }
 
 /// A change of the accessible part of a region.
@@ -224,7 +224,7 @@ impl Change {
         if COUNT.load(Ordering::Acquire) == 0 {
             return None;
         }
-        let regions = lock();
+        let regions = regions();
         let (&base, region) = regions.range(..=start).next_back()?;
         let first = start - base;
         if region.what != Use::Buffer || first >= region.size {
@@ -257,7 +257,7 @@ impl Change {
             self.memory.give_back(more);
             return false;
         }
-        if let Some(region) = lock().get_mut(&self.region) {
+        if let Some(region) = regions().get_mut(&self.region) {
             region.used = self.to;
             self.memory.give_back(self.from.saturating_sub(self.to));
         }

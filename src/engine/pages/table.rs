@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn only_the_expected_class_is_replaced() {
         // Starting the engine has replaced the functions, so the allocator no longer has the vtable of its class.
-        assert!((crate::settings().engine)().is_ok());
+        assert!((crate::guest::settings().engine)().is_ok());
         assert!(!super::replace());
     }
 }

@@ -1,10 +1,10 @@
 //! How much modules may use of V8's process-wide tables.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex};
 
 use super::types::{Group, TYPE_BYTES};
-use crate::native::{TypeBudget, blocks};
+use crate::native::{TypeBudget, blocks, lock};
 
 /// Limit for the types of all modules together, which V8 never frees: 262,144 without parameters. V8 ends the process at two million, and
 /// each isolate has an array with an entry for each type.
@@ -40,10 +40,6 @@ pub type Wrapper = (usize, i32, i32);
 
 static LEDGER: LazyLock<Mutex<Ledger>> = LazyLock::new(Mutex::default);
 
-fn lock() -> MutexGuard<'static, Ledger> {
-    LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Why V8 may not get something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -53,7 +49,7 @@ pub enum Refusal {
 
 /// Counts types that V8 is about to add and keep. `unknown` is the size in bytes of types that cannot be identified.
 pub fn take_types(groups: &[Group], unknown: usize, guest: Option<&TypeBudget>) -> Result<(), Refusal> {
-    let mut ledger = lock();
+    let mut ledger = lock(&LEDGER);
     let mut new = HashSet::new();
     let mut bytes = unknown;
     for group in groups {
@@ -77,7 +73,7 @@ pub fn take_types(groups: &[Group], unknown: usize, guest: Option<&TypeBudget>) 
 
 /// Counts the functions of a module until its bytes are freed.
 pub fn take_functions(bytes: *const u8, functions: usize) -> Result<(), Refusal> {
-    let mut ledger = lock();
+    let mut ledger = lock(&LEDGER);
     if functions > (MAX_FUNCTIONS - ledger.functions) / SHARE {
         return Err(Refusal::Process);
     }
@@ -95,13 +91,13 @@ pub fn take_functions(bytes: *const u8, functions: usize) -> Result<(), Refusal>
     allow(dead_code, reason = "only V8 in the addon on Linux asks")
 )]
 pub fn take_wrapper(wrapper: Wrapper) -> bool {
-    let wrappers = &mut lock().wrappers;
+    let wrappers = &mut lock(&LEDGER).wrappers;
     wrappers.contains(&wrapper) || (wrappers.len() < MAX_WRAPPERS && wrappers.insert(wrapper))
 }
 
 /// The bytes of a module are about to be freed.
 fn forget(address: usize) {
-    let mut ledger = lock();
+    let mut ledger = lock(&LEDGER);
     if let Some(functions) = ledger.modules.remove(&address) {
         ledger.functions -= functions;
         blocks::forget(address);

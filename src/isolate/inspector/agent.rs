@@ -1,23 +1,20 @@
-//! V8's side of the inspector: its sessions, and the loop in which a paused guest waits. It belongs to the isolate's [`Guest`]; only the
-//! thread that holds the isolate's lock may use it.
+//! V8's side of the inspector: its sessions, and which request it may handle when. It belongs to the isolate's guest; only the thread that
+//! holds the isolate's lock may use it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use v8::UniquePtr;
 use v8::inspector::{
-    Channel as V8Channel, StringView, V8Inspector, V8InspectorClient, V8InspectorClientImpl,
-    V8InspectorClientTrustLevel, V8InspectorSession,
+    Channel, StringBuffer, StringView, V8Inspector, V8InspectorClient, V8InspectorClientTrustLevel, V8InspectorSession,
 };
 
-use super::channel::Channel;
-use super::port::Nesting;
+use super::port::{Nesting, Port, Request, Sink};
 use super::signal::soften;
-use super::{Request, Sink, console};
-use crate::isolate::remote::Remote;
-use crate::isolate::{Guest, IsolateScope, entry};
+use crate::isolate::job::IsolateScope;
 use crate::value::Text;
 
 /// Once a message has been handled for this long, other messages may be handled in between: one of them may be a request to stop it.
@@ -42,7 +39,7 @@ pub struct Agent {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Pause {
+pub enum Pause {
     None,
     Lasts,
     /// V8 has ended the pause but still counts as paused: messages that arrive now are handled afterwards.
@@ -55,6 +52,9 @@ struct Busy {
     alone: bool,
 }
 
+/// The message that was being handled when the guest was paused.
+pub struct Suspended(Option<Busy>);
+
 struct Session {
     v8: V8InspectorSession,
     /// The session's owner no longer listens.
@@ -64,15 +64,10 @@ struct Session {
 }
 
 impl Agent {
-    pub fn new(isolate: &mut v8::Isolate, remote: &Arc<Remote>) -> Rc<Self> {
-        // SAFETY: the address is only used by the pause loop, which V8 calls with this isolate entered.
-        let address = unsafe { isolate.as_raw_isolate_ptr() };
-        let pause = Rc::new(Cell::new(Pause::None));
-        let client = Client { remote: Arc::downgrade(remote), isolate: address, pause: Rc::clone(&pause) };
-        let inspector = V8Inspector::create(isolate, V8InspectorClient::new(Box::new(client)));
+    pub fn new(isolate: &mut v8::Isolate, client: V8InspectorClient, pause: Rc<Cell<Pause>>) -> Rc<Self> {
         Rc::new(Self {
             sessions: RefCell::default(),
-            inspector,
+            inspector: V8Inspector::create(isolate, client),
             labels: RefCell::default(),
             busy: Cell::new(None),
             pause,
@@ -96,45 +91,56 @@ impl Agent {
     fn show(&self, scope: &mut IsolateScope<'_, '_>, context: v8::Local<'_, v8::Context>, name: &[u8]) {
         self.inspector.context_created(context, GROUP, StringView::from(name), StringView::empty());
         let context = v8::Local::new(scope, context);
-        // As in `guard_console`.
-        let _ = console::remove_tasks(&mut v8::ContextScope::new(scope, context));
-    }
-
-    /// Limits what the context's `console` stores in V8. Call this before any guest code runs in the context.
-    pub fn guard_console(scope: &mut v8::PinScope<'_, '_>) {
-        // Fails only if the heap is full; the context is unusable then.
-        let _ = console::guard(scope);
+        // V8 adds `createTask` to contexts that sessions can see. Each call of it costs memory. It stays only if the heap is full.
+        let _ = remove_from_console(&mut v8::ContextScope::new(scope, context), "createTask");
     }
 
     /// Adds a label, if there is room for it. True if the label is known now.
-    pub(super) fn admit_label(&self, label: Text) -> bool {
+    pub fn admit_label(&self, label: Text) -> bool {
         const MAX_LABELS: usize = 1_000;
         let mut labels = self.labels.borrow_mut();
         labels.contains(&label) || (labels.len() < MAX_LABELS && labels.insert(label))
     }
 
-    /// When a message that arrives during the handling of another may be handled; `None` for at once.
-    pub(super) fn postponed(&self) -> Option<Instant> {
-        self.busy.get().map(|busy| busy.since + PATIENCE).filter(|time| *time > Instant::now())
+    /// Whether V8 has ended a pause that it has not left yet.
+    pub fn leaves_pause(&self) -> bool {
+        self.pause.get() == Pause::Ends
     }
 
-    /// Handles the requests that may be handled between two instructions of the guest.
-    pub(super) fn interrupt(&self, guest: &Arc<Guest>) {
-        let Ok(remote) = guest.remote() else { return };
-        while !remote.is_stopping() {
-            let request = match self.busy.get() {
-                _ if self.pause.get() == Pause::Ends => remote.inspector.port.take_amidst(true),
-                Some(busy) => remote.inspector.port.take_amidst(busy.alone),
-                None => remote.inspector.port.take(),
-            };
-            let Some(request) = request else { break };
-            self.handle(guest, &remote, request);
+    /// The guest is paused inside the message that is being handled. Pass the result to [`Agent::resume`].
+    pub fn suspend(&self) -> Suspended {
+        Suspended(self.busy.take())
+    }
+
+    pub fn resume(&self, Suspended(busy): Suspended) {
+        self.busy.set(busy);
+    }
+
+    /// The next request of `port` that may be handled between two instructions of the guest.
+    pub fn next(&self, port: &Port) -> Option<Request> {
+        match self.busy.get() {
+            _ if self.leaves_pause() => port.take_amidst(true),
+            Some(busy) => port.take_amidst(busy.alone),
+            None => port.take(),
         }
     }
 
-    fn handle(&self, guest: &Arc<Guest>, remote: &Arc<Remote>, request: Request) {
+    /// Handles a request of `port`. `channel` creates the channel of a new session.
+    pub fn handle(
+        &self,
+        request: Request,
+        port: &Port,
+        channel: impl FnOnce(Arc<dyn Sink>, Rc<Cell<bool>>) -> Channel,
+    ) {
         match request {
-            Request::Connect(number, sink) => self.connect(guest, remote, number, sink),
+            Request::Connect(number, sink) => {
+                soften();
+                let muted = Rc::new(Cell::new(false));
+                let channel = channel(sink, Rc::clone(&muted));
+                let trust = V8InspectorClientTrustLevel::FullyTrusted;
+                let v8 = self.inspector.connect(GROUP, channel, StringView::empty(), trust);
+                self.sessions.borrow_mut().insert(number, Rc::new(Session { v8, muted, depth: Cell::new(0) }));
+            }
             Request::Message(number, text, nesting) => {
                 let session = self.sessions.borrow().get(&number).cloned();
                 if let Some(session) = session {
@@ -148,19 +154,15 @@ impl Agent {
                 let session = self.sessions.borrow_mut().remove(&number);
                 if let Some(session) = session {
                     session.close();
-                    remote.inspector.port.session_is_gone();
+                    port.session_is_gone();
                 }
             }
         }
     }
 
-    fn connect(&self, guest: &Arc<Guest>, remote: &Arc<Remote>, number: u32, sink: Arc<dyn Sink>) {
-        soften();
-        let muted = Rc::new(Cell::new(false));
-        let channel = V8Channel::new(Box::new(Channel::new(guest, remote, sink, Rc::clone(&muted))));
-        let trust = V8InspectorClientTrustLevel::FullyTrusted;
-        let v8 = self.inspector.connect(GROUP, channel, StringView::empty(), trust);
-        self.sessions.borrow_mut().insert(number, Rc::new(Session { v8, muted, depth: Cell::new(0) }));
+    /// When a message that arrives during the handling of another may be handled; `None` for at once.
+    pub fn postponed(&self) -> Option<Instant> {
+        self.busy.get().map(|busy| busy.since + PATIENCE).filter(|time| *time > Instant::now())
     }
 }
 
@@ -186,66 +188,23 @@ impl Session {
     }
 }
 
-/// Handles the requests of sessions. The guest's thread calls this wherever it may run code.
-pub fn drain(guest: &Arc<Guest>) {
-    let (Some(agent), Ok(remote)) = (guest.agent(), guest.remote()) else { return };
-    while !remote.is_stopping()
-        && agent.pause.get() != Pause::Ends
-        && let Some(request) = remote.inspector.port.take()
-    {
-        agent.handle(guest, &remote, request);
-    }
+/// The current context's `console`.
+pub fn console<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
+    let name = v8::String::new(scope, "console")?;
+    let console = scope.get_current_context().global(scope).get(scope, name.into())?;
+    v8::Local::<v8::Object>::try_from(console).ok()
 }
 
-struct Client {
-    remote: Weak<Remote>,
-    isolate: v8::UnsafeRawIsolatePtr,
-    pause: Rc<Cell<Pause>>,
+pub fn remove_from_console(scope: &mut v8::PinScope<'_, '_>, name: &str) -> Option<()> {
+    let console = console(scope)?;
+    let key = v8::String::new(scope, name)?;
+    console.delete(scope, key.into()).map(|_| ())
 }
 
-impl V8InspectorClientImpl for Client {
-    /// V8 calls this while the guest is paused. Serves sessions, and sync calls to the isolate, whose callers would otherwise wait forever.
-    /// Timeouts are paused.
-    fn run_message_loop_on_pause(&self, _group: i32) {
-        let Some(remote) = self.remote.upgrade() else { return };
-        // SAFETY: V8 pauses the guest of this isolate, which is entered on this thread for the time of this call.
-        let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(self.isolate) };
-        let Ok(guest) = Guest::of(&isolate) else { return };
-        // SAFETY: as above: called from inside V8, on this isolate's thread.
-        v8::callback_scope!(unsafe let scope, &mut isolate);
-        self.pause.set(Pause::Lasts);
-        // V8 never pauses while it checks for side effects.
-        let busy = guest.agent().and_then(|agent| agent.busy.take());
-        loop {
-            let version = remote.mailbox.version();
-            if remote.is_stopping() {
-                scope.terminate_execution();
-                break;
-            }
-            drain(&guest);
-            if self.pause.get() == Pause::Ends {
-                break;
-            }
-            if let Some(job) = remote.mailbox.take_call() {
-                entry::run(scope, &guest, &remote, job);
-                continue;
-            }
-            let paused = remote.pause(true);
-            remote.sleep(version);
-            remote.resume(&paused);
-        }
-        self.pause.set(Pause::None);
-        if let Some(agent) = guest.agent() {
-            agent.busy.set(busy);
-        }
-        if remote.inspector.port.is_waiting() {
-            remote.knock();
-        }
-    }
-
-    fn quit_message_loop_on_pause(&self) {
-        if self.pause.get() == Pause::Lasts {
-            self.pause.set(Pause::Ends);
-        }
-    }
+/// The characters of V8's buffer.
+pub fn text_of(buffer: &UniquePtr<StringBuffer>) -> Option<Text> {
+    Some(match buffer.as_ref()?.string() {
+        StringView::U8(bytes) => Text::Latin1(bytes.to_vec().into_boxed_slice()),
+        StringView::U16(units) => Text::from_utf16(units.to_vec()),
+    })
 }

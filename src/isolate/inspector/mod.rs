@@ -1,4 +1,4 @@
-//! V8's inspector in one isolate: sessions, through which debuggers talk to it, and CPU profiles.
+//! V8's inspector in one isolate: the messages that wait for it, and its own side. [`super::sessions`] serves them.
 //!
 //! A message waits in the isolate's [`Port`] until the isolate's thread takes it: between two jobs, between two instructions of running
 //! guest code, while the guest waits for a host, or while it is paused. A message that V8 checks for side effects is handled alone.
@@ -6,10 +6,7 @@
 //! An isolate with sessions keeps its thread: V8's profiler samples the thread it was started on.
 
 mod agent;
-mod channel;
-mod console;
 mod port;
-mod profiler;
 mod profiles;
 #[cfg(unix)]
 mod signal;
@@ -19,12 +16,11 @@ mod no_signal;
 #[cfg(not(unix))]
 use no_signal as signal;
 
-pub use agent::{Agent, drain};
-pub use channel::Sink;
+pub use agent::{Agent, Pause, console, remove_from_console, text_of};
 use port::Port;
-pub use port::Request;
-pub use profiler::Profiling;
+pub use port::{Request, Sink};
 use profiles::Profiles;
+pub use signal::sample;
 
 /// What other threads see of an isolate's inspector.
 #[derive(Default)]
@@ -33,7 +29,3 @@ pub struct Inspector {
     pub port: Port,
     pub profiles: Profiles,
 }
-
-/// Limits of the messages that may wait for an isolate, or for the owner of a session.
-const MAX_BYTES: usize = 64 << 20;
-const MAX_MESSAGES: usize = 10_000;

@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
 
-use super::{MAX_BYTES, MAX_MESSAGES, Sink, drain};
-use crate::isolate::remote::Remote;
-use crate::isolate::{Guest, Job, Kind, Work, clock};
-use crate::value::{Code, ErrorClass, Fault, NoCompletion, Text, Value};
+use crate::native::lock;
+use crate::value::{Code, Completion, ErrorClass, Fault, Text};
+
+/// Receives a session's messages, on the guest's thread. Must not wait.
+pub trait Sink: Send + Sync {
+    /// Delivers the response to the request `call`, or a notification. `done` must be answered when the message was taken.
+    fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Completion>);
+}
 
 /// Requests of sessions. The first field is the session's number.
 pub enum Request {
@@ -62,6 +65,10 @@ impl Request {
     }
 }
 
+/// Limits of the messages that may wait for an isolate.
+const MAX_BYTES: usize = 64 << 20;
+const MAX_MESSAGES: usize = 10_000;
+
 /// Sessions per isolate; each costs memory outside its heap.
 const MAX_SESSIONS: u32 = 100;
 
@@ -81,10 +88,6 @@ pub struct Port {
 }
 
 impl Port {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether requests are queued.
     pub fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::Acquire)
@@ -101,7 +104,7 @@ impl Port {
 
     /// The next request that may be handled during the handling of a message; `alone` if that message excludes others. The other requests
     /// keep their order.
-    pub(super) fn take_amidst(&self, alone: bool) -> Option<Request> {
+    pub fn take_amidst(&self, alone: bool) -> Option<Request> {
         self.take_where(|requests| {
             let mut free = !alone;
             let index = requests.iter().position(|request| {
@@ -117,7 +120,7 @@ impl Port {
         if !self.is_waiting() {
             return None;
         }
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         let request = choose(&mut queue.requests);
         if let Some(Request::Message(_, text, _)) = &request {
             queue.bytes -= text.byte_len();
@@ -134,76 +137,34 @@ impl Port {
         self.waiting.store(true, Ordering::Release);
     }
 
-    pub(super) fn session_is_gone(&self) {
+    pub fn session_is_gone(&self) {
         self.sessions.fetch_sub(1, Ordering::AcqRel);
     }
-}
 
-impl Remote {
     /// Opens a session. Returns its number.
-    pub fn open_session(&self, sink: Arc<dyn Sink>) -> Result<u32, Fault> {
-        if self.inspector.port.sessions.fetch_add(1, Ordering::AcqRel) >= MAX_SESSIONS {
-            self.inspector.port.session_is_gone();
+    pub fn open(&self, sink: Arc<dyn Sink>) -> Result<u32, Fault> {
+        if self.sessions.fetch_add(1, Ordering::AcqRel) >= MAX_SESSIONS {
+            self.session_is_gone();
             return Err(Fault::coded(ErrorClass::RangeError, "Too many inspector sessions are open", Code::Limit));
         }
-        let mut queue = self.inspector.port.lock();
+        let mut queue = lock(&self.queue);
         queue.last_session += 1;
         let session = queue.last_session;
-        self.inspector.port.put(&mut queue, Request::Connect(session, sink));
-        drop(queue);
-        self.knock();
+        self.put(&mut queue, Request::Connect(session, sink));
         Ok(session)
     }
 
-    /// Sends a message of the protocol to the inspector.
-    pub fn send_to_session(&self, session: u32, message: Text) -> Result<(), Fault> {
+    pub fn send(&self, session: u32, message: Text) -> Result<(), Fault> {
         let nesting = Nesting::of(&message);
-        let mut queue = self.inspector.port.lock();
+        let mut queue = lock(&self.queue);
         if queue.requests.len() >= MAX_MESSAGES || queue.bytes.saturating_add(message.byte_len()) > MAX_BYTES {
             return Err(Fault::coded(ErrorClass::RangeError, "Too many messages wait for the isolate", Code::Limit));
         }
-        self.inspector.port.put(&mut queue, Request::Message(session, message, nesting));
-        drop(queue);
-        self.knock();
+        self.put(&mut queue, Request::Message(session, message, nesting));
         Ok(())
     }
 
-    /// Closes a session. May be called on any thread; does not wait.
-    pub fn close_session(&self, session: u32) {
-        self.inspector.port.put(&mut self.inspector.port.lock(), Request::Disconnect(session));
-        self.knock();
-        // If the isolate is idle, this job handles the request.
-        let work: Work = Box::new(|_scope, guest| {
-            drain(guest);
-            Ok(Value::Undefined)
-        });
-        self.post(Job::new(Kind::Task, Arc::new(NoCompletion), work));
+    pub fn close(&self, session: u32) {
+        self.put(&mut lock(&self.queue), Request::Disconnect(session));
     }
-
-    /// Makes the isolate's thread check its requests, if it is busy.
-    pub(super) fn knock(&self) {
-        self.execution.interrupt(on_knock);
-        // V8 does not wake a guest that waits in Rust or is paused. An idle isolate stays idle.
-        self.wake();
-    }
-}
-
-/// V8 calls this on the guest's thread, between two instructions of the guest.
-unsafe extern "C" fn on_knock(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std::ffi::c_void) {
-    // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
-    let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
-    let Ok(guest) = Guest::of(&isolate) else { return };
-    let Some(agent) = guest.agent() else { return };
-    if let (Some(time), Ok(remote)) = (agent.postponed(), guest.remote()) {
-        let remote = Arc::downgrade(&remote);
-        clock::after(time.saturating_duration_since(Instant::now()), move || {
-            if let Some(remote) = remote.upgrade() {
-                remote.knock();
-            }
-        });
-        return;
-    }
-    // SAFETY: the interrupt runs inside V8 on this isolate's thread, as a callback scope requires.
-    v8::callback_scope!(unsafe let _scope, &mut isolate);
-    agent.interrupt(&guest);
 }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::native::lock;
 use crate::value::Text;
 
 /// Bytes that profiles may take until they are fetched; later profiles are dropped.
@@ -33,10 +34,6 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    fn lock(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn are_wanted(&self) -> bool {
         self.wanted.load(Ordering::Acquire)
     }
@@ -52,7 +49,7 @@ impl Profiles {
 
     /// Stores profiles for `title` from now on.
     pub fn start(&self, title: String) {
-        let mut store = self.lock();
+        let mut store = lock(&self.store);
         let next = store.next;
         store.titles.entry(title).or_insert(next);
         self.wanted.store(true, Ordering::Release);
@@ -60,7 +57,7 @@ impl Profiles {
 
     /// Ends the request for `title`. Returns its profiles, each with the thread it is of.
     pub fn stop(&self, title: &str) -> Vec<(u64, Arc<Text>)> {
-        let mut store = self.lock();
+        let mut store = lock(&self.store);
         let Some(first) = store.titles.remove(title) else { return Vec::new() };
         let wanted = store.profiles.iter().filter(|profile| profile.serial >= first);
         let result = wanted.map(|profile| (profile.thread, Arc::clone(&profile.json))).collect();
@@ -75,7 +72,7 @@ impl Profiles {
     }
 
     pub fn add(&self, thread: u64, json: Text) {
-        let mut store = self.lock();
+        let mut store = lock(&self.store);
         let bytes = json.byte_len();
         if store.titles.is_empty() || store.bytes.saturating_add(bytes) > MAX_BYTES {
             return;
@@ -90,6 +87,7 @@ impl Profiles {
 #[cfg(test)]
 mod tests {
     use super::Profiles;
+    use crate::native::lock;
     use crate::value::Text;
 
     fn numbers(profiles: &Profiles, title: &str) -> Vec<u64> {
@@ -111,6 +109,6 @@ mod tests {
         assert_eq!(numbers(&profiles, "b"), [2, 3]);
         assert!(!profiles.are_wanted());
         assert!(numbers(&profiles, "b").is_empty());
-        assert_eq!(profiles.lock().bytes, 0);
+        assert_eq!(lock(&profiles.store).bytes, 0);
     }
 }

@@ -2,7 +2,8 @@
 //! no other. If the host's V8 samples too, and the two do not stop in the reverse order of their start, one of them is left with signals
 //! that have no handler, and those end the process.
 
-use std::sync::{Mutex, PoisonError};
+use crate::native::lock;
+use std::sync::Mutex;
 
 /// The handler of our V8, once it was seen. V8 may leave it installed.
 static OWN: Mutex<Option<usize>> = Mutex::new(None);
@@ -18,7 +19,7 @@ fn current() -> Option<libc::sigaction> {
 /// Makes the signal ignored if its action is the default one, which ends the process. A session may make V8 sample without calling
 /// [`sample`].
 pub fn soften() {
-    let _own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _own = lock(&OWN);
     if let Some(action) = current().filter(|action| action.sa_sigaction == libc::SIG_DFL) {
         ignore(action);
     }
@@ -33,7 +34,7 @@ fn ignore(mut action: libc::sigaction) {
 /// Starts sampling with `start`, unless other code in the process samples. Code that starts to sample while we do is safe: the action that
 /// remains after both is never the default, which ends the process.
 pub fn sample<T>(start: impl FnOnce() -> T) -> Option<T> {
-    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut own = lock(&OWN);
     let action = current()?;
     if action.sa_sigaction == libc::SIG_DFL {
         ignore(action);

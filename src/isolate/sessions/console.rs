@@ -2,9 +2,9 @@
 //! applies: the text of whole arrays and, permanently, the labels that guests count and time by. So guest code calls these wrappers, which
 //! pass on values of limited size.
 
-use super::Agent;
 use crate::convert;
-use crate::isolate::Guest;
+use crate::isolate::guest::Guest;
+use crate::isolate::inspector::{Agent, console, remove_from_console};
 use crate::value::Text;
 
 /// Functions whose first argument is a label that V8 stores.
@@ -48,7 +48,8 @@ enum Kind {
     Tabulating = 3,
 }
 
-/// Replaces the functions of the current context's `console`.
+/// Replaces the functions of the current context's `console`, to limit what it stores in V8. Must be called before any guest code runs in the
+/// context. `None` if the heap is full.
 pub fn guard(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
     let console = console(scope)?;
     let log = v8::String::new(scope, "log")?;
@@ -75,24 +76,7 @@ pub fn guard(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
         console.set(scope, key.into(), function.into())?;
     }
     // `console.context` creates a console without these wrappers.
-    remove(scope, "context")
-}
-
-/// Removes `console.createTask`, which V8 adds to contexts that sessions can see. Each call of it costs memory.
-pub fn remove_tasks(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
-    remove(scope, "createTask")
-}
-
-fn console<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
-    let name = v8::String::new(scope, "console")?;
-    let console = scope.get_current_context().global(scope).get(scope, name.into())?;
-    v8::Local::<v8::Object>::try_from(console).ok()
-}
-
-fn remove(scope: &mut v8::PinScope<'_, '_>, name: &str) -> Option<()> {
-    let console = console(scope)?;
-    let key = v8::String::new(scope, name)?;
-    console.delete(scope, key.into()).map(|_| ())
+    remove_from_console(scope, "context")
 }
 
 fn call<'s>(

@@ -10,10 +10,9 @@ use v8::inspector::{
     V8InspectorClientTrustLevel, V8InspectorSession,
 };
 
-use super::channel::text;
-use super::signal::sample;
-use crate::isolate::Guest;
-use crate::isolate::remote::Remote;
+use super::guest::Guest;
+use super::inspector::{sample, text_of};
+use super::remote::Remote;
 use crate::value::Text;
 
 /// No session sees this group, and it has no contexts, so guest code cannot affect it.
@@ -41,7 +40,7 @@ struct Collector(Rc<RefCell<Option<Text>>>);
 impl ChannelImpl for Collector {
     fn send_response(&self, call: i32, message: UniquePtr<StringBuffer>) {
         if call == STOP_ID {
-            *self.0.borrow_mut() = text(&message);
+            *self.0.borrow_mut() = text_of(&message);
         }
     }
 

@@ -7,18 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use v8::UniquePtr;
-use v8::inspector::{ChannelImpl, StringBuffer, StringView};
+use v8::inspector::{ChannelImpl, StringBuffer};
 
-use super::{MAX_BYTES, MAX_MESSAGES};
-use crate::isolate::Guest;
+use crate::isolate::inspector::{Sink, text_of};
 use crate::isolate::remote::Remote;
-use crate::value::{Completion, Outcome, Text};
+use crate::value::{Completion, Outcome};
 
-/// Receives a session's messages, on the guest's thread. Must not wait.
-pub trait Sink: Send + Sync {
-    /// Delivers the response to the request `call`, or a notification. `done` must be answered when the message was taken.
-    fn deliver(&self, call: Option<i32>, message: Text, done: Arc<dyn Completion>);
-}
+/// Limits of the messages that may wait for the owner of a session.
+const MAX_BYTES: usize = 64 << 20;
+const MAX_MESSAGES: usize = 10_000;
 
 #[derive(Default)]
 struct Backlog {
@@ -68,27 +65,25 @@ impl Drop for Pending {
 
 pub struct Channel {
     remote: Weak<Remote>,
-    guest: Weak<Guest>,
+    /// Whether a host's thread waits for the guest that sends.
+    is_awaited: Box<dyn Fn() -> bool>,
     sink: Arc<dyn Sink>,
     backlog: Arc<Backlog>,
     muted: Rc<Cell<bool>>,
 }
 
-/// The characters of V8's buffer.
-pub fn text(buffer: &UniquePtr<StringBuffer>) -> Option<Text> {
-    Some(match buffer.as_ref()?.string() {
-        StringView::U8(bytes) => Text::Latin1(bytes.to_vec().into_boxed_slice()),
-        StringView::U16(units) => Text::from_utf16(units.to_vec()),
-    })
-}
-
 impl Channel {
-    pub fn new(guest: &Arc<Guest>, remote: &Arc<Remote>, sink: Arc<dyn Sink>, muted: Rc<Cell<bool>>) -> Self {
-        Self { remote: Arc::downgrade(remote), guest: Arc::downgrade(guest), sink, backlog: Arc::default(), muted }
+    pub fn new(
+        remote: Weak<Remote>,
+        is_awaited: Box<dyn Fn() -> bool>,
+        sink: Arc<dyn Sink>,
+        muted: Rc<Cell<bool>>,
+    ) -> Self {
+        Self { remote, is_awaited, sink, backlog: Arc::default(), muted }
     }
 
     fn deliver(&self, call: Option<i32>, message: &UniquePtr<StringBuffer>) {
-        let Some(message) = text(message) else { return };
+        let Some(message) = text_of(message) else { return };
         let bytes = message.byte_len();
         self.backlog.messages.fetch_add(1, Ordering::AcqRel);
         self.backlog.bytes.fetch_add(bytes, Ordering::AcqRel);
@@ -104,19 +99,19 @@ impl Channel {
     /// Waits for room in the backlog. False if there will be none: the guest is being stopped, or a host's thread waits for this very
     /// guest.
     fn wait_for_room(&self) -> bool {
-        let (Some(remote), Some(guest)) = (self.remote.upgrade(), self.guest.upgrade()) else { return false };
-        let paused = remote.pause(true);
+        let Some(remote) = self.remote.upgrade() else { return false };
+        let paused = remote.entries.pause(true);
         let found = loop {
             let version = remote.mailbox.version();
             if !self.backlog.is_full() {
                 break true;
             }
-            if remote.is_stopping() || remote.mailbox.has_call() || guest.serves_waiting_host() {
+            if remote.is_stopping() || remote.mailbox.has_call() || (self.is_awaited)() {
                 break false;
             }
             remote.sleep(version);
         };
-        remote.resume(&paused);
+        remote.entries.resume(&paused);
         found
     }
 }

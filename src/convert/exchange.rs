@@ -1,0 +1,51 @@
+//! What conversions need from the isolate that they take place in.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use crate::value::{Budget, Fault, Owner, SharedMemory, Value};
+
+/// An isolate that uses memory of a host. If its thread does not stop, the host has to wait for it.
+pub struct Borrowed {
+    pub holder: Weak<dyn Owner>,
+    count: Arc<AtomicUsize>,
+}
+
+impl Borrowed {
+    /// `count` is the number of existing ones.
+    pub fn new(holder: Weak<dyn Owner>, count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self { holder, count: Arc::clone(count) }
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// What the conversion needs from its caller: `ivm` objects, and the isolate's limits and budgets.
+pub trait Exchange {
+    /// A handle, function or promise as an object of this realm.
+    fn adopt<'s>(&self, scope: &mut v8::PinScope<'s, '_>, value: Value) -> Result<v8::Local<'s, v8::Value>, Fault>;
+    /// Whether `object` represents a handle. Must not run JavaScript, because V8's serializer asks in the middle of its work.
+    fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool;
+    /// The handle that `object` represents, if it is one; a fault if the handle was released.
+    fn identify(
+        &self,
+        scope: &mut v8::PinScope<'_, '_>,
+        object: v8::Local<'_, v8::Object>,
+    ) -> Result<Option<Value>, Fault>;
+    /// Maximum size in bytes of one value that leaves this isolate.
+    fn limit(&self) -> usize;
+    /// The budget to which this isolate's buffers are charged.
+    fn budget(&self) -> Arc<Budget>;
+    /// The memory of a shared buffer; always the same object for the same memory. `None` for a buffer that can grow, because other isolates
+    /// would not learn of its growth.
+    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>>;
+    /// Remembers incoming shared memory for [`Exchange::shared`]. False if it must not be used any more.
+    fn remember(&self, memory: &Arc<SharedMemory>) -> bool;
+    /// Memory of a host is about to be used, for as long as the result lives. `None` if the isolate is gone.
+    fn borrow_memory(&self) -> Option<Borrowed>;
+}

@@ -1,0 +1,48 @@
+//! Values that are not objects, and the kinds of values.
+
+use super::text::text_from_v8;
+use crate::value::{BigInt, Fault, TypeOf, Value};
+
+/// Any value that is not an object; otherwise `None`. A symbol has no neutral form.
+pub fn primitive_from_v8(
+    scope: &mut v8::PinScope<'_, '_>,
+    value: v8::Local<'_, v8::Value>,
+    limit: usize,
+) -> Result<Option<Value>, Fault> {
+    Ok(if value.is_undefined() {
+        Some(Value::Undefined)
+    } else if value.is_null() {
+        Some(Value::Null)
+    } else if value.is_boolean() {
+        Some(Value::Boolean(value.is_true()))
+    } else if let Ok(number) = v8::Local::<v8::Number>::try_from(value) {
+        Some(Value::Number(number.value()))
+    } else if let Ok(string) = v8::Local::<v8::String>::try_from(value) {
+        Some(Value::String(text_from_v8(scope, string, limit)?))
+    } else if let Ok(bigint) = v8::Local::<v8::BigInt>::try_from(value) {
+        let mut words = vec![0; bigint.word_count()];
+        let (negative, _) = bigint.to_words_array(&mut words);
+        Some(Value::BigInt(Box::new(BigInt { negative, words: words.into_boxed_slice() })))
+    } else {
+        None
+    })
+}
+
+/// The value that `Reference.typeof` reports.
+pub fn type_of(value: v8::Local<'_, v8::Value>) -> TypeOf {
+    if value.is_null() {
+        TypeOf::Null
+    } else if value.is_undefined() {
+        TypeOf::Undefined
+    } else if value.is_number() {
+        TypeOf::Number
+    } else if value.is_string() {
+        TypeOf::String
+    } else if value.is_boolean() {
+        TypeOf::Boolean
+    } else if value.is_function() {
+        TypeOf::Function
+    } else {
+        TypeOf::Object
+    }
+}

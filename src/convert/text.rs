@@ -1,0 +1,58 @@
+//! Strings, and the limits of what leaves a heap.
+
+use crate::value::{Budget, Code, ErrorClass, Fault, Text};
+
+pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v8::Local<'s, v8::String>, Fault> {
+    let string = match text {
+        Text::Latin1(bytes) => v8::String::new_from_one_byte(scope, bytes, v8::NewStringType::Normal),
+        Text::Utf16(units) => v8::String::new_from_two_byte(scope, units, v8::NewStringType::Normal),
+    };
+    string.ok_or_else(|| Fault::beyond("Invalid string length"))
+}
+
+/// At most `limit` bytes: a string may be much longer than the space that it takes in a guest's heap.
+pub fn text_from_v8(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, limit: usize) -> Result<Text, Fault> {
+    let length = string.length();
+    if string.is_onebyte() {
+        let mut bytes = room(length, limit)?;
+        string.write_one_byte_uninit_v2(scope, 0, &mut bytes.spare_capacity_mut()[..length], v8::WriteFlags::empty());
+        // SAFETY: V8 has written `length` characters, for which there was room.
+        unsafe { bytes.set_len(length) };
+        Ok(Text::Latin1(bytes.into_boxed_slice()))
+    } else {
+        let mut units = room(length, limit)?;
+        units.resize(length, 0);
+        string.write_v2(scope, 0, &mut units, v8::WriteFlags::empty());
+        Ok(Text::from_utf16(units))
+    }
+}
+
+/// An empty vector with room for `count` values, which may take at most `limit` bytes.
+pub fn room<T>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
+    let mut vector = Vec::new();
+    if count.saturating_mul(size_of::<T>()) > limit || vector.try_reserve_exact(count).is_err() {
+        return Err(too_large(limit));
+    }
+    Ok(vector)
+}
+
+pub fn too_large(limit: usize) -> Fault {
+    let message = format!("The value is larger than the {limit} bytes that may be transferred");
+    Fault::coded(ErrorClass::RangeError, &message, Code::Limit)
+}
+
+/// Charges `bytes` to a budget of the isolate, if necessary after a collection, because unreachable buffers are still charged.
+pub fn take_or_collect(scope: &mut v8::Isolate, budget: &Budget, bytes: usize) -> bool {
+    if budget.take(bytes) {
+        return true;
+    }
+    scope.low_memory_notification();
+    budget.take(bytes)
+}
+
+/// The beginning of a string, for display.
+pub fn beginning(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, most: usize) -> Text {
+    let mut units = vec![0; string.length().min(most)];
+    string.write_v2(scope, 0, &mut units, v8::WriteFlags::empty());
+    Text::from_utf16(units)
+}

@@ -1,0 +1,34 @@
+//! On whose behalf the surface runs at the moment, and under which limits.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use super::streams::Kept;
+use crate::isolate::{Limits, Remote};
+use crate::value::Chain;
+
+/// The event that is being handled, for what results from it.
+#[derive(Clone, Copy, Default)]
+pub struct Current {
+    /// The isolate that the event comes from; 0 for none.
+    pub origin: u64,
+    /// The async call whose outcome the event is; 0 for none.
+    pub call: i64,
+}
+
+#[derive(Default)]
+pub struct Context {
+    pub current: Cell<Current>,
+    /// The isolate that has requested the value that is being read.
+    pub asker: RefCell<Option<Arc<Remote>>>,
+    /// Limits of the call whose outcome was last given to the surface, or that waits while the surface serves a request.
+    pub limits: Cell<Limits>,
+    /// Limits of the sync call that waits, which apply to all calls that are made meanwhile.
+    pub waiting: Cell<Limits>,
+    /// The chain of the sync call that this thread is in.
+    pub chain: RefCell<Option<Chain>>,
+    /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
+    pub pausing: Cell<Option<u64>>,
+    /// Objects that the value just given to the surface refers to by number.
+    pub kept: RefCell<Vec<Kept>>,
+}

@@ -1,0 +1,32 @@
+//! The surface's functions that the native side calls.
+
+use super::js::{Js, JsResult, JsValue};
+use super::reference::Reference;
+
+pub struct Functions {
+    pub settle: Reference,
+    pub serve: Reference,
+    pub serve_later: Reference,
+    pub defer: Reference,
+    pub flush_later: Reference,
+    pub own: Reference,
+    pub leave: Reference,
+}
+
+impl Functions {
+    /// `functions`: in the order of the fields.
+    pub fn of(
+        js: Js<'_>,
+        [settle, serve, serve_later, defer, flush_later, own, leave]: [JsValue; 7],
+    ) -> JsResult<Self> {
+        Ok(Self {
+            settle: js.reference(settle)?,
+            serve: js.reference(serve)?,
+            serve_later: js.reference(serve_later)?,
+            defer: js.reference(defer)?,
+            flush_later: js.reference(flush_later)?,
+            own: js.reference(own)?,
+            leave: js.reference(leave)?,
+        })
+    }
+}

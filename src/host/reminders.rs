@@ -1,0 +1,78 @@
+//! When a host is reminded of its isolates, and how it learns of their memory (see [`super::pressure`]).
+
+use std::sync::Weak;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::event::Event;
+use super::js::Js;
+use super::shared::Shared;
+use crate::isolate::{Ledger, Remote, clock};
+use crate::value::IsolateHandle;
+
+/// How long after the last isolate was created the host is reminded of the live ones, and how long after that again. A program that creates
+/// more isolates meanwhile is not reminded: their memory makes the host collect.
+const REMINDERS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(15)];
+
+impl Ledger for Shared {
+    fn book(&self, bytes: i64) {
+        self.pressure.total.fetch_add(bytes, Ordering::AcqRel);
+        if self.pressure.change.fetch_add(bytes, Ordering::AcqRel) == 0 {
+            // An environment that is gone has nothing to collect.
+            let _ = self.send(Event::Weigh);
+        }
+    }
+
+    fn close(&self, bytes: i64) {
+        self.pressure.isolates.fetch_sub(1, Ordering::AcqRel);
+        self.book(-bytes);
+    }
+}
+
+impl Shared {
+    fn remind_later(&self, stage: usize) {
+        let made = self.pressure.made.load(Ordering::Acquire);
+        let Some(pause) = REMINDERS.get(stage) else { return self.remind_no_more(made) };
+        let shared = self.me.clone();
+        clock::after(*pause, move || {
+            let Some(shared) = shared.upgrade() else { return };
+            if shared.pressure.made.load(Ordering::Acquire) != made {
+                shared.remind_later(0);
+            } else if shared.pressure.isolates.load(Ordering::Acquire) > 0
+                && shared.send(Event::Remind { last: stage + 1 == REMINDERS.len() }).is_ok()
+            {
+                shared.remind_later(stage + 1);
+            } else {
+                shared.remind_no_more(made);
+            }
+        });
+    }
+
+    /// Schedules no more reminders until there are more isolates than the first `made`.
+    fn remind_no_more(&self, made: u32) {
+        self.pressure.reminds.store(false, Ordering::SeqCst);
+        if self.pressure.made.load(Ordering::SeqCst) != made {
+            self.expect_reminder();
+        }
+    }
+
+    fn expect_reminder(&self) {
+        if !self.pressure.reminds.swap(true, Ordering::SeqCst) {
+            self.remind_later(0);
+        }
+    }
+
+    /// The surface gets a handle on an isolate. From now on, its memory counts for the host as well.
+    pub fn reckon_with(&self, js: Js<'_>, isolate: &IsolateHandle) {
+        let ledger: Weak<dyn Ledger> = self.me.clone();
+        let Some(bytes) = Remote::from_owner(&isolate.0).and_then(|remote| remote.charge(ledger)) else { return };
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let pressure = &self.pressure;
+        pressure.isolates.fetch_add(1, Ordering::AcqRel);
+        pressure.made.fetch_add(1, Ordering::SeqCst);
+        pressure.total.fetch_add(bytes, Ordering::AcqRel);
+        pressure.change.fetch_add(bytes, Ordering::AcqRel);
+        pressure.weigh(js);
+        self.expect_reminder();
+    }
+}

@@ -1,0 +1,51 @@
+//! How a guest waits on its thread: for a reply, while it serves sync calls to its isolate.
+
+use std::sync::Arc;
+
+use super::entry;
+use super::guest::Guest;
+use super::job::{IsolateScope, Job};
+use super::remote::Remote;
+use super::sessions::drain;
+use crate::value::{Completion, Fault, Outcome, Reply};
+
+impl Guest {
+    /// Runs `job` nested in the running job.
+    pub fn run_nested(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, job: Job) -> Result<(), Fault> {
+        let remote = self.remote()?;
+        entry::run(scope, self, &remote, job);
+        Ok(())
+    }
+
+    /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
+    /// for a `host`. If it waits for another guest, they are not.
+    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply<Remote>, host: bool) -> Outcome {
+        let remote = self.remote()?;
+        let paused = remote.entries.pause(host);
+        let outcome = loop {
+            let version = remote.mailbox.version();
+            // First: an answer may have come, and a stopped guest must not continue with it.
+            if remote.is_stopping() {
+                // Work for this reply that has not begun need not begin.
+                reply.complete(Err(Fault::Stopped));
+                self.terminate(scope);
+                break Err(Fault::Stopped);
+            }
+            if let Some(outcome) = reply.take() {
+                break outcome;
+            }
+            drain(self);
+            match remote.mailbox.take_call() {
+                Some(job) => entry::run(scope, self, &remote, job),
+                None if remote.spin(version) => {}
+                None => {
+                    // The thread is about to sleep, so there is time for this.
+                    remote.check_memory(scope);
+                    remote.sleep(version);
+                }
+            }
+        };
+        remote.entries.resume(&paused);
+        outcome
+    }
+}

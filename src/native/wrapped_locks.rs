@@ -1,0 +1,175 @@
+//! The functions with which V8 (`absl::Mutex`) and ICU (`std::mutex`) lock: the linker redirects them to this module (`build.rs`). It also
+//! redirects those that run something that other threads wait for without a lock: three functions of ICU, V8's `CallOnce`, and the functions
+//! with which C++ initializes static variables of functions.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+
+use super::locks::{begin, end};
+use super::stack;
+
+unsafe extern "C" {
+    #[link_name = "__real__ZN4absl5Mutex4lockEv"]
+    fn lock_v8(mutex: *mut c_void);
+    #[link_name = "__real__ZN4absl5Mutex8try_lockEv"]
+    fn try_lock_v8(mutex: *mut c_void) -> bool;
+    #[link_name = "__real__ZN4absl5Mutex6unlockEv"]
+    fn unlock_v8(mutex: *mut c_void);
+    #[link_name = "__real__ZNSt4__Cr5mutex4lockEv"]
+    fn lock_icu(mutex: *mut c_void);
+    #[link_name = "__real__ZNSt4__Cr5mutex8try_lockEv"]
+    fn try_lock_icu(mutex: *mut c_void) -> bool;
+    #[link_name = "__real__ZNSt4__Cr5mutex6unlockEv"]
+    fn unlock_icu(mutex: *mut c_void);
+    #[link_name = "__real__ZN6icu_7820umtx_initImplPreInitERNS_9UInitOnceE"]
+    fn begin_once(once: *mut c_void) -> i8;
+    #[link_name = "__real__ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE"]
+    fn end_once(once: *mut c_void);
+    #[link_name = "__real__ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode"]
+    fn get(cache: *const c_void, key: *const c_void, value: *mut c_void, context: *const c_void, status: *mut i32);
+    #[link_name = "__real__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE"]
+    fn call_once(once: *mut c_void, function: *mut c_void);
+    #[link_name = "__real___cxa_guard_acquire"]
+    fn begin_static(guard: *mut c_void) -> i32;
+    #[link_name = "__real___cxa_guard_release"]
+    fn end_static(guard: *mut c_void);
+}
+
+core::arch::global_asm!(
+    ".hidden __wrap__ZN4absl5Mutex4lockEv",
+    ".hidden __wrap__ZN4absl5Mutex8try_lockEv",
+    ".hidden __wrap__ZN4absl5Mutex6unlockEv",
+    ".hidden __wrap__ZNSt4__Cr5mutex4lockEv",
+    ".hidden __wrap__ZNSt4__Cr5mutex8try_lockEv",
+    ".hidden __wrap__ZNSt4__Cr5mutex6unlockEv",
+    ".hidden __wrap__ZN6icu_7820umtx_initImplPreInitERNS_9UInitOnceE",
+    ".hidden __wrap__ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE",
+    ".hidden __wrap__ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode",
+    ".hidden __wrap__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE",
+    ".hidden __wrap___cxa_guard_acquire",
+    ".hidden __wrap___cxa_guard_release"
+);
+
+thread_local! {
+    static LAST_OF_V8: Cell<*mut c_void> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// The lock of V8 that the thread has acquired last, whether or not it still holds it.
+pub fn last_of_v8() -> Option<NonNull<c_void>> {
+    LAST_OF_V8.try_with(|last| NonNull::new(last.get())).unwrap_or(None)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN4absl5Mutex4lockEv(mutex: *mut c_void) {
+    stack::check();
+    // SAFETY: forwards the call.
+    unsafe { lock_v8(mutex) };
+    begin();
+    let _ = LAST_OF_V8.try_with(|last| last.set(mutex));
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN4absl5Mutex8try_lockEv(mutex: *mut c_void) -> bool {
+    // SAFETY: forwards the call.
+    let locked = unsafe { try_lock_v8(mutex) };
+    if locked {
+        begin();
+    }
+    locked
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN4absl5Mutex6unlockEv(mutex: *mut c_void) {
+    // SAFETY: forwards the call.
+    unsafe { unlock_v8(mutex) };
+    end();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex4lockEv(mutex: *mut c_void) {
+    stack::check();
+    // SAFETY: forwards the call.
+    unsafe { lock_icu(mutex) };
+    begin();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex8try_lockEv(mutex: *mut c_void) -> bool {
+    // SAFETY: forwards the call.
+    let locked = unsafe { try_lock_icu(mutex) };
+    if locked {
+        begin();
+    }
+    locked
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex6unlockEv(mutex: *mut c_void) {
+    // SAFETY: forwards the call.
+    unsafe { unlock_icu(mutex) };
+    end();
+}
+
+/// True for the thread that must perform the initialization guarded by `once`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN6icu_7820umtx_initImplPreInitERNS_9UInitOnceE(once: *mut c_void) -> i8 {
+    // SAFETY: forwards the call.
+    let makes = unsafe { begin_once(once) };
+    if makes != 0 {
+        begin();
+    }
+    makes
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE(once: *mut c_void) {
+    // SAFETY: forwards the call.
+    unsafe { end_once(once) };
+    end();
+}
+
+/// Creates what is not in the cache. Other threads that ask for the same entry wait.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode(
+    cache: *const c_void,
+    key: *const c_void,
+    value: *mut c_void,
+    context: *const c_void,
+    status: *mut i32,
+) {
+    begin();
+    // SAFETY: forwards the call.
+    unsafe { get(cache, key, value, context, status) };
+    end();
+}
+
+/// Other threads that need the same wait. C++ passes the address of the function to call.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE(
+    once: *mut c_void,
+    function: *mut c_void,
+) {
+    begin();
+    // SAFETY: forwards the call.
+    unsafe { call_once(once, function) };
+    end();
+}
+
+/// 1 for the thread that must initialize a static variable. V8 is built without exceptions, so the initialization always completes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap___cxa_guard_acquire(guard: *mut c_void) -> i32 {
+    // SAFETY: forwards the call.
+    let makes = unsafe { begin_static(guard) };
+    if makes != 0 {
+        begin();
+    }
+    makes
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap___cxa_guard_release(guard: *mut c_void) {
+    // SAFETY: forwards the call.
+    unsafe { end_static(guard) };
+    end();
+}
