@@ -1,0 +1,42 @@
+// Names that JavaScript and Rust both have, and that are not generated from `protocol.js`, are the same on both sides.
+
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { root } from '../../harness.mjs';
+
+const read = (file) => readFileSync(join(root, file), 'utf8');
+const sorted = (names) => [...new Set(names)].toSorted();
+/** Everything that the group of the expression finds in the part of a file between two texts. */
+function found(file, pattern, from = '', to = '\0') {
+  const text = read(file);
+  const start = text.indexOf(from);
+  assert.ok(start >= 0, `${file} has no ${from}`);
+  const end = text.indexOf(to, start);
+  return [...text.slice(start, end < 0 ? undefined : end).matchAll(pattern)].map(([, name]) => name);
+}
+
+test('layers of the confinement', () => {
+  const files = ['launcher/src/confine', 'src/child'].flatMap((folder) => (
+    readdirSync(join(root, folder), { recursive: true }).map(String).filter((name) => name.endsWith('.rs')).map((name) => join(folder, name))
+  ));
+  const names = files.flatMap((file) => found(file, /(?:\blayer\(settings, (?:&mut )?report, |const LAYER: &str = )"(\w+)"/g));
+  assert.ok(names.includes('seccomp') && names.includes('userNamespace') && names.includes('cgroup'));
+  assert.deepEqual(sorted(names), sorted(found('surface/host/sandbox/subprocess.js', /'(\w+)'/g, 'const LAYERS = ', ']);')));
+});
+
+test('classes of errors', () => {
+  const names = found('src/value/fault.rs', /=> "(\w+)"/g, 'impl ErrorClass', 'impl Code');
+  assert.ok(names.includes('RangeError'));
+  const classes = found('surface/error.js', /return (\w+);/g, 'function classOf', '\n}');
+  assert.deepEqual(sorted(names), sorted(classes));
+});
+
+test('kinds of values that references have', () => {
+  const names = found('src/value/handle.rs', /=> "(\w+)"/g, 'impl TypeOf', '/// A reference to a value');
+  assert.ok(names.includes('function'));
+  // `typeof` gives the others, symbols and BigInts count as objects.
+  const given = found('surface/handle.js', /'(\w+)'/g, 'function typeNameOf', '\n}');
+  for (const name of given) assert.ok(names.includes(name) || ['symbol', 'bigint'].includes(name), name);
+});

@@ -1,0 +1,167 @@
+// The modules of a crate: what they import, and their structs and functions.
+
+import { blank, closing, count, lineCount } from './text.mjs';
+
+/** Comments, strings and characters. */
+const NOT_CODE = /\/\/[^\n]*|\/\*[^]*?\*\/|\bb?r(#*)"[^]*?"\1|"(?:[^"\\]|\\[^])*"|'(?:[^'\\\n]|\\(?:x..|u\{[^}]*\}|.))'/g;
+const FOR_TESTS = /#\[cfg\((?:any\(|all\()?test\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*/;
+
+/** Blanks the items that exist only in tests. Returns their modules in files of their own, too. */
+function withoutTests(code) {
+  const modules = [];
+  for (let found = FOR_TESTS.exec(code); found !== null; found = FOR_TESTS.exec(code)) {
+    const start = found.index + found[0].length;
+    const item = code.slice(start).match(/^[^;{]*[;{]/)?.[0] ?? '';
+    const end = item.endsWith('{') ? closing(code, start + item.length - 1) + 1 : start + item.length;
+    const module = item.match(/\bmod\s+(\w+)\s*;/);
+    if (module) modules.push(module[1]);
+    code = code.slice(0, found.index) + blank(code.slice(found.index, end)) + code.slice(end);
+  }
+  return { code, modules };
+}
+
+/** The paths of a `use`, with the name that each gets: `a::{b, c as d}`. */
+function* paths(tree, before = []) {
+  const open = tree.indexOf('{');
+  const split = (path) => path.split('::').map((name) => name.trim()).filter((name) => name !== '');
+  if (open < 0) {
+    const [path, name] = tree.trim().split(/\s+as\s+/);
+    const whole = [...before, ...split(path)];
+    if (whole.at(-1) === 'self') whole.pop();
+    if (whole.length > 0) yield { path: whole, name: name ?? whole.at(-1) };
+    return;
+  }
+  const inside = tree.slice(open + 1, closing(tree, open));
+  let [start, depth] = [0, 0];
+  for (let position = 0; position <= inside.length; position++) {
+    if (inside[position] === '{') depth++;
+    else if (inside[position] === '}') depth--;
+    else if (depth === 0 && (inside[position] === ',' || position === inside.length)) {
+      yield* paths(inside.slice(start, position), [...before, ...split(tree.slice(0, open))]);
+      start = position + 1;
+    }
+  }
+}
+
+/** Removes `super` from paths inside modules that are part of a file, where it leads to the file or to one of these modules. */
+function flatten(code) {
+  const inner = /\bmod\s+\w+\s*\{/.exec(code);
+  if (inner === null) return code;
+  const open = inner.index + inner[0].length - 1;
+  const end = closing(code, open);
+  const body = flatten(code.slice(open + 1, end)).replaceAll(/(?<![\w:])super::(?!super\b)/g, 'self::').replaceAll(/(?<![\w:])super::super\b/g, 'super');
+  return `${code.slice(0, inner.index)}${blank(inner[0])}${body} ${flatten(code.slice(end + 1))}`;
+}
+
+class Module {
+  constructor(file, text) {
+    this.file = file;
+    this.lines = lineCount(text);
+    const { code, modules } = withoutTests(text.replace(NOT_CODE, blank));
+    this.testModules = modules;
+    /** Names that it imports, and those of them that it only passes on. @type {Map<string, string[]>} */
+    this.names = new Map();
+    this.passedOn = new Set();
+    this.globs = [];
+    this.body = flatten(code).replace(/^[ \t]*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);/gm, (whole, isPublic, tree) => {
+      for (const { path, name } of paths(tree)) {
+        if (name === '*') this.globs.push(path.slice(0, -1));
+        else this.names.set(name, path);
+        if (isPublic) this.passedOn.add(name);
+      }
+      return blank(whole);
+    });
+  }
+
+  defines(name) {
+    return new RegExp(`\\b(?:fn|struct|enum|trait|type|const|static|union|macro_rules!)\\s+(?:mut\\s+)?${name}\\b`).test(this.body);
+  }
+
+  uses(name) {
+    return new RegExp(`(?<!\\bmod\\s+)\\b${name}\\b`).test(this.body);
+  }
+
+  /** The paths in its code, and the imports that are not just passed on. */
+  * imports() {
+    for (const [name, path] of this.names) if (!this.passedOn.has(name) || this.uses(name)) yield path;
+    yield* this.globs.map((path) => [...path, '*']);
+    for (const [path] of this.body.matchAll(/(?<![\w:])[a-z_]\w*(?:::\w+)+/g)) yield path.split('::');
+  }
+}
+
+const parent = (module) => module.split('::').slice(0, -1).join('::');
+const join = (module, name) => (module === '' ? name : `${module}::${name}`);
+
+class Crate {
+  /** @type {Map<string, Module>} */ modules = new Map();
+
+  /**
+   * @param {string} from the module that has the path
+   * @param {string[]} path
+   * @param {Set<string>} [seen] what is being resolved
+   * @returns {string | undefined} the module that defines what the path leads to; `undefined` for other crates, and for a module as a whole
+   */
+  definer(from, path, seen = new Set()) {
+    const key = `${from} ${path.join('::')}`;
+    if (seen.has(key)) return undefined;
+    seen.add(key);
+    let at = from;
+    const rest = [...path];
+    if (rest[0] === 'crate') {
+      at = '';
+      rest.shift();
+    } else if (rest[0] === 'self' || rest[0] === 'super') {
+      while (rest[0] === 'self' || rest[0] === 'super') if (rest.shift() === 'super') at = parent(at);
+    } else if (!this.modules.has(join(from, rest[0]))) {
+      const imported = this.modules.get(from)?.names.get(rest[0]);
+      return imported === undefined ? undefined : this.definer(from, [...imported, ...rest.slice(1)], seen);
+    }
+    while (rest.length > 0 && this.modules.has(join(at, rest[0]))) at = join(at, /** @type {string} */ (rest.shift()));
+    if (rest.length === 0) return undefined;
+    if (rest[0] === '*') return at;
+    const module = /** @type {Module} */ (this.modules.get(at));
+    const imported = module.names.get(rest[0]);
+    if (imported !== undefined) return this.definer(at, [...imported, ...rest.slice(1)], seen);
+    if (!module.defines(rest[0])) {
+      for (const glob of module.globs) {
+        const found = this.definer(at, [...glob, ...rest], seen);
+        if (found !== undefined) return found;
+      }
+    }
+    return at;
+  }
+}
+
+const moduleOf = (file) => file.replace(/^src\//, '').replace(/\.rs$/, '').replace(/(?:^|\/)(?:mod|lib)$/, '').replaceAll('/', '::');
+
+/**
+ * @param {string[]} files
+ * @param {(file: string) => string} read
+ */
+export function readRust(files, read) {
+  const crate = new Crate();
+  for (const file of files) crate.modules.set(moduleOf(file), new Module(file, read(file)));
+  const tests = [...crate.modules].flatMap(([name, module]) => module.testModules.map((test) => join(name, test)));
+  for (const name of crate.modules.keys()) {
+    if (tests.some((test) => name === test || name.startsWith(`${test}::`))) crate.modules.delete(name);
+  }
+  const graph = new Map();
+  const structs = [];
+  const functions = [];
+  for (const [name, { file, body }] of crate.modules) {
+    const definers = [.../** @type {Module} */ (crate.modules.get(name)).imports()].map((path) => crate.definer(name, path));
+    const imported = definers.filter((definer) => definer !== undefined && definer !== name).map((definer) => crate.modules.get(definer)?.file);
+    graph.set(file, new Set(imported.filter((path) => path !== undefined)));
+    for (const found of body.matchAll(/\bstruct\s+(\w+)[^{;(]*\{/g)) {
+      const open = found.index + found[0].length - 1;
+      const fields = body.slice(open + 1, closing(body, open)).replaceAll(/#\[[^\]]*\]/g, '');
+      structs.push({ file, name: found[1], fields: count(fields) });
+    }
+    for (const found of body.matchAll(/\bfn\s+(\w+)\s*(?:<[^(]*>)?\s*\(/g)) {
+      const open = found.index + found[0].length - 1;
+      const parameters = body.slice(open + 1, closing(body, open)).replace(/^\s*&?(?:'\w+\s+)?(?:mut\s+)?self\b[^,]*,?/, '');
+      functions.push({ file, name: found[1], parameters: count(parameters) });
+    }
+  }
+  return { graph, structs, functions, lines: new Map([...crate.modules.values()].map(({ file, lines }) => [file, lines])) };
+}
