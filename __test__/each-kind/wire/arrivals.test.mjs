@@ -42,14 +42,14 @@ const COUNT = 4;
 const OBJECTS = 400_000;
 const requests = Array.from({ length: COUNT }, (_, index) => index + 1);
 
-test('all come to their end', async () => {
+test('every request completes', async () => {
   const { settled, paused, resumed } = await receive(COUNT, OBJECTS);
   assert.deepStrictEqual(settled.toSorted(([a], [b]) => a - b), requests.map((request) => [request, OBJECTS]));
   assert.strictEqual(paused.length, COUNT);
   assert.deepStrictEqual(resumed.toSorted((a, b) => a - b), paused);
 });
 
-test('together they take no more than one may', async () => {
+test('together they take no more memory than one may', async () => {
   // An object takes 72 bytes, its property 16 and its place 12. There is room for one of them.
   const mostWeight = OBJECTS * 100;
   const stretch = 2048 * 64;
@@ -72,13 +72,13 @@ test('together they take no more than one may', async () => {
   assert.ok(readers.size > COUNT && readers.size < 2 * COUNT, `${readers.size}`);
 });
 
-test('what is not wanted any more is dropped', async () => {
+test('abandoned requests are dropped', async () => {
   const { settled, resumed } = await receive(2, OBJECTS, { wanted: (number) => number !== 101 });
   assert.deepStrictEqual(settled, [[1, TAG.FAULT], [2, OBJECTS]]);
   assert.deepStrictEqual(resumed, [102]);
 });
 
-test('a synchronous call within a request cannot be held', () => {
+test('a synchronous call within a request is not delayed', () => {
   const paused = [];
   const holds = [];
   const arrivals = createArrivals({

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import ivm from '../../../index.mjs';
 import { passes } from '../../isolate/helper.mjs';
 
-test('`lib` comes as a part of the module, and by itself', () => {
+test('`lib` is available in the module, and by itself', () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
   context.global.setSync('lib', ivm.lib);

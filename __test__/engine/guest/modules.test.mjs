@@ -30,7 +30,7 @@ test('`meta` fills import.meta, once', async () => {
   `), ['pass0', 'pass0', 1]);
 });
 
-test('what `meta` throws is thrown where import.meta stands', async () => {
+test('errors of `meta` are thrown at import.meta', async () => {
   assert.equal(await inGuest(`
     const module = isolate.compileModuleSync('export let told; try { import.meta } catch (error) { told = error.message }', {
       meta() { throw new RangeError('no meta'); },

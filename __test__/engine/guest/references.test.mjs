@@ -14,7 +14,7 @@ function withIvm(options) {
   return { isolate, context };
 }
 
-test('a Reference of a guest goes to the host, to another guest, and home', () => {
+test('a Reference of a guest passes to the host, to another guest, and back', () => {
   const first = withIvm();
   const second = withIvm();
   const reference = first.context.evalSync('globalThis.object = { n: 1 }; new ivm.Reference(object)');
@@ -39,7 +39,7 @@ test('a Reference of a guest goes to the host, to another guest, and home', () =
   second.isolate.dispose();
 });
 
-test('what a guest dereferences arrives in its own isolate', () => {
+test('a value that a guest dereferences arrives in its own isolate', () => {
   const { isolate, context } = withIvm();
   assert.equal(context.evalClosureSync(`
     const object = {};
@@ -66,7 +66,7 @@ test('a copy is charged to the guest that makes it until it is released', () => 
   isolate.dispose();
 });
 
-test('what is missing of a guest is missing of nobody else', () => {
+test('`lib` of the host is `ivm.lib` in every guest', () => {
   const { isolate, context } = withIvm();
   const other = withIvm();
   context.global.setSync('lib', ivm.lib);
@@ -91,7 +91,7 @@ test('async functions of two guests call each other', async () => {
   two.isolate.dispose();
 });
 
-test('a Callback is called in its own mode, wherever it arrives', async () => {
+test('a Callback is called in its own mode in every isolate', async () => {
   const one = withIvm();
   const two = withIvm();
   one.context.evalSync('globalThis.heard = []; globalThis.make = (options) => new ivm.Callback((n) => { heard.push(n); return n * 2; }, options); 1');
@@ -119,8 +119,8 @@ test('a Callback is called in its own mode, wherever it arrives', async () => {
   two.isolate.dispose();
 });
 
-describe('what is to be used once, and in one place', () => {
-  test('says so', () => {
+describe('a value for a single use', () => {
+  test('throws on a second use or in another isolate', () => {
     const [one, two, three] = [withIvm(), withIvm(), withIvm()];
     one.context.evalSync('globalThis.object = {}; 1');
     three.context.global.setSync('reference', one.context.evalSync('new ivm.Reference(object)'));

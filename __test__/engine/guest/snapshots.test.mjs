@@ -27,7 +27,7 @@ describe('in a context of a snapshot', () => {
   for (const warmup of WARMUPS) {
     const how = warmup === undefined ? 'without warm-up' : 'with warm-up';
 
-    test(`guests make isolates, ${how}`, () => {
+    test(`guests create isolates, ${how}`, () => {
       const code = `(() => {
         const room = new ivm.Isolate({ memoryLimit: 8 }).createContextSync();
         const reference = new ivm.Reference({ n: f() });
@@ -37,7 +37,7 @@ describe('in a context of a snapshot', () => {
       assert.deepEqual(start(['globalThis.f = () => 5'], warmup, code), [expected, expected]);
     });
 
-    test(`there is a FinalizationRegistry again, ${how}`, () => passes(`
+    test(`FinalizationRegistry is available again, ${how}`, () => passes(`
       const snapshot = ivm.Isolate.createSnapshot([{ code: \`
         globalThis.live = {};
         globalThis.weak = [new WeakRef(live), new WeakRef({})];
@@ -86,7 +86,7 @@ describe('in a context of a snapshot', () => {
     });
   }
 
-  test('tampering in the scripts reaches nothing', async () => {
+  test('tampering in the scripts has no effect', async () => {
     const run = async (tampers) => {
       const names = ['begun', 'track', 'invoke', 'release', 'entry', 'id', 'native', 'createGuest', 'createTracker', 'then', 'stack', 'target', 'record', 'local'];
       const snapshot = ivm.Isolate.createSnapshot([{ code: `globalThis.kit = ${TAMPERING}; globalThis.buffer = new ArrayBuffer(8); globalThis.other = new ArrayBuffer(8);

@@ -69,7 +69,7 @@ async function run(mode, isAfter) {
 describe('every built-in is replaced', () => {
   for (const mode of ['watches', 'throws', 'gives functions']) {
     for (const isAfter of [false, true]) {
-      test(`by what ${mode}, ${isAfter ? 'after' : 'before'} the module arrives`, async () => {
+      test(`by a function that ${mode}, ${isAfter ? 'after' : 'before'} the module arrives`, async () => {
         const expected = await run(undefined, isAfter);
         assert.match(expected.told, /^isolate: false\n[^]*\neval: 42\n[^]*\nmodule: 3\n[^]*\nhost: 2\n/);
         assert.equal(expected.done, true);

@@ -9,7 +9,7 @@ import { passes } from '../../isolate/helper.mjs';
 const MAX_IDLE_KB = 1_300;
 
 describe('an idle isolate', () => {
-  test('takes little memory', async () => {
+  test('uses little memory', async () => {
     const program = `
       const kept = [];
       const makeMore = (count) => {
@@ -62,7 +62,7 @@ describe('objects of many shapes', () => {
     }
     results.length === 40 && results.every(Boolean)`;
 
-  test('have their properties before collections and after them', () => passes(`
+  test('keep their properties across collections', () => passes(`
     // One after another, because they start with memory that others have used.
     for (let i = 0; i < 3; i += 1) {
       const other = new ivm.Isolate({ memoryLimit: 64 });

@@ -37,7 +37,7 @@ const outcome = (attempt) => {
 };
 const expected = refuses ? 'DataCloneError' : 'cloned';
 
-describe('a handle in what the host clones', () => {
+describe('a handle in values that the host clones', () => {
   for (const [name, handle] of Object.entries(handles)) {
     test(`${name} by structuredClone`, () => {
       let clone;
@@ -63,7 +63,7 @@ describe('a handle in what the host clones', () => {
     await worker?.terminate();
   });
 
-  test('it goes on crossing into isolates', () => {
+  test('it can still be passed into isolates', () => {
     context.global.setSync('given', handles.Reference);
     assert.equal(context.evalSync('given.typeof'), 'object');
     assert.deepEqual(handles.ExternalCopy.copy(), {});

@@ -57,7 +57,7 @@ const DESCRIBE = `(root) => {
 }`;
 const describeHere = runInThisContext(DESCRIBE);
 
-describe('a name like `__proto__` stays a name', () => {
+describe('a name like `__proto__` is an ordinary name', () => {
   afterEach(check);
 
   for (const [where, code] of Object.entries(PLACES)) {
@@ -94,14 +94,14 @@ describe('a name like `__proto__` stays a name', () => {
     });
   }
 
-  test('options and other objects that the host reads are not taken from its prototypes by a copy', () => {
+  test('a copied `__proto__` property does not supply options', () => {
     const context = new ivm.Isolate().createContextSync();
     const options = context.evalSync('JSON.parse(\'{"__proto__":{"timeout":1,"copy":true}}\')', { copy: true });
     assert.equal(Object.getPrototypeOf(options), Object.prototype);
     assert.equal(context.evalSync('for (const end = Date.now() + 20; Date.now() < end;); 5', options), 5);
   });
 
-  test('what a guest throws brings no properties', () => {
+  test('errors of a guest bring no properties', () => {
     const context = new ivm.Isolate().createContextSync();
     for (const thrown of ['Object.assign(new Error("m"), JSON.parse(text))', 'Object.setPrototypeOf(new Error("m"), bad())', 'bad()', '({ message: "m", ["__proto__"]: bad(), constructor: { name: "__proto__" } })',
       '({ message: "m", constructor: Object.defineProperty(() => {}, "name", { value: "__proto__" }) })']) {
@@ -172,7 +172,7 @@ describe('a Buffer brings its own bytes only', () => {
     assert.equal(result, 'hi,hi');
   });
 
-  test('a string is no view of others', () => {
+  test('a string does not expose other strings', () => {
     const context = new ivm.Isolate().createContextSync();
     const long = SECRET.repeat(400);
     context.global.setSync('part', long.slice(5, 5000));

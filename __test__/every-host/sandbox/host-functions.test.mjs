@@ -133,7 +133,7 @@ describe('reports', () => {
     assert.match(stdout, /\[\["onLog","RangeError","mine"\],\["onLog","RangeError","mine"\]\]/);
   });
 
-  test('a promise that the guest can wait for is not reported', async () => {
+  test('a promise that the guest can await is not reported', async () => {
     const { stderr } = await passes(`
       const isolate = new ivm.Isolate();
       const context = isolate.createContextSync();
@@ -157,8 +157,8 @@ describe('reports', () => {
   });
 });
 
-describe('what guests choose', () => {
-  test('whether anybody receives an instance that has a promise', async () => {
+describe('conditions that guests control', () => {
+  test('whether an instance with a promise is received', async () => {
     await passes(`
       const { subscribe } = await import('node:diagnostics_channel');
       const reports = [];
@@ -205,7 +205,7 @@ describe('what guests choose', () => {
       }`);
   });
 
-  test('how deep calls are nested', async () => {
+  test('how deeply calls are nested', async () => {
     await passes(`
       const isolate = new ivm.Isolate();
       const context = isolate.createContextSync();

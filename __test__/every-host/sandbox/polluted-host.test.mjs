@@ -111,7 +111,7 @@ const SUITE = String.raw`
 
 const program = (target, names, kinds) => `${SUITE}\nawait pollute(${target}, ${JSON.stringify(names)}, ${kinds});`;
 
-describe('a host whose prototypes have more than they should', () => {
+describe('a host with polluted prototypes', () => {
   for (const kind of ['createSandbox', 'IsolatedVMSandbox', 'IsolatedVmSandbox']) {
     test(`Object.prototype: ${kind}`, () => passes(program('Object.prototype', NAMES, `['${kind}']`), { timeout: 60_000 }));
   }

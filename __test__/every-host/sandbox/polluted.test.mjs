@@ -35,7 +35,7 @@ describe('a polluted Object.prototype', () => {
     assert.deepEqual([outcome.error, outcome.result, outcome.logs], [undefined, ['undefined', 1], ['told']]);
   });
 
-  test('by what descriptors and texts have', async () => {
+  test('with names of descriptors and strings', async () => {
     // With a `get` there, Bun cannot load its own modules, so load them first. Type stripping loads more.
     const api = { f: () => 1 };
     await createSandbox({ api }).execute('1');

@@ -51,7 +51,7 @@ describe('a plugin that throws a long BigInt', () => {
   });
 });
 
-test('what a plugin\'s handlers fail with is cut off for the logger', async () => {
+test('errors of a plugin\'s handlers are truncated for the logger', async () => {
   const { context, execute, isolate, logger, sandbox } = await plugin();
   await execute(`let thrown;
     context.eventBus.on('item.indexed', () => { throw thrown; });
@@ -99,14 +99,14 @@ describe('an error with a stack of many lines', () => {
     for (const lines of result) assert.ok(lines > 1_000 && lines < 20_000, `${lines} lines`);
   });
 
-  test('of which few are kept', async () => {
+  test('of which only some are kept', async () => {
     const { execute } = await plugin({ context: { back: async (value) => value } });
     const stack = await execute(code(100, 'context.back(error).then((back) => back.stack)'));
     assert.match(stack, /^Error: long\n(    at f \(<host>\)\n){99}    at f/);
   });
 });
 
-describe('a host function that throws what a guest sent', () => {
+describe('a host function that throws a guest\'s value', () => {
   for (const [what, value] of Object.entries(THROWN)) {
     test(what, async () => {
       for (const name of Object.keys(api)) {
@@ -117,7 +117,7 @@ describe('a host function that throws what a guest sent', () => {
     });
   }
 
-  test('keeps what is short only', async () => {
+  test('keeps only short values', async () => {
     const sandbox = ivm.createSandbox({ api });
     const message = async (value) => (await sandbox.execute(`try { api.now(${value}); } catch ({ message }) { return message; }`)).result;
     assert.equal(await message('{ message: ["a", 2, null] }'), 'a,2,');
@@ -127,7 +127,7 @@ describe('a host function that throws what a guest sent', () => {
   });
 });
 
-test('a promise on which nothing can wait is an error, and is handled if that is possible', async () => {
+test('a promise that cannot be awaited is an error, and is handled if possible', async () => {
   const failing = (key) => Object.defineProperty(Promise.resolve(1), key, { get() { throw new Error(`no ${key}`); } });
   const unhandled = [];
   const listener = (error) => { unhandled.push(error); };

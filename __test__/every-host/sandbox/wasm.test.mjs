@@ -62,7 +62,7 @@ for (const [name, run] of Object.entries(sandboxes)) {
       assert.equal(await run({ snapshot }, `${CODE} + kept`), `${HAS}1`);
     });
 
-    test('takes nothing but a boolean', async () => {
+    test('accepts only a boolean', async () => {
       for (const wasm of [0, 'false', {}, []]) {
         await assert.rejects(run({ wasm }, '1'), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`wasm` must be a boolean' });
       }

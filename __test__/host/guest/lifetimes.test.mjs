@@ -37,8 +37,8 @@ const SETUP = `
 
 const check = (code, settings) => passes(SETUP + code, { timeout: 60_000, collects: true, ...settings });
 
-describe('what a guest drops', () => {
-  test('is released where it lives: in the host', () => check(`
+describe('an unreachable handle of a guest', () => {
+  test('is released in the host', () => check(`
     const guest = withIvm({ memoryLimit: 32 });
     let gone = 0;
     const registry = new FinalizationRegistry(() => { gone += 1; });
@@ -55,7 +55,7 @@ describe('what a guest drops', () => {
     end(guest);
   `));
 
-  test('and in other isolates', () => check(`
+  test('is released in other isolates', () => check(`
     const [one, two] = pair();
     await churn(two);
     const before = two.isolate.referenceCount;
@@ -66,7 +66,7 @@ describe('what a guest drops', () => {
     end(one, two);
   `));
 
-  test('at once where it is released', () => check(`
+  test('is released at once if it is released explicitly', () => check(`
     const [one, two] = pair();
     const before = two.isolate.referenceCount;
     one.context.evalSync('for (let n = 0; n < 100; n += 1) { const it = other.evalSync("({})", { reference: true }); it.release(); } 1');
@@ -74,7 +74,7 @@ describe('what a guest drops', () => {
     end(one, two);
   `));
 
-  test('as are the places of isolates that it has made', () => check(`
+  test('frees the slots of isolates that it has created', () => check(`
     const guest = withIvm({ memoryLimit: 64 });
     guest.context.evalSync('globalThis.kept = []; for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); 1');
     assert.match(told(() => guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 })')), /The isolates that guests have made are 16/);
@@ -84,8 +84,8 @@ describe('what a guest drops', () => {
   `));
 });
 
-describe('an isolate that is disposed', () => {
-  test('lets go of what it held, and its handles say so', () => check(`
+describe('a disposed isolate', () => {
+  test('releases its references, and its handles throw', () => check(`
     const [one, two] = pair();
     let gone = false;
     const registry = new FinalizationRegistry(() => { gone = true; });
@@ -106,7 +106,7 @@ describe('an isolate that is disposed', () => {
     end(two);
   `));
 
-  test('ends cycles with others', () => check(`
+  test('breaks cycles with other isolates', () => check(`
     let gone = 0;
     const registry = new FinalizationRegistry(() => { gone += 1; });
     const MANY = 20;
@@ -119,7 +119,7 @@ describe('an isolate that is disposed', () => {
     await until(() => gone >= 2 * MANY - 2);
   `));
 
-  test('by itself, in any call', () => check(`
+  test('disposes itself, in any call', () => check(`
     for (const code of ['isolate.dispose(); 1', 'try { isolate.dispose(); } finally { for (;;); }', 'new ivm.ExternalCopy({ get a() { isolate.dispose(); } })', 'context.evalSync("isolate.dispose()")']) {
       const [one, two] = pair();
       assert.equal(told(() => one.context.evalSync(code)), DISPOSED, code);
@@ -132,7 +132,7 @@ describe('an isolate that is disposed', () => {
     }
   `));
 
-  test('by the guest that it calls', () => check(`
+  test('is disposed by the guest that it calls', () => check(`
     const [one, two] = pair();
     assert.equal(told(() => one.context.evalSync('other.evalSync("otherIsolate.dispose(); 5")')), DISPOSED);
     assert.equal(two.context.evalSync('6 * 7'), 42);
@@ -154,7 +154,7 @@ describe('an isolate that is disposed', () => {
     'while it waits for a promise of the host': 'never.applySyncPromise()',
     'while it waits for another isolate': 'other.eval("for (;;);")',
   })) {
-    test(`by another guest, ${how}, twice`, () => check(`
+    test(`is disposed by another guest, ${how}, twice`, () => check(`
       const [one, two] = pair();
       one.context.global.setSync('never', new ivm.Reference(() => new Promise(() => {})));
       let started;
@@ -171,7 +171,7 @@ describe('an isolate that is disposed', () => {
     `));
   }
 
-  test('while those that it has made run, by one of them', () => check(`
+  test('is disposed by an isolate that it has created, while these run', () => check(`
     const guest = withIvm();
     guest.context.evalSync('globalThis.made = new ivm.Isolate({ memoryLimit: 8 }); globalThis.room = made.createContextSync(); room.global.setSync("maker", isolate); 1');
     const [made, room] = [guest.context.evalSync('made'), guest.context.evalSync('room')];
@@ -185,7 +185,7 @@ describe('an isolate that is disposed', () => {
     assert.equal(told(() => room.evalSync('1')), 'ERR_ISOLATE_DISPOSED Isolated is disposed');
   `));
 
-  test('amidst races', () => check(`
+  test('is disposed during races', () => check(`
     for (let n = 0; n < 200; n += 1) {
       const [one, two] = pair();
       const code = 'other.evalIgnored("1"); for (let i = 0; i < 20; i += 1) isolate.cpuTime; otherIsolate.dispose()';

@@ -68,14 +68,14 @@ describe('the limits of a call hold for', () => {
     await isFree();
   `));
 
-  test('each of many calls that are left behind', () => check(`
+  test('each of many abandoned calls', () => check(`
     assert.equal(told(() => context.evalSync('makeRoom(); for (let n = 0; n < 4; n += 1) room.evalIgnored("for (;;);"); 1', { timeout: 300 })), 1);
     const free = context.eval('room.eval("6 * 7")', { promise: true, deadline: 30_000 });
     assert.equal(await free, 42);
   `));
 });
 
-describe('what goes on by itself ends with the isolate', () => {
+describe('work that continues without a call ends with the isolate', () => {
   const PERPETUAL = {
     'in the guest': 'globalThis.again = "for (let n = 0; n < 1e6; n += 1); context.evalIgnored(again)"; context.evalIgnored(again); 1',
     'in isolates it has made': 'for (let n = 0; n < 3; n += 1) { makeRoom(); room.global.setSync("room", room); room.evalSync("globalThis.again = \'for (let n = 0; n < 1e6; n += 1); room.evalIgnored(again)\'; room.evalIgnored(again)"); } 1',
@@ -92,8 +92,8 @@ describe('what goes on by itself ends with the isolate', () => {
   }
 });
 
-describe('a guest does not get around how much it may have by', () => {
-  test('having its isolates make more', () => check(`
+describe('a guest cannot exceed its limits by', () => {
+  test('nested isolates', () => check(`
     const count = context.evalClosureSync(\`
       let count = 0;
       const code = 'let count = 0; try { for (;; count += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch {} count';
@@ -108,7 +108,7 @@ describe('a guest does not get around how much it may have by', () => {
     assert.equal(count, 16);
   `));
 
-  test('having the host use what it has made', () => check(`
+  test('isolates that the host uses', () => check(`
     for (let round = 0; round < 30; round += 1) {
       const made = context.evalSync('made = new ivm.Isolate({ memoryLimit: 8 })');
       const inner = made.createContextSync();
@@ -125,7 +125,7 @@ describe('a guest does not get around how much it may have by', () => {
     assert.equal(ivm.engineStats().endings.collected, 0);
   `));
 
-  test('giving them away', () => check(`
+  test('passing isolates to others', () => check(`
     const other = new ivm.Isolate();
     const elsewhere = other.createContextSync();
     const made = context.evalSync('globalThis.kept = []; for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); kept[0]');
@@ -139,7 +139,7 @@ describe('a guest does not get around how much it may have by', () => {
     other.dispose();
   `));
 
-  test('losing them', () => check(`
+  test('dropping isolates', () => check(`
     context.evalSync(\`
       globalThis.kept = [];
       for (let n = 0; n < 2; n += 1) {
@@ -153,7 +153,7 @@ describe('a guest does not get around how much it may have by', () => {
     assert.equal(context.evalSync('kept = []; let told; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { told = error.code + kept.length; } told'), 'ERR_ISOLATE_LIMIT14');
   `));
 
-  test('disposing and making at the same time', () => check(`
+  test('concurrent disposal and creation', () => check(`
     const made = [0, 1, 2].map(() => context.evalSync('new ivm.Isolate({ memoryLimit: 8 })'));
     const code = 'let most = 0; for (let n = 0; n < 60; n += 1) { const list = []; try { for (;;) list.push(new ivm.Isolate({ memoryLimit: 8 })); } catch {} most = Math.max(most, list.length); for (const each of list) each.dispose(); } most';
     const all = await Promise.all(made.map(async (each) => {
@@ -167,7 +167,7 @@ describe('a guest does not get around how much it may have by', () => {
     assert.equal(context.evalSync('const list = []; for (let n = 0; n < 16; n += 1) list.push(new ivm.Isolate({ memoryLimit: 8 })); list.length'), 16);
   `));
 
-  test('making contexts', () => check(`
+  test('creating contexts', () => check(`
     assert.match(context.evalSync('const made = new ivm.Isolate({ memoryLimit: 8 }); let told; try { for (let n = 0; n < 10000; n += 1) made.createContextSync(); } catch (error) { told = error.message; } String(told)'), /memory limit/);
     otherWorks();
   `));

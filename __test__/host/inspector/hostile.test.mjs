@@ -62,13 +62,13 @@ for (const [name, code] of Object.entries(PRINTS)) {
   `));
 }
 
-test('console: what leads past the bounds is not there', () => inspected(`
+test('console: methods that would bypass the bounds are absent', () => inspected(`
   assert.equal(seen.evalSync('typeof console.context + typeof console.createTask'), 'undefinedundefined');
   assert.equal(seen.evalSync('try { console.count({ toString() { throw 1 } }) } catch (thrown) { thrown }'), 1);
   assert.equal(seen.evalSync('try { new console.log() } catch (error) { error.constructor.name }'), 'TypeError');
 `));
 
-test('a flood of messages makes the guest wait, and the host goes on', () => inspected(`
+test('a flood of messages makes the guest wait, and the host continues', () => inspected(`
   const flood = seen.eval('for (let i = 0; i < 30_000; i++) console.log("x".repeat(5000))');
   let turns = 0;
   const timer = setInterval(() => { turns += 1; }, 1);
@@ -97,7 +97,7 @@ test('a guest that waits for its host to listen can be called and ended', () => 
   checkMemory();
 `));
 
-test('messages without end are refused', () => inspected(`
+test('unbounded messages are refused', () => inspected(`
   const flood = seen.eval('Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)');
   const refused = syncError(() => { for (let i = 0; i < 1e6; i++) session.dispatchProtocolMessage('{}'); });
   assert.equal(refused.code, 'ERR_ISOLATE_LIMIT');
@@ -106,7 +106,7 @@ test('messages without end are refused', () => inspected(`
   await call(3, 'Runtime.enable');
 `));
 
-test('scripts and exceptions without end', () => inspected(`
+test('unbounded scripts and exceptions', () => inspected(`
   await seen.eval('for (let i = 0; i < 20_000; i++) { try { (0, eval)("//# sourceURL=" + "u".repeat(200) + i + "\\\\n throw " + i) } catch {} }');
   checkMemory();
   await call(3, 'Debugger.disable');
@@ -119,7 +119,7 @@ test('deep recursion at a pause', () => inspected(`
   assert.equal((await result).name, 'RangeError');
 `));
 
-test('sessions that come and go at every moment', () => inspected(`
+test('sessions opened and closed at any time', () => inspected(`
   const running = seen.eval('let end = false; while (!end) { debugger; console.log({}) }').catch(() => {});
   for (let round = 0; round < 200; round += 1) {
     let other;
@@ -180,7 +180,7 @@ test('an open session keeps no process alive', async () => {
   assert.deepEqual([status, stdout.trim()], [0, 'answered']);
 });
 
-test('a worker is ended with a paused guest', () => passes(`
+test('a worker ends with a paused guest', () => passes(`
   const { Worker } = await import('node:worker_threads');
   const entry = ${JSON.stringify(new URL('../../../index.js', import.meta.url).pathname)};
   for (const mode of ['eval', 'evalSync']) {
@@ -202,7 +202,7 @@ test('a worker is ended with a paused guest', () => passes(`
   }
 `));
 
-test('profiles of a guest that prints and allocates without end', () => passes(`
+test('profiles of a guest that logs and allocates endlessly', () => passes(`
   isolate.startCpuProfiler('a');
   const code = 'for (let i = 0; ; i++) { console.count("x".repeat(2 ** 24) + i); console.time("y".repeat(2 ** 24) + i) }';
   const error = await errorOf(() => context.eval(code, { timeout: 500 }));

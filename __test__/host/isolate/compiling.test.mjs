@@ -41,7 +41,7 @@ describe('the event loop stays alive while V8 compiles', () => {
   }
 });
 
-test('a guest that compiles without end does not keep a process alive', async () => {
+test('a guest that compiles endlessly does not keep a process alive', async () => {
   const { code, timedOut, stderr } = await run(`
     const context = new ivm.Isolate({ memoryLimit: 64 }).createContextSync();
     await context.eval('const bytes = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]); (function again() { WebAssembly.compile(bytes).then(again); })(); 1');`);

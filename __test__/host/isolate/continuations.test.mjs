@@ -5,7 +5,7 @@ import { passes } from '../../isolate/helper.mjs';
 
 const DEADLINE = "{ name: 'Error', code: 'ERR_ISOLATE_DEADLINE' }";
 
-describe('what a call brings about later is limited as the call was', () => {
+describe('continuations of a call have the call\'s limits', () => {
   const endless = {
     'an answer of an async callback': "g().then(() => { begun(); for (;;); })",
     'an answer of an applied Reference': "r.apply(undefined, []).then(() => { begun(); for (;;); })",
@@ -46,7 +46,7 @@ describe('a deadline counts from the call', () => {
     await assert.rejects(context.eval('1', { deadline: 200 }), ${DEADLINE});
     isolate.dispose();`));
 
-  test('and a call that was given up does not run later', () => passes(`
+  test('a call that was abandoned does not run later', () => passes(`
     let ran = 0;
     context.global.setSync('run', () => { ran += 1; });
     const busy = context.eval('for (;;);', { timeout: 400 }).catch(() => {});
@@ -55,14 +55,14 @@ describe('a deadline counts from the call', () => {
     assert.equal(await context.eval('1'), 1);
     assert.equal(ran, 0);`));
 
-  test('and covers the promise that comes out', () => passes(`
+  test('and covers the returned promise', () => passes(`
     await assert.rejects(context.eval('new Promise(() => {})', { promise: true, deadline: 100 }), ${DEADLINE});
     await assert.rejects(context.evalSync('new Promise(() => {})', { promise: true, deadline: 100 }), ${DEADLINE});
     assert.equal(await context.eval('Promise.resolve(3)', { promise: true, deadline: 5000 }), 3);`));
 });
 
-describe('a guest that waits for an answer lives until it has come', () => {
-  test('when nothing of the host refers to it any more', () => passes(`
+describe('a guest that waits for a result stays alive until it arrives', () => {
+  test('when the host no longer refers to it', () => passes(`
     const collect = globalThis.gc ?? (() => { globalThis.Bun?.gc(true); });
     let answer;
     const promise = (() => {
@@ -75,14 +75,14 @@ describe('a guest that waits for an answer lives until it has come', () => {
     answer(7);
     assert.equal(await promise, 8);`));
 
-  test('also in a context that was released', () => passes(`
+  test('in a released context', () => passes(`
     context.global.setSync('g', new ivm.Callback(() => 5, { async: true }));
     const promise = context.evalSync('g().then((value) => value + 1)', { promise: true });
     context.release();
     assert.equal(await promise, 6);`));
 });
 
-describe('what waits for an answer is bounded', () => {
+describe('pending calls are bounded', () => {
   test('in bytes', () => passes(`
     context.global.setSync('g', new ivm.Callback(() => 1, { async: true }));
     const code = context.evalSync('const s = "x".repeat(1e6); let code; try { for (;;) g(s) } catch (error) { code = error.code } code', { timeout: 10_000 });
@@ -113,7 +113,7 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
       clearTimeout(keepAlive);`));
   }
 
-  test('but no other call', () => passes(`${PREPARE}
+  test('but other calls do not fail', () => passes(`${PREPARE}
     let answer;
     context.global.setSync('wait', new ivm.Reference(() => new Promise((resolve) => { answer = resolve; })));
     const other = context.eval('(async () => await wait.apply(undefined, [], { result: { promise: true } }))()', { promise: true, timeout: 100 });
@@ -122,7 +122,7 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
     answer(3);
     assert.equal(await other, 3);`));
 
-  test('and no call whose pieces each take less', () => passes(`${PREPARE}
+  test('nor does a call whose continuations each take less', () => passes(`${PREPARE}
     const code = '(async () => { for (let i = 0; i < 4; i += 1) { for (const end = Date.now() + 100; Date.now() < end;); await g(); } return 5; })()';
     assert.equal(await context.eval(code, { promise: true, timeout: 390 }), 5);`));
 });

@@ -38,8 +38,8 @@ async function forget(isolates, step) {
   return result;
 }
 
-describe('isolates that nobody disposes', () => {
-  test('in a loop that lets the event loop run', async () => {
+describe('isolates that are never disposed', () => {
+  test('in a loop that yields to the event loop', async () => {
     const result = await forget(ISOLATES, `
       new ivm.Isolate().createContextSync();
       await turn();`);
@@ -50,12 +50,12 @@ describe('isolates that nobody disposes', () => {
     assert.ok(result.threads < 64, `${result.threads} threads`);
   });
 
-  test('a few, of which nothing has the host collect', async () => {
+  test('a few, without any garbage collection of the host', async () => {
     const result = await forget(10, 'await new ivm.Isolate().createContext();');
     assert.deepEqual([result.made, result.alive, result.endings.collected], [10, 0, 10]);
   });
 
-  test('with much in them', async () => {
+  test('with large heaps', async () => {
     const result = await forget(50, `
       const context = await new ivm.Isolate().createContext();
       await context.eval('globalThis.kept = Array.from({ length: 1e6 }, (_, i) => i + 0.5); globalThis.buffer = new ArrayBuffer(2e7)');

@@ -20,7 +20,7 @@ const PRELUDE = `
   await context.global.set('copy', new ivm.Callback(() => new ivm.ExternalCopy(fresh()).copyInto({ release: true })));
 `;
 
-describe('what a guest does not hold any more is let go of while it runs', () => {
+describe('references that a guest has dropped are released while it runs', () => {
   const COUNT = 11_000;
   const ways = {
     'References that a host function returns': 'load.applySync()',
@@ -39,7 +39,7 @@ describe('what a guest does not hold any more is let go of while it runs', () =>
     });
   }
 
-  test('References that come asynchronously, and in an asynchronous call', { timeout: 150_000 }, async () => {
+  test('References that arrive asynchronously, and in an asynchronous call', { timeout: 150_000 }, async () => {
     await passes(`${PRELUDE}
       const code = '(async () => { let count = 0; for (; count < ${COUNT / 2}; count += 1) await load.apply(); return count; })()';
       assert.equal(await context.eval(code, { promise: true }), ${COUNT / 2});

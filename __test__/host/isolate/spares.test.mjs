@@ -18,7 +18,7 @@ const untilReady = async () => {
   assert.notEqual(ivm.engineStats().spare, 0);
 };
 
-describe('nothing of one isolate is in the next', () => {
+describe('no state of one isolate reaches the next', () => {
   for (const options of [{}, { memoryLimit: 16 }, { memoryLimit: 16, warm: 3, onCatastrophicError() {} }, { warm: 0 }]) {
     const title = JSON.stringify({ ...options, ...(options.onCatastrophicError ? { onCatastrophicError: true } : {}) });
     test(`one after the other, ${title}`, async () => {
@@ -43,7 +43,7 @@ describe('nothing of one isolate is in the next', () => {
   });
 });
 
-test('each becomes one isolate', () => passes(`
+test('each spare becomes one isolate', () => passes(`
   isolate.dispose();
   const { engineStats, Isolate } = ivm;
   const settled = async (expected) => {
@@ -71,7 +71,7 @@ test('each becomes one isolate', () => passes(`
   await settled({ made: made + 4, alive: 0, spare: 5 });
 `, { options: '{ warm: 0 }' }));
 
-test('who makes many gets one like any other', () => passes(`
+test('creating many isolates returns ordinary ones', () => passes(`
   const { engineStats, Isolate } = ivm;
   const settings = { memoryLimit: 16, warm: 2 };
   const figures = (one) => {

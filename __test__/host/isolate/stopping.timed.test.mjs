@@ -201,7 +201,7 @@ const PROGRAM = `
   }
   otherWorks();`;
 
-describe('a call is stopped, or goes on', () => {
+describe('a call is stopped, or continues', () => {
   for (const [state, { enter, isolate = '{ memoryLimit: 32 }', outcomes }] of Object.entries(STATES)) {
     test(`${state}: ${Object.keys(outcomes).join(', ')}`, () => passes(
       PROGRAM.replace('THE_OUTCOMES', () => JSON.stringify(outcomes)).replace('THE_OPTIONS', () => isolate).replace('THE_CALL', () => enter),

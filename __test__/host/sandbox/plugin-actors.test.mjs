@@ -76,7 +76,7 @@ describe('plugins: `context` is the execution\'s own', () => {
     sandbox.disposeAll();
   });
 
-  test('in handlers of events: that of the execution which has registered them', async () => {
+  test('in event handlers: that of the execution that registered them', async () => {
     const { sandbox, bus, told, gates, run } = await stage();
     const listen = (method) => `context.eventBus.${method}('item.indexed', async () => { context.tell('heard ' + ${SELF}); await context.wait('one'); context.tell('went on ' + ${SELF}) }); 0`;
     await run('A', listen('on'));
@@ -118,7 +118,7 @@ describe('plugins: `context` is the execution\'s own', () => {
     sandbox.disposeAll();
   });
 
-  test('what an execution puts in its place is its own, too', async () => {
+  test('a replacement that an execution assigns is its own, too', async () => {
     const { sandbox, gates, run } = await stage();
     const first = run('A', "const { wait } = context; context = { mine: 1, whoAmI: context.whoAmI }; wait('one').then(() => [Object.keys(context).join(), context.whoAmI()])");
     assert.equal(await run('B', SELF), B);
@@ -133,7 +133,7 @@ describe('plugins: `context` is the execution\'s own', () => {
     sandbox.disposeAll();
   });
 
-  test('also where a snapshot has declared the name', async () => {
+  test('also if a snapshot has declared the name', async () => {
     const snapshot = ivm.Isolate.createSnapshot([{ code: 'var context = 1; function self() { return context.whoAmI() }' }]);
     const { sandbox, gates, run } = await stage({ snapshot });
     const first = run('A', `context.wait('one').then(() => [self(), ${SELF}, 'onlyA' in context, Object.keys(context).includes('onlyB')])`);
@@ -146,7 +146,7 @@ describe('plugins: `context` is the execution\'s own', () => {
     sandbox.disposeAll();
   });
 
-  test('what stands behind it is out of reach', async () => {
+  test('the object behind it is out of reach', async () => {
     const { sandbox, run } = await stage();
     assert.deepEqual(await run('A', `
       const { get, set, enumerable, configurable } = Object.getOwnPropertyDescriptor(globalThis, 'context');
@@ -163,12 +163,12 @@ describe('plugins: `context` is the execution\'s own', () => {
   });
 });
 
-describe('plugins: calls count for whoever makes them', () => {
+describe('plugins: calls count for their caller', () => {
   const tooMany = 'The maximum of 3 API calls is exceeded';
   const settled = (calls) => `[${calls.join(', ')}].map((call) => { try { return call() } catch (error) { return error.message } })`;
   const whoAmI = (times, context = 'context') => settled(Array.from({ length: times }, () => `() => ${context}.whoAmI()`));
 
-  test('executions beside each other', async () => {
+  test('concurrent executions', async () => {
     const { sandbox, gates, run } = await stage({ maxApiCalls: 3 });
     const first = run('A', `context.wait('one').then(() => ${whoAmI(3)})`);
     assert.deepEqual(await run('B', whoAmI(4)), ['B', 'B', 'B', tooMany]);
@@ -178,7 +178,7 @@ describe('plugins: calls count for whoever makes them', () => {
     sandbox.disposeAll();
   });
 
-  test('through functions and contexts of others', async () => {
+  test('through functions and contexts of other executions', async () => {
     const { sandbox, gates, run } = await stage({ maxApiCalls: 3 });
     const first = run('A', `var kept = context; function mine() { return context.whoAmI() } context.wait('one').then(() => ${whoAmI(2)})`);
     assert.deepEqual(await run('B', settled(['() => kept.whoAmI()', '() => mine()', '() => context.whoAmI()', '() => kept.whoAmI()', '() => mine()'])),
@@ -196,7 +196,7 @@ describe('plugins: calls count for whoever makes them', () => {
     sandbox.disposeAll();
   });
 
-  test('each event has its own', async () => {
+  test('each event has its own budget', async () => {
     const { sandbox, bus, told, run } = await stage({ maxApiCalls: 3 });
     await run('A', `
       context.eventBus.on('item.indexed', async (n) => {
@@ -211,7 +211,7 @@ describe('plugins: calls count for whoever makes them', () => {
     sandbox.disposeAll();
   });
 
-  test('what a plugin emits itself counts for what emits it', async () => {
+  test('events that a plugin emits count for their emitter', async () => {
     const { sandbox, bus, told, run } = await stage({ maxApiCalls: 3 });
     await run('A', "context.eventBus.on('item.indexed', () => { context.tell('heard'); context.eventBus.emit('item.indexed') }); 0");
     bus.emit('item.indexed');
@@ -233,7 +233,7 @@ describe('plugins: calls count for whoever makes them', () => {
     sandbox.disposeAll();
   });
 
-  test('are told apart by `onUsage`', async () => {
+  test('are distinguished by `onUsage`', async () => {
     const { sandbox, gates, run } = await stage();
     const usage = {};
     const of = (name) => ({ onUsage: ({ hostCalls }) => { usage[name] = hostCalls; } });
@@ -246,7 +246,7 @@ describe('plugins: calls count for whoever makes them', () => {
     sandbox.disposeAll();
   });
 
-  test('what goes on long after its execution has calls as long as those are not limited', async () => {
+  test('work long after its execution can make calls if these are unlimited', async () => {
     for (const maxApiCalls of [undefined, 10]) {
       const { sandbox, run } = await stage({ maxApiCalls });
       await run('A', 'var open; new Promise((resolve) => { open = resolve }).then(() => { try { told = kept.whoAmI() } catch (error) { told = error.message } }); var kept, told; 0');
@@ -258,10 +258,10 @@ describe('plugins: calls count for whoever makes them', () => {
   });
 });
 
-describe('plugins: what an execution leaves', () => {
+describe('plugins: remains of an execution', () => {
   const spin = (time) => { for (const end = performance.now() + time; performance.now() < end;); };
 
-  test('is no context that its host keeps for a promise nobody will ask for', async () => {
+  test('are not contexts kept by the host for unused promises', async () => {
     const { sandbox, run } = await stage();
     const slow = () => { spin(600); return Promise.resolve(1); };
     await errorOf(run('A', 'globalThis.kept = context; context.slow()', { deadline: 300 }, { slow }));
@@ -271,7 +271,7 @@ describe('plugins: what an execution leaves', () => {
     sandbox.disposeAll();
   });
 
-  test('is no processor time for others', async () => {
+  test('are not processor time of other executions', async () => {
     const sandbox = new IsolatedVmSandbox(null);
     const isolate = await sandbox.createIsolate({ ...manifest(), limits: { cpuMs: 200 } });
     const end = gate();
@@ -288,7 +288,7 @@ describe('plugins: what an execution leaves', () => {
     sandbox.disposeAll();
   });
 
-  test('may be a global object that cannot be changed', async () => {
+  test('can be a frozen global object', async () => {
     const { sandbox, run } = await stage();
     await run('A', 'Object.freeze(globalThis); 0');
     assert.equal(await run('B', SELF), B);
@@ -297,7 +297,7 @@ describe('plugins: what an execution leaves', () => {
   });
 });
 
-test('the newest of what is known by number is never forgotten for those before it', () => {
+test('the newest numbered object is never evicted for earlier ones', () => {
   const recent = new Recent(2);
   const used = [1, 2, 3].map(() => recent.add({ isInUse: true }));
   const [fourth, fifth] = [{ isInUse: false }, { isInUse: false }];

@@ -15,7 +15,7 @@ const lacks = (permission) => `Plugin '${ID}' lacks required permission: ${permi
 /** What the plugin sees of a refused call. */
 const caught = (call) => `(() => { try { return [${call}, 'it went through'] } catch (error) { return [error instanceof Error, error.name, error.message] } })()`;
 
-describe('context: what is always there', () => {
+describe('context: members without permissions', () => {
   test('logger, config, metrics and allowedDomains without any permission', async () => {
     const { sandbox, execute, context } = await plugin({ manifest: without('network', 'storage', 'hooks') });
     const result = await execute(`
@@ -37,7 +37,7 @@ describe('context: what is always there', () => {
     sandbox.disposeAll();
   });
 
-  test('a plugin has the last 1,000 of such functions', async () => {
+  test('a plugin keeps the last 1,000 of such functions', async () => {
     const { sandbox, execute } = await plugin({ context: hostContext({ make: (n) => () => n }) });
     const result = await execute(`
       const all = Array.from({ length: 1_200 }, (_, n) => context.make(n));
@@ -78,13 +78,13 @@ describe('context: what is always there', () => {
     sandbox.disposeAll();
   });
 
-  test('what a context lacks is not there', async () => {
+  test('members that the context lacks are absent', async () => {
     const { sandbox, execute } = await plugin({ context: {} });
     assert.deepEqual(await execute('[Object.keys(context), context.config]'), [['config', 'allowedDomains'], {}]);
     sandbox.disposeAll();
   });
 
-  test('each execution has its own context; one that was kept goes on to be that one', async () => {
+  test('each execution has its own context, which stays its own when stored', async () => {
     const { sandbox, isolate } = await plugin();
     const named = (name) => hostContext({ whoAmI: () => name });
     assert.equal(await sandbox.executeInSandbox(isolate, 'var kept = context; kept.whoAmI()', named('first')), 'first');
@@ -93,7 +93,7 @@ describe('context: what is always there', () => {
   });
 });
 
-test('a context that a plugin keeps works as long as it is used or has listeners, and for 256 further executions', async () => {
+test('a stored context works as long as it is used or has listeners, and for 256 further executions', async () => {
   const { sandbox, isolate } = await plugin();
   const seen = [];
   const bus = new EventEmitter();
@@ -115,7 +115,7 @@ test('a context that a plugin keeps works as long as it is used or has listeners
 });
 
 describe('context: cache', () => {
-  test('promises, keys of its own, values and further arguments', async () => {
+  test('promises, own keys, values and further arguments', async () => {
     const seen = [];
     const cache = { ...memoryCache(), set: async (...args) => { seen.push(args); } };
     const { sandbox, execute } = await plugin({ context: hostContext({ cache }) });
@@ -127,7 +127,7 @@ describe('context: cache', () => {
     sandbox.disposeAll();
   });
 
-  test('every method that has a key, and no other', async () => {
+  test('every method with a key, and no other', async () => {
     const { sandbox, execute, context } = await plugin();
     assert.deepEqual(await execute('Object.keys(context.cache)'), ['get', 'exists', 'set', 'delete', 'expire']);
     const result = await execute(`(async () => {
@@ -198,7 +198,7 @@ describe('context: cache', () => {
     });
   }
 
-  test('overwriting and deleting give back; what failed kept nothing', async () => {
+  test('overwriting and deleting free quota; failed writes use none', async () => {
     const { sandbox, execute, context } = await withRoom(12);
     const { cache } = context;
     const set = (value) => execute(`context.cache.set("k", ${value})`);
@@ -219,7 +219,7 @@ describe('context: cache', () => {
     sandbox.disposeAll();
   });
 
-  test('writes under way count', async () => {
+  test('pending writes count', async () => {
     const { promise, open } = gate();
     const map = new Map();
     const cache = { ...memoryCache(), set: async (key, value) => { await promise; map.set(key, value); }, delete: async (key) => { await promise; return map.delete(key); } };
@@ -240,7 +240,7 @@ describe('context: cache', () => {
     'with neither': (map) => ({ get: async (key) => map.get(key), set: async (key, value) => { map.set(key, value); }, expire: async () => true }),
   };
   for (const [kind, make] of Object.entries(kinds)) {
-    test(`what has expired is given back where the cache says so, too: ${kind}`, async () => {
+    test(`expired entries free quota if the cache reports them: ${kind}`, async () => {
       const map = new Map();
       const { sandbox, execute } = await withRoom(12, hostContext({ cache: make(map) }));
       const set = (args) => execute(`context.cache.set(${args})`);
@@ -258,7 +258,7 @@ describe('context: cache', () => {
     });
   }
 
-  test('null, which a cache may give for what is not there, is not given back', async () => {
+  test('null, which a cache can return for missing entries, frees no quota', async () => {
     const { sandbox, execute } = await withRoom(12, hostContext({ cache: kinds['with neither'](new Map()) }));
     await execute('context.cache.set("1234567", null, 0.01)');
     await execute('context.cache.expire("1234567", 0.01)');
@@ -280,7 +280,7 @@ describe('context: cache', () => {
     sandbox.disposeAll();
   });
 
-  test('no key is another plugin\'s', async () => {
+  test('keys of plugins are separate', async () => {
     const sandbox = new IsolatedVmSandbox();
     const context = hostContext();
     const ids = ['a', 'a:b', 'a%3Ab', 'a%', 'b'];
@@ -306,7 +306,7 @@ describe('context: cache', () => {
 });
 
 describe('context: eventBus', () => {
-  test('the plugin hears what its manifest lists', async () => {
+  test('the plugin receives the events that its manifest lists', async () => {
     const { sandbox, execute, context } = await plugin();
     assert.equal(await execute('var heard = []; context.eventBus.on("item.indexed", (...args) => { heard.push(args) })'), undefined);
     assert.equal(context.eventBus.emit('item.indexed', 1, { deep: [new Date(5)] }), true);
@@ -366,7 +366,7 @@ describe('context: eventBus', () => {
     sandbox.disposeAll();
   });
 
-  test('emitAsync of the host waits for what the plugin does', async () => {
+  test('emitAsync of the host waits for the plugin\'s handlers', async () => {
     const { sandbox, execute, context } = await plugin({ context: hostContext({ nap: () => new Promise((resolve) => { setTimeout(resolve, 30); }) }) });
     await execute('var done = 0; context.eventBus.on("item.indexed", async () => { await context.nap(); done += 1 })');
     await context.eventBus.emitAsync('item.indexed');
@@ -389,7 +389,7 @@ describe('context: eventBus', () => {
     });
   }
 
-  test('without the permission there is no event', async () => {
+  test('without the permission there are no events', async () => {
     const { sandbox, execute } = await plugin({ manifest: without('hooks') });
     assert.deepEqual(await execute(caught('context.eventBus.on("item.indexed", () => {})')), [true, 'SandboxViolationError', lacks('hook:item.indexed')]);
     sandbox.disposeAll();
@@ -407,7 +407,7 @@ describe('context: eventBus', () => {
     sandbox.disposeAll();
   });
 
-  test('a handler that fails is logged; the host\'s bus does not hear of it', async () => {
+  test('a failing handler is logged, and not reported to the host\'s bus', async () => {
     const { sandbox, execute, context, logger } = await plugin({ manifest: { ...manifest(), limits: { cpuMs: 300 } } });
     await execute(`
       context.eventBus.on('item.indexed', () => { throw new Error('mine') });
@@ -423,7 +423,7 @@ describe('context: eventBus', () => {
     sandbox.disposeAll();
   });
 
-  test('what cannot be sent does not arrive', async () => {
+  test('values that cannot be transferred do not arrive', async () => {
     const { sandbox, execute, context, logger } = await plugin();
     await execute('var heard = 0; context.eventBus.on("item.indexed", () => { heard += 1 })');
     await context.eventBus.emitAsync('item.indexed', { method() {} });
@@ -432,7 +432,7 @@ describe('context: eventBus', () => {
     sandbox.disposeAll();
   });
 
-  test('handlers are gone with their isolate', async () => {
+  test('handlers are removed with their isolate', async () => {
     const { sandbox, isolate, execute, context } = await plugin();
     await execute('context.eventBus.on("item.indexed", () => {}); context.eventBus.once("item.removed", () => {})');
     assert.equal(context.eventBus.listenerCount('item.indexed') + context.eventBus.listenerCount('item.removed'), 2);
@@ -440,14 +440,14 @@ describe('context: eventBus', () => {
     assert.equal(context.eventBus.listenerCount('item.indexed') + context.eventBus.listenerCount('item.removed'), 0);
   });
 
-  test('handlers of a fresh execution are gone with it', async () => {
+  test('handlers of a fresh execution are removed with it', async () => {
     const { sandbox, execute, context } = await plugin();
     await execute('context.eventBus.on("item.indexed", () => {})', { fresh: true });
     assert.equal(context.eventBus.listenerCount('item.indexed'), 0);
     sandbox.disposeAll();
   });
 
-  test('a plugin has 1,000 listeners at most', async () => {
+  test('a plugin has at most 1,000 listeners', async () => {
     const { sandbox, execute, context } = await plugin();
     context.eventBus.setMaxListeners(0);
     const error = await errorOf(execute('for (let i = 0; i < 2_000; i += 1) context.eventBus.on("item.indexed", () => {})'));
@@ -456,7 +456,7 @@ describe('context: eventBus', () => {
     sandbox.disposeAll();
   });
 
-  test('events beyond 1,000 that wait are dropped', async () => {
+  test('events beyond 1,000 queued ones are dropped', async () => {
     const { promise: begun, open } = gate();
     const { promise: hold, open: release } = gate();
     const { sandbox, execute, context, logger } = await plugin({ context: hostContext({ begin: open, hold: () => hold }) });
@@ -470,7 +470,7 @@ describe('context: eventBus', () => {
     sandbox.disposeAll();
   });
 
-  test('a plugin that answers itself has one budget for all', async () => {
+  test('a plugin that handles its own events has one budget for all of them', async () => {
     const { sandbox, execute, context, logger } = await plugin({ manifest: { ...manifest(), limits: { cpuMs: 500 } } });
     await execute(`var rounds = 0; context.eventBus.on('item.indexed', () => {
       rounds += 1;

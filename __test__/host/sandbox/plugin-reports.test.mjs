@@ -23,7 +23,7 @@ describe('plugins: usage', () => {
   };
 
   for (const fresh of [false, true]) {
-    test(`is that of the one execution, fresh: ${fresh}`, async () => {
+    test(`is that of a single execution, fresh: ${fresh}`, async () => {
       const context = hostContext({ wait: { for: (time) => new Promise((resolve) => { setTimeout(resolve, time); }) } });
       const { sandbox, execute } = await plugin({}, { context });
       const large = await measured(execute, `(async () => {
@@ -43,7 +43,7 @@ describe('plugins: usage', () => {
     });
   }
 
-  test('tells of failures, too', async () => {
+  test('reports failures, too', async () => {
     const { sandbox, execute } = await plugin({}, { made: manifest({ limits: { cpuMs: 60 } }) });
     const slow = await measured(execute, 'for (;;);');
     assert.ok(slow.wallMs >= 60 && slow.cpuMs >= 60 && slow.hostCalls === 0, JSON.stringify(slow));
@@ -55,7 +55,7 @@ describe('plugins: usage', () => {
     sandbox.disposeAll();
   });
 
-  test('one that fails changes nothing', async () => {
+  test('a failing listener has no effect', async () => {
     const { sandbox, execute } = await plugin();
     assert.equal(await execute('1', { onUsage() { throw new Error('no'); } }), 1);
     assert.equal(await execute('2', { onUsage: async () => { throw new Error('no'); } }), 2);
@@ -65,7 +65,7 @@ describe('plugins: usage', () => {
 });
 
 describe('plugins: failure', () => {
-  test('names the place in the code as it was passed', async () => {
+  test('names the position in the code as it was passed', async () => {
     const { sandbox, execute } = await plugin();
     for (const file of ['sandbox.js', 'sandbox.js#2']) {
       const error = await errorOf(execute('var a = 1;\nvar o = null;\no.x;\n// end'));
@@ -89,7 +89,7 @@ describe('plugins: failure', () => {
     sandbox.disposeAll();
   });
 
-  test('of what an earlier execution has left shows the line that called it', async () => {
+  test('of a function of an earlier execution shows the line that called it', async () => {
     const { sandbox, execute } = await plugin();
     await execute('function fail() {\n\n\n\n  throw new RangeError("no");\n}');
     const { failure } = await errorOf(execute('\nfail();'));
@@ -101,7 +101,7 @@ describe('plugins: failure', () => {
     sandbox.disposeAll();
   });
 
-  test('of modules, and of code that is one', async () => {
+  test('of modules, and of module code', async () => {
     const { sandbox, execute } = await plugin({ modules: { 'lib.js': 'export function fail() {\n  throw new Error("in lib");\n}' } });
     const { failure } = await errorOf(execute('import { fail } from "lib.js";\nexport default 1;\nfail();'));
     assert.deepEqual([failure.module, failure.line, failure.column], ['lib.js', 2, 9]);
@@ -113,7 +113,7 @@ describe('plugins: failure', () => {
     sandbox.disposeAll();
   });
 
-  test('of the host, of what is no error, and of limits', async () => {
+  test('of the host, of values that are not errors, and of limits', async () => {
     const context = hostContext({ shop: { fail() { throw new RangeError('from the host'); } } });
     const { sandbox, execute } = await plugin({}, { context, made: manifest({ limits: { cpuMs: 60 } }) });
     const { failure } = await errorOf(execute('\n  context.shop.fail();'));
@@ -156,7 +156,7 @@ describe('plugins: failure', () => {
     sandbox.disposeAll();
   });
 
-  test('is there whatever a plugin has failed of', async () => {
+  test('is present for every kind of failure', async () => {
     const { sandbox, execute } = await plugin({ maxOutputSize: 100 });
     const failures = [
       ['"x".repeat(200)', 'RangeError', 'ERR_ISOLATE_LIMIT'], ['(() => {})', 'TypeError', 'ERR_ISOLATE_TRANSFER'], ['new Promise(() => {})', 'Error', 'ERR_ISOLATE_DEADLINE', { deadline: 300 }],
@@ -172,7 +172,7 @@ describe('plugins: failure', () => {
     assert.deepEqual([failure.name, failure.code], ['Error', 'ERR_ISOLATE_DISPOSED']);
   });
 
-  test('shows nothing of where the host\'s code lies', async () => {
+  test('shows no paths of the host\'s code', async () => {
     const context = hostContext({ shop: { fail() { throw new Error('from the host'); } } });
     const { sandbox, execute } = await plugin({}, { context });
     const { failure } = await errorOf(execute('context.shop.fail()'));
@@ -182,7 +182,7 @@ describe('plugins: failure', () => {
 });
 
 describe('plugins: onLog', () => {
-  test('hears of each entry as text, while the plugin runs', async () => {
+  test('receives each entry as text, while the plugin runs', async () => {
     const logger = rememberingLogger();
     const heard = [];
     const { promise, open } = gate();
@@ -204,7 +204,7 @@ describe('plugins: onLog', () => {
     sandbox.disposeAll();
   });
 
-  test('what cannot be sent, errors, and getters', async () => {
+  test('values that cannot be transferred, errors, and getters', async () => {
     const heard = [];
     const { sandbox, execute } = await plugin({ onLog: ({ message }) => { heard.push(message); } });
     await execute(`const cycle = {}; cycle.cycle = cycle;
@@ -217,7 +217,7 @@ describe('plugins: onLog', () => {
     sandbox.disposeAll();
   });
 
-  test('limits and truncation, anew with each execution', async () => {
+  test('limits and truncation, for each execution', async () => {
     const logger = rememberingLogger();
     const heard = [];
     const { sandbox, execute } = await plugin({ maxLogEntries: 3, maxLogLength: 4, onLog: ({ message }) => { heard.push(message); } }, { logger });
@@ -243,7 +243,7 @@ describe('plugins: onLog', () => {
     sandbox.disposeAll();
   });
 
-  test('one that fails changes nothing', async () => {
+  test('a failing listener has no effect', async () => {
     const logger = rememberingLogger();
     const { sandbox, execute } = await plugin({ onLog() { throw new Error('no'); } }, { logger });
     assert.equal(await execute('console.log(1); console.log(2); 3'), 3);
@@ -254,7 +254,7 @@ describe('plugins: onLog', () => {
     other.sandbox.disposeAll();
   });
 
-  test('very many values at a time', async () => {
+  test('very many values in one call', async () => {
     const heard = [];
     const logger = rememberingLogger();
     const { sandbox, execute } = await plugin({ onLog: (entry) => { heard.push(entry.message); } }, { logger });
@@ -268,7 +268,7 @@ describe('plugins: onLog', () => {
     sandbox.disposeAll();
   });
 
-  test('what a plugin tampers with', async () => {
+  test('tampering by a plugin', async () => {
     const heard = [];
     const { sandbox, execute } = await plugin({ onLog: ({ message }) => { heard.push(message); } });
     await execute(`
@@ -291,7 +291,7 @@ describe('plugins: onLog', () => {
 });
 
 describe('plugins: TypeScript', () => {
-  test('types go, and places stay', async () => {
+  test('types are stripped, and positions are kept', async () => {
     const { sandbox, execute } = await plugin({ typescript: true });
     assert.equal(await execute('interface A { n: number }\nconst a: A = { n: 4 } as A;\nfunction twice(x: number): number { return x * 2 }\ntwice(a.n)'), 8);
     // State persists, and a script remains a script.
@@ -302,7 +302,7 @@ describe('plugins: TypeScript', () => {
     sandbox.disposeAll();
   });
 
-  test('what is refused', async () => {
+  test('refused syntax', async () => {
     const { sandbox, execute } = await plugin({ typescript: true });
     const error = await errorOf(execute('const a = 1;\n  enum A { B }'));
     assert.ok(error instanceof PluginError);
@@ -315,7 +315,7 @@ describe('plugins: TypeScript', () => {
     plain.sandbox.disposeAll();
   });
 
-  test('modules, and code that is one', async () => {
+  test('modules, and module code', async () => {
     const modules = { 'lib.ts': 'export const one: number = 1;', 'plain.js': 'export const two = 2;' };
     const { sandbox, execute } = await plugin({ typescript: true, modules });
     assert.equal(await execute('import { one } from "lib.ts";\nimport { two } from "plain.js";\nexport default (): number => one + two as number;'), 3);

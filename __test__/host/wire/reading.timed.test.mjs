@@ -123,7 +123,7 @@ const SYNC = {
   'an argument of a callback': (context, limits) => context.evalClosureSync(`try { return $0(value); } catch (error) { return ${CODE}; }`, [size], limits),
 };
 
-describe('in pieces', () => {
+describe('in chunks', () => {
   for (const [what, run] of Object.entries(ASYNC)) {
     test(what, async () => {
       const made = /context/.test(String(run)) ? await makeContext() : {};
@@ -136,7 +136,7 @@ describe('in pieces', () => {
   }
 });
 
-describe('in one piece', () => {
+describe('in one chunk', () => {
   for (const [what, run] of Object.entries(SYNC)) {
     test(what, async () => {
       const { context, isolate } = await makeContext();
@@ -153,7 +153,7 @@ describe('in one piece', () => {
     });
   }
 
-  test('`timeout` counts for reading what is large', async () => {
+  test('`timeout` covers the reading of large values', async () => {
     const { context, isolate } = await makeContext();
     const { outcome, took } = await measured(() => context.evalSync('value', { copy: true, timeout: 50 }));
     if (OVER.includes(outcome)) return;
@@ -174,7 +174,7 @@ describe('reading ends with the call', () => {
     deadline: [async ({ context }) => context.eval('long', { copy: true, deadline: 1_500 }), 'ERR_ISOLATE_DEADLINE'],
     'deadline of a promise': [async ({ context }) => context.eval('Promise.resolve(long)', { copy: true, promise: true, deadline: 1_500 }), 'ERR_ISOLATE_DEADLINE'],
   };
-  test('at its deadline, when it is aborted, and when its isolate is disposed of', async () => {
+  test('at its deadline, when it is aborted, and when its isolate is disposed', async () => {
     const isolate = new ivm.Isolate({ memoryLimit: 1_024 });
     const context = await isolate.createContext();
     await context.eval(LONG.replace('const long', 'globalThis.long'));
@@ -240,7 +240,7 @@ describe('parameters of tools of SubprocessSandbox', { skip: process.platform !=
     });
   }
 
-  test('what nests too deeply, and takes too much memory', async () => {
+  test('values that nest too deeply, or use too much memory', async () => {
     const sandbox = new SubprocessSandbox({ timeout: 20_000, memoryLimit: 64 });
     const deep = await execute(sandbox, 'try { await host.take({ __proto__: null, toJSON: () => JSON.parse("[".repeat(11000) + "]".repeat(11000)) }); } catch (error) { return error.message; }');
     assert.match(String(deep.message ?? deep), /nested too deeply|call stack/);

@@ -69,7 +69,7 @@ async function runTests(folder, ...args) {
 }
 
 describe('the runner of test262', () => {
-  test('tells tests that pass from those that fail', async () => {
+  test('distinguishes passing tests from failing ones', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-test262-'));
     try {
       for (const [name, text] of Object.entries(FILES)) {

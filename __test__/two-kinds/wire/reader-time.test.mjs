@@ -35,7 +35,7 @@ const VALUES = {
 
 describe('the reader', () => {
   for (const [what, [count, make]] of Object.entries(VALUES)) {
-    test(`${what}: time in proportion to the size, or a refusal`, () => {
+    test(`${what}: linear time, or refused`, () => {
       for (const part of [count / 2, count]) {
         const { bytes } = write(make(part));
         const reader = new Reader(bytes, [], { resolve: () => undefined });
@@ -52,7 +52,7 @@ describe('the reader', () => {
     });
   }
 
-  test('honest values of the same size take a small part of the time that they have', () => {
+  test('honest values of the same size use a small part of their time', () => {
     const honest = [
       new Set(Array.from({ length: 20_000 }, (_, index) => index / 7)), new Map(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, { index }])),
       Array.from({ length: 20_000 }, (_, index) => ({ id: index, at: { x: 1 } })), Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, index])),
@@ -68,7 +68,7 @@ describe('the reader', () => {
     }
   });
 
-  test('what takes long is interrupted soon', () => {
+  test('slow reading is interrupted soon', () => {
     // Each of these takes the host longer than the one before it, as keys that collide do.
     let calls = 0;
     const { bytes } = write(Array.from({ length: 4_000 }, (_, index) => [new SharedArrayBuffer(8), index]));
