@@ -64,7 +64,7 @@ const checks = {
     const sandbox = ivm.createSandbox({ twice: async (/** @type {number} */ n) => 2 * n });
     same('result', resultOf(await sandbox.execute('return twice(twice(10)) + 2')), 42);
   },
-  async 'stops a loop without end'(ivm) {
+  async 'stops an endless loop'(ivm) {
     const isolate = new ivm.Isolate({ memoryLimit: 16 });
     const context = isolate.createContextSync();
     await fails(() => context.evalSync('for (;;) { new Array(1000).fill(1.5) }', { timeout: 100 }), 'ERR_ISOLATE_TIMEOUT');

@@ -133,7 +133,7 @@ const STATES = {
     context.global.setSync('outer', () => context.evalSync('inner()'));
     context.evalSync('outer()');
   },
-  async 'calls without end'() {
+  async 'endless calls'() {
     const { context } = make();
     let calls = 0;
     const begun = new Promise((resolve) => {

@@ -31,7 +31,7 @@ test('Context: code, with and without waiting', () => withContext(async (isolate
 test('Context: every kind of value, in both directions', () => withContext(async (isolate, context) => {
   const value = {
     text: 'ä\ud800', numbers: [-0, 1.5, NaN, 2n ** 70n], nothing: [null, undefined], date: new Date(5), pattern: /a+/gi, map: new Map([[1, new Set(['x'])]]),
-    bytes: new Uint8Array([1, 2, 3]), error: new TypeError('told'),
+    bytes: new Uint8Array([1, 2, 3]), error: new TypeError('copied'),
   };
   const back = await context.evalClosure('return $0', [value], { arguments: { copy: true }, result: { copy: true } });
   assert.deepEqual(back, value);

@@ -84,9 +84,9 @@ const uses = {
     strictEqual(await context.evalClosure('return $0($1) + 1', [hostFunctions.twice, n]), 2 * n + 1);
   },
   callbackModes: ({ ivm, context }, n) => {
-    const heard = new ivm.Callback(hostFunctions.nothing, { ignored: true });
+    const discarding = new ivm.Callback(hostFunctions.nothing, { ignored: true });
     const answer = new ivm.Callback(hostFunctions.same, { async: true });
-    return context.evalClosure('$0($2); return $1($2)', [heard, answer, n], { result: { promise: true } }).then((value) =>
+    return context.evalClosure('$0($2); return $1($2)', [discarding, answer, n], { result: { promise: true } }).then((value) =>
       strictEqual(value, n),
     );
   },

@@ -166,17 +166,17 @@ function supervise() {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let timer;
-  const heard = () => {
+  const progress = () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      console.log(`FAIL nothing heard for ${SILENCE_LIMIT_MS / 1000} s: a deadlock`);
+      console.log(`FAIL nothing progress for ${SILENCE_LIMIT_MS / 1000} s: a deadlock`);
       process.exitCode = 1;
       child.kill('SIGKILL');
     }, SILENCE_LIMIT_MS);
   };
-  heard();
+  progress();
   child.stdout.on('data', (chunk) => {
-    heard();
+    progress();
     if (String(chunk) !== HEARTBEAT) process.stdout.write(chunk);
   });
   child.on('close', (code, signal) => {

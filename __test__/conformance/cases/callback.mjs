@@ -108,7 +108,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     const called = new Promise((resolve) => { done = resolve; });
     context.global.setSync('call', new ivm.Callback((value) => {
       done(value);
-      throw new Error('unheard');
+      throw new Error('ignored');
     }, { ignored: true }));
     assert.equal(context.evalSync('call({ a: 1 })'), undefined);
     assert.same(await called, { a: 1 });

@@ -83,14 +83,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
     const { isolate } = open();
     isolate.dispose();
     let calls = 0;
-    function who() {
+    function caller() {
       try {
         return isolate.compileScript('1');
       } finally {
         calls += 1;
       }
     }
-    assert.matches(await who().catch((error) => error.stack), /at who \(/);
+    assert.matches(await caller().catch((error) => error.stack), /at caller \(/);
     assert.equal(calls, 1);
   });
 

@@ -29,7 +29,7 @@ export default ({ test, assert, expect, sides }) => {
 
   test('evalIgnored runs the code and returns nothing', async ({ open }) => {
     const { context } = open();
-    assert.equal(context.evalIgnored('globalThis.ran = 1; throw new Error("unheard")'), undefined);
+    assert.equal(context.evalIgnored('globalThis.ran = 1; throw new Error("ignored")'), undefined);
     assert.equal(context.evalClosureIgnored('globalThis.ran += $0', [1]), undefined);
     assert.equal(context.evalIgnored('not a program'), undefined);
     assert.equal(await context.eval('ran'), 2);

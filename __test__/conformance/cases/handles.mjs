@@ -16,9 +16,9 @@ export default ({ ivm, test, assert, expect, sides }) => {
     two.context.global.setSync('other', one.context.evalSync('globalThis.object = { n: 1 }', { reference: true }));
     assert.same(two.context.evalSync(`
       other.setSync('n', 2);
-      let told;
-      try { other.deref(); } catch (error) { told = error.message; }
-      [other.getSync('n'), told, other.typeof];
+      let message;
+      try { other.deref(); } catch (error) { message = error.message; }
+      [other.getSync('n'), message, other.typeof];
     `, { copy: true }), [2, 'Cannot dereference this from current isolate', 'object']);
     assert.equal(one.context.evalSync('object.n'), 2);
   });

@@ -205,8 +205,8 @@ export default ({ test, assert, expect }) => {
 
   test('import() without a resolver rejects', async ({ open }) => {
     const { context } = open();
-    context.evalSync('globalThis.told = import("x").catch((error) => error.message); 1');
-    assert.equal(await context.global.get('told', { promise: true }), 'Not supported');
+    context.evalSync('globalThis.importError = import("x").catch((error) => error.message); 1');
+    assert.equal(await context.global.get('importError', { promise: true }), 'Not supported');
   });
 
   test('a resolver can dispose the isolate', async ({ open }) => {
@@ -223,7 +223,7 @@ export default ({ test, assert, expect }) => {
     await assert.rejects(two.module.instantiate(two.context, resolver(two)), expect.disposed(two.message));
   });
 
-  test('dispose ends a pending resolution', { differs: 'it waits for ever' }, async ({ open }) => {
+  test('dispose ends a pending resolution', { differs: 'it waits forever' }, async ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('import "x"; import "y"');
     const waiting = module.instantiate(context, () => new Promise(none));

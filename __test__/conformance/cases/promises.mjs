@@ -65,9 +65,9 @@ export default ({ ivm, test, assert, expect }) => {
   test('a pending promise is rejected later', async ({ open }) => {
     const { context } = open();
     const promise = context.evalSync('new Promise((_, reject) => { globalThis.reject = reject; })', { promise: true });
-    const told = assert.rejects(promise, expect.thrown(RangeError, 'late'));
+    const lateRejection = assert.rejects(promise, expect.thrown(RangeError, 'late'));
     await context.eval('reject(new RangeError("late"))');
-    await told;
+    await lateRejection;
   });
 
   test('dispose abandons pending promises', async ({ open }) => {

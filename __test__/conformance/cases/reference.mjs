@@ -66,11 +66,11 @@ export default ({ ivm, test, assert, expect, sides }) => {
 
   test('applyIgnored', async ({ open }) => {
     const { context } = open();
-    const count = context.evalSync('globalThis.n = 0; (by) => { n += by; throw new Error("unheard") }', { reference: true });
+    const count = context.evalSync('globalThis.n = 0; (by) => { n += by; throw new Error("ignored") }', { reference: true });
     assert.equal(count.applyIgnored(undefined, [2]), undefined);
     assert.equal(await context.eval('n'), 2);
     let here = 0;
-    const local = new ivm.Reference((by) => { here += by; throw new Error('unheard'); });
+    const local = new ivm.Reference((by) => { here += by; throw new Error('ignored'); });
     assert.equal(local.applyIgnored(undefined, [3]), undefined);
     await new ivm.Reference(() => {}).apply();
     assert.equal(here, 3);

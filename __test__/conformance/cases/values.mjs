@@ -32,7 +32,7 @@ const CHANGED = {
   'what is inherited stays behind': ['Object.create({ a: 1 }, { b: { value: 2, enumerable: true } })', '({ b: 2 })'],
   [GETTERS]: ['({ get a() { return 1; } })', '({ a: 1 })'],
   'objects without a prototype get one': ['Object.assign(Object.create(null), { a: 1 })', '({ a: 1 })'],
-  'lastIndex starts anew': ['Object.assign(/a/g, { lastIndex: 3 })', '/a/g'],
+  'lastIndex is reset': ['Object.assign(/a/g, { lastIndex: 3 })', '/a/g'],
   'frozen objects are open': ['Object.freeze({ a: 1 })', '({ a: 1 })'],
 };
 

@@ -21,7 +21,7 @@ const CHECKS = [
   'runs code',
   'has Intl, Temporal and WebAssembly',
   'calls functions of the host',
-  'stops a loop without end',
+  'stops an endless loop',
   'leaves the event loop free meanwhile',
   'ends a guest that takes all memory',
   'starts from a snapshot',

@@ -93,7 +93,7 @@ describe('a SharedArrayBuffer of a guest, on any host', () => {
 });
 
 // Electron has the function, but refuses what it is for. A host without it behaves the same.
-test('in Electron the error names the reason', { skip: (shares || host === 'deno') && 'a host without the function stands for Electron' }, async () => {
+test('in Electron the error names the reason', { skip: (shares || host === 'deno') && 'a host without the function represents Electron' }, async () => {
   const { code, stdout, stderr } = await run(`
     Object.defineProperty(process, 'versions', { value: { ...process.versions, electron: '40.0.0' } });
     const ivm = require(${JSON.stringify(join(root, 'index.js'))});

@@ -47,8 +47,8 @@ describe('native.js', () => {
   });
 
   test('a damaged file', () => {
-    const told = /^isolated-v8: isolated-v8\.linux-x64-gnu\.node is damaged, or was made for another platform \(.*file too short.*\): delete node_modules and install again, here\.$/s;
-    assert.throws(() => load('junk', { [file]: 'junk' }), refused(told));
+    const damaged = /^isolated-v8: isolated-v8\.linux-x64-gnu\.node is damaged, or was made for another platform \(.*file too short.*\): delete node_modules and install again, here\.$/s;
+    assert.throws(() => load('junk', { [file]: 'junk' }), refused(damaged));
   });
 
   /** Runs `work` in a process with fake properties. */
@@ -97,21 +97,21 @@ describe('native.js', () => {
 
   describe('a system whose C library is too old', () => {
     const old = (version) => `/lib/libc.so.6: version \`GLIBC_${version}' not found (required by x)`;
-    const told = (needed, own) => refused(
+    const tooOld = (needed, own) => refused(
       `isolated-v8: isolated-v8-linux-x64-gnu needs glibc ${needed} or newer, and this system has ${own}. Use a newer system or image, such as node:24-slim.`,
     );
     const onGlibc = (version) => (work) => seeming({ report: { getReport: () => ({ header: { glibcVersionRuntime: version } }) } }, work);
 
     test('the error names the minimum version, not the first missing symbol', { skip: host === 'deno' && 'its report is made up' }, () => {
-      assert.throws(() => load('old', {}, failing(old('2.18'), onGlibc('2.17'))), told('2.28', '2.17'));
+      assert.throws(() => load('old', {}, failing(old('2.18'), onGlibc('2.17'))), tooOld('2.28', '2.17'));
     });
 
     test('a binary built elsewhere can require more', { skip: host === 'deno' && 'its report is made up' }, () => {
-      assert.throws(() => load('newer', {}, failing(old('2.99'), onGlibc('2.31'))), told('2.99', '2.31'));
+      assert.throws(() => load('newer', {}, failing(old('2.99'), onGlibc('2.31'))), tooOld('2.99', '2.31'));
     });
 
     test('a host that does not report its version', () => {
-      assert.throws(() => load('untold', {}, failing(old('2.18'), host === 'deno' ? undefined : onGlibc(undefined))), told('2.28', 'an older one'));
+      assert.throws(() => load('unversioned', {}, failing(old('2.18'), host === 'deno' ? undefined : onGlibc(undefined))), tooOld('2.28', 'an older one'));
     });
   });
 

@@ -108,7 +108,7 @@ const refusals = {
   'an ArrayBuffer beyond 2^53': [encoding('B', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]), /out of range/],
   'a resizable one that reserves too much': [encoding('~', 0, [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40]), /too long|no memory/],
   'a resizable one below its length': [encoding('~', 2, 1, 'ab'), /longer than it may become/],
-  'a varint without end': [encoding('U', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), /out of range/],
+  'an endless varint': [encoding('U', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), /out of range/],
   'a hole outside of an array': [encoding('-'), /unknown tag/],
   'a view without a buffer': [encoding('VB', 0, 0, 0), /unknown tag/],
   'a view beyond its buffer': [encoding('B', 2, 'abVB', 1, 2, 0), /beyond its buffer/],

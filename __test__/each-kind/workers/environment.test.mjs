@@ -3,7 +3,7 @@
 import { test } from 'node:test';
 import { workers } from '../../workers/helper.mjs';
 
-/** Node 20 cannot be told not to clone handles. Deno clones them nevertheless. */
+/** Node 20 has no way to prevent the cloning of handles. Deno clones them nevertheless. */
 const REFUSES = "const refuses = !globalThis.Deno && !(process.version.startsWith('v20.') && !globalThis.Bun);";
 
 const HANDLES = `

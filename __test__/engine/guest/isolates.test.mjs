@@ -24,7 +24,7 @@ function inGuest(code, options) {
   }
 }
 
-const TOLD = 'const told = (call) => { try { call(); return "nothing"; } catch (error) { return error.name + " " + error.code + ": " + error.message; } };';
+const ERROR_OF = 'const errorOf = (call) => { try { call(); return "nothing"; } catch (error) { return error.name + " " + error.code + ": " + error.message; } };';
 
 describe('a guest', () => {
   test('creates nested isolates, and calls through all of them', () => {
@@ -71,19 +71,19 @@ describe('a guest', () => {
 describe('limits', () => {
   test('of number and memory', () => {
     assert.deepEqual(inGuest(`
-      ${TOLD}
+      ${ERROR_OF}
       const made = [];
-      const refused = told(() => { for (;;) made.push(new ivm.Isolate({ memoryLimit: 8 })); });
+      const refused = errorOf(() => { for (;;) made.push(new ivm.Isolate({ memoryLimit: 8 })); });
       const count = made.length;
       made[0].dispose();
       // Isolates that are being disposed are awaited.
-      const again = told(() => { made[0] = new ivm.Isolate({ memoryLimit: 8 }); });
-      made[1].createContextSync().evalClosureSync('globalThis.ivm = $0; globalThis.told = $1', [ivm, (call) => 0]);
+      const again = errorOf(() => { made[0] = new ivm.Isolate({ memoryLimit: 8 }); });
+      made[1].createContextSync().evalClosureSync('globalThis.ivm = $0; globalThis.errorOf = $1', [ivm, (call) => 0]);
       const inner = made[1].createContextSync().evalClosureSync('try { new $0.Isolate(); } catch (error) { return error.code; }', [ivm]);
       for (const each of made) each.dispose();
       return [
         refused.slice(0, 28), count, again, inner,
-        told(() => new ivm.Isolate({ memoryLimit: 65 })), told(() => { for (let i = 0; i < 5; i += 1) made[i] = new ivm.Isolate(); }).slice(0, 28), made[3].isDisposed,
+        errorOf(() => new ivm.Isolate({ memoryLimit: 65 })), errorOf(() => { for (let i = 0; i < 5; i += 1) made[i] = new ivm.Isolate(); }).slice(0, 28), made[3].isDisposed,
       ];
     `, { memoryLimit: 64 }), [
       'RangeError ERR_ISOLATE_LIMIT', 16, 'nothing', 'ERR_ISOLATE_LIMIT',
@@ -135,9 +135,9 @@ describe('limits', () => {
     assert.deepEqual(inGuest(`
       const made = new ivm.Isolate({ memoryLimit: 8 });
       const room = made.createContextSync();
-      let told;
-      try { room.evalSync('const kept = []; for (;;) kept.push({})'); } catch (error) { told = error.code; }
-      return [told, made.isDisposed, context.evalSync('1')];
+      let errorOf;
+      try { room.evalSync('const kept = []; for (;;) kept.push({})'); } catch (error) { errorOf = error.code; }
+      return [errorOf, made.isDisposed, context.evalSync('1')];
     `, { memoryLimit: 32 }), ['ERR_ISOLATE_MEMORY', true, 1]);
   });
 });

@@ -55,8 +55,8 @@ describe('the runner reports', () => {
     for (const way of ways) {
       const reported = inTurn(() => report([FINE[0], name, FINE[1]], way, limit));
       test(`${name}, ${way}`, async () => {
-        const { [name]: told, ...others } = await reported;
-        assert.match(told, problem);
+        const { [name]: problemText, ...others } = await reported;
+        assert.match(problemText, problem);
         assert.deepEqual(others, { fine: '', 'fine, too': '' });
       });
     }

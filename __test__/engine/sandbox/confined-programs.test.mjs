@@ -154,7 +154,7 @@ describe('confinement()', options, () => {
 
 describe('a child that claims another process id', options, () => {
   const u32 = (number) => { const bytes = Buffer.alloc(4); bytes.writeUInt32LE(number); return bytes; };
-  const ofOthers = [['one of its parent\'s', () => process.pid], ['init', () => 1], ['nobody', () => 0xffff_ffff]];
+  const ofOthers = [['one of its parent\'s', () => process.pid], ['init', () => 1], ['no process', () => 0xffff_ffff]];
   for (const [what, pid] of ofOthers) {
     test(`which is ${what} is not trusted`, { timeout: 60_000 }, async () => {
       const bytes = frame(20, u32(pid()));

@@ -157,27 +157,27 @@ describe('names that are properties of the snapshot\'s globalThis', () => {
   }
 
   test('non-configurable ones are refused by name', async () => {
-    const told = (name) => `\`snapshot\` has made it impossible to give the code \`${name}\`, which the sandbox has`;
+    const messageFor = (name) => `\`snapshot\` has made it impossible to give the code \`${name}\`, which the sandbox has`;
     for (const code of [
       'Object.defineProperty(globalThis, "NAME", { value: 1, writable: false, configurable: false });', 'Object.defineProperty(globalThis, "NAME", { get() {}, configurable: false });',
     ]) {
       const holding = (own) => Isolate.createSnapshot([{ code: code.replaceAll('NAME', own) }]);
       for (const own of ['console', 'rate']) {
         const { error, failure } = await createSandbox({ rate: 2 }, { snapshot: holding(own) }).execute('1');
-        assert.deepEqual([error, failure.name, failure.code], [told(own), 'TypeError', 'ERR_INVALID_ARG']);
+        assert.deepEqual([error, failure.name, failure.code], [messageFor(own), 'TypeError', 'ERR_INVALID_ARG']);
       }
       for (const own of ['console', 'global', 'shop']) {
         const { error } = await new IsolatedVMSandbox({ snapshot: holding(own) }).execute('return 1', [{ name: 'shop:price', description: '' }], noTools);
-        assert.equal(error, told(own));
+        assert.equal(error, messageFor(own));
       }
       for (const own of ['console', 'global', 'context', 'pluginId']) {
         const { message } = await new IsolatedVmSandbox(null, { snapshot: holding(own) }).createIsolate({ id: 'p' }).then(assert.fail, (error) => error);
-        assert.equal(message, `Plugin execution failed: ${told(own)}`);
+        assert.equal(message, `Plugin execution failed: ${messageFor(own)}`);
       }
     }
     const { error } = await new IsolatedVMSandbox({ snapshot: Isolate.createSnapshot([{ code: 'var shop = Object.freeze({});' }]) })
       .execute('return 1', [{ name: 'shop:price', description: '' }], noTools);
-    assert.equal(error, told('price'));
+    assert.equal(error, messageFor('price'));
   });
 });
 
@@ -193,19 +193,19 @@ test('globals and tools take precedence over the snapshot\'s properties', async 
 });
 
 test('declarations of names of globals, tools, timers and a plugin\'s context', async () => {
-  const told = (name) => `\`snapshot\` declares \`${name}\` by const, let or class, which would shadow what the sandbox has under that name`;
+  const messageFor = (name) => `\`snapshot\` declares \`${name}\` by const, let or class, which would shadow what the sandbox has under that name`;
   const holding = (code) => Isolate.createSnapshot([{ code }]);
   const { error, failure } = await createSandbox({ rate: 2, 'no name': 1, this: 3, if: 4 }, { snapshot: holding('const rate = 1;') }).execute('1');
-  assert.deepEqual([error, failure.name, failure.code], [told('rate'), 'TypeError', 'ERR_INVALID_ARG']);
+  assert.deepEqual([error, failure.name, failure.code], [messageFor('rate'), 'TypeError', 'ERR_INVALID_ARG']);
   assert.equal((await createSandbox({ rate: 1, 'no name': 1, this: 3, if: 4 }, { snapshot: holding('const rate = 1;') }).execute('rate')).result, 1);
   const tools = [{ name: 'shop:price', description: '' }];
   const snapshot = holding('let shop = { price: 1 }; const setTimeout = 1;');
   for (const sandbox of [new IsolatedVMSandbox({ snapshot }), new SubprocessSandbox({ snapshot })]) {
-    assert.equal((await sandbox.execute('return 1', tools, noTools)).error, told('setTimeout'));
+    assert.equal((await sandbox.execute('return 1', tools, noTools)).error, messageFor('setTimeout'));
   }
-  assert.equal((await new IsolatedVMSandbox({ snapshot: holding('let shop = { price: 1 };') }).execute('return 1', tools, noTools)).error, told('shop'));
+  assert.equal((await new IsolatedVMSandbox({ snapshot: holding('let shop = { price: 1 };') }).execute('return 1', tools, noTools)).error, messageFor('shop'));
   for (const name of ['context', 'pluginId']) {
-    await assert.rejects(new IsolatedVmSandbox(null, { snapshot: holding(`let ${name};`) }).createIsolate({ id: 'p' }), (failed) => failed.message === `Plugin execution failed: ${told(name)}`);
+    await assert.rejects(new IsolatedVmSandbox(null, { snapshot: holding(`let ${name};`) }).createIsolate({ id: 'p' }), (failed) => failed.message === `Plugin execution failed: ${messageFor(name)}`);
     const plugins = new IsolatedVmSandbox(null, { snapshot: holding(`var ${name} = 1;`) });
     assert.equal(await plugins.executeInSandbox(await plugins.createIsolate({ id: 'p' }), 'pluginId + typeof context', {}), 'pobject');
   }

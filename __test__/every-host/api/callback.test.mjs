@@ -91,7 +91,7 @@ test('ignored: the call returns undefined at once', () => withContext(async ({ c
   });
   context.global.setSync('call', new ivm.Callback((value) => {
     done(value);
-    throw new Error('unheard');
+    throw new Error('ignored');
   }, { ignored: true }));
   assert.equal(context.evalSync('call({ a: 1 })'), undefined);
   assert.deepEqual(await called, { a: 1 });
@@ -131,8 +131,8 @@ test('functions of a guest are callable from the host', () => withContext(({ con
 
 test('the host calls a callback of a guest in the guest\'s mode', () => withContext(async ({ context }) => {
   context.global.setSync('ivm', ivm);
-  context.evalSync('var heard = []; const hear = (value) => { heard.push(value); return value * 2; };');
-  const [sync, async, ignored] = ['{}', '{ async: true }', '{ ignored: true }'].map((options) => context.evalSync(`new ivm.Callback(hear, ${options})`));
+  context.evalSync('var received = []; const receive = (value) => { received.push(value); return value * 2; };');
+  const [sync, async, ignored] = ['{}', '{ async: true }', '{ ignored: true }'].map((options) => context.evalSync(`new ivm.Callback(receive, ${options})`));
   assert.equal(sync(1), 2);
   const promise = async(2);
   assert.ok(promise instanceof Promise);
@@ -140,7 +140,7 @@ test('the host calls a callback of a guest in the guest\'s mode', () => withCont
   assert.equal(ignored(3), undefined);
   assert.equal(ignored(Infinity), undefined);
   // Calls of an isolate are ordered.
-  assert.equal(await context.eval('heard.join()'), '1,2,3,Infinity');
+  assert.equal(await context.eval('received.join()'), '1,2,3,Infinity');
   // Errors of ignored callbacks are dropped.
   const throws = context.evalSync('new ivm.Callback(() => { throw new Error("ignored"); }, { ignored: true })');
   assert.equal(throws(), undefined);

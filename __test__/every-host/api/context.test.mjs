@@ -98,7 +98,7 @@ test('evalClosure throws for values that cannot be transferred', () => withConte
 }));
 
 test('evalIgnored runs the code and returns nothing', () => withContext(async ({ context }) => {
-  assert.equal(context.evalIgnored('globalThis.ran = 1; throw new Error("unheard")'), undefined);
+  assert.equal(context.evalIgnored('globalThis.ran = 1; throw new Error("ignored")'), undefined);
   assert.equal(context.evalClosureIgnored('globalThis.ran += $0', [1]), undefined);
   assert.equal(await context.eval('ran'), 2);
 }));

@@ -92,15 +92,15 @@ test('stacks show both sides, joined by a boundary', () => withContext(async ({ 
 test('errors of the library have the caller\'s stack', () => withContext(async ({ isolate }) => {
   isolate.dispose();
   let calls = 0;
-  function who() {
+  function caller() {
     try {
       return isolate.compileScript('1');
     } finally {
       calls += 1;
     }
   }
-  const { stack } = await who().then(assert.fail, (error) => error);
-  assert.match(stack, /at who \(.*errors\.test/);
+  const { stack } = await caller().then(assert.fail, (error) => error);
+  assert.match(stack, /at caller \(.*errors\.test/);
   assert.equal(calls, 1);
 }));
 

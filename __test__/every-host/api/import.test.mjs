@@ -72,10 +72,10 @@ describe('import()', ours, () => {
 
   test('failures reject, each time', () => withContext(async (world) => {
     const { result } = await run(world, {
-      main: `const told = async (specifier) => { try { await import(specifier); } catch (error) { return error.name + ': ' + error.message; } };
+      main: `const errorOf = async (specifier) => { try { await import(specifier); } catch (error) { return error.name + ': ' + error.message; } };
         export const done = (async () => [
-          await told('missing'), await told('missing'), await told('throws'), await told('throws'), await told('late'),
-          await told('unlinked'), await told({ toString() { throw new SyntaxError('mine'); } }),
+          await errorOf('missing'), await errorOf('missing'), await errorOf('throws'), await errorOf('throws'), await errorOf('late'),
+          await errorOf('unlinked'), await errorOf({ toString() { throw new SyntaxError('mine'); } }),
         ])()`,
       throws: 'throw new TypeError("thrown")',
       late: 'await 0; throw new TypeError("late")',

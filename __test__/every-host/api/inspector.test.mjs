@@ -88,9 +88,9 @@ test('bad messages get errors of the protocol', () => inspected(async (isolate) 
 test('the console of an inspected context', () => inspected(async (isolate, context) => {
   const { session, said } = await conversation(isolate, ['{"id":1,"method":"Runtime.enable"}']);
   said.length = 0;
-  const heard = new Promise((resolve) => { session.onNotification = (json) => resolve(JSON.parse(json)); });
+  const notified = new Promise((resolve) => { session.onNotification = (json) => resolve(JSON.parse(json)); });
   await context.eval('\n  console.log("a", { b: 1 }, [2])', { filename: 'prints.js' });
-  const { method, params } = await heard;
+  const { method, params } = await notified;
   assert.equal(method, 'Runtime.consoleAPICalled');
   assert.equal(params.type, 'log');
   assert.equal(params.executionContextId, 2);

@@ -162,7 +162,7 @@ test('one signal for many calls: each call is aborted, and ended calls are relea
 
 test('a signal of another package is accepted', () => withContext(async ({ context }) => {
   let listener;
-  const signal = { aborted: false, addEventListener(_type, heard) { listener = heard; }, removeEventListener() {} };
+  const signal = { aborted: false, addEventListener(_type, listen) { listener = listen; }, removeEventListener() {} };
   const call = context.eval(FOREVER, { signal });
   signal.aborted = true;
   listener();
@@ -176,7 +176,7 @@ test('a signal whose listeners cannot be added is an error of the call', () => w
   const module = await isolate.compileModule('import "a"');
   await assert.rejects(module.instantiate(context, () => {}, { signal: broken }), (error) => error === problem);
   let listener;
-  const silent = { aborted: false, get reason() { throw problem; }, addEventListener(_type, heard) { listener = heard; }, removeEventListener() {} };
+  const silent = { aborted: false, get reason() { throw problem; }, addEventListener(_type, listen) { listener = listen; }, removeEventListener() {} };
   const call = context.eval(FOREVER, { signal: silent });
   listener();
   await assert.rejects(call, (error) => error === problem);

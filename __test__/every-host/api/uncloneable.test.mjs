@@ -1,4 +1,4 @@
-// Handles in values that the host clones: refused if the host can be told to, otherwise an empty object.
+// Handles in values that the host clones: refused if the host supports it, otherwise cloned to an empty object.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

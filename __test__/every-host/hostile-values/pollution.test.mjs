@@ -68,8 +68,8 @@ describe('a name like `__proto__` is an ordinary name', () => {
       const isolate = new ivm.Isolate();
       const context = isolate.createContextSync();
       context.evalSync(`globalThis.describe = ${DESCRIBE}; globalThis.check = () => ${CHECK};`);
-      const told = [];
-      context.global.setSync('take', (value) => { told.push(describeHere(value)); return value; });
+      const received = [];
+      context.global.setSync('take', (value) => { received.push(describeHere(value)); return value; });
       context.global.setSync('reference', new ivm.Reference({ value: original, f: (value) => value }));
       context.global.setSync('external', new ivm.ExternalCopy(original));
       context.global.setSync('copied', new ivm.ExternalCopy(original).copyInto());
@@ -88,7 +88,7 @@ describe('a name like `__proto__` is an ordinary name', () => {
         (await ivm.createSandbox({}, {}).execute(`async () => { ${guest} return value }`)).result,
       ];
       context.evalSync(`(() => { ${guest} take(value) })()`);
-      assert.deepEqual([...out.map(describeHere), ...told], Array(out.length + told.length).fill(described));
+      assert.deepEqual([...out.map(describeHere), ...received], Array(out.length + received.length).fill(described));
       assert.equal(context.evalSync('check()'), '');
       isolate.dispose();
     });

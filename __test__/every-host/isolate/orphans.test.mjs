@@ -29,7 +29,7 @@ for (const [how, call] of Object.entries({
   'a synchronous call': 'target.applySync(undefined, [value, Symbol("refused")])',
   'an asynchronous call': 'await target.apply(undefined, [value, Symbol("refused")])',
   'a closure': 'context.evalClosureSync("", [new ivm.Reference(value), () => {}, Symbol("refused")])',
-  'a call that nobody waits for': 'target.applyIgnored(undefined, [new ivm.Callback(value), Symbol("refused")])',
+  'an ignored call': 'target.applyIgnored(undefined, [new ivm.Callback(value), Symbol("refused")])',
 })) {
   test(`values passed to ${how} are released if the call is refused`, () => passes(`
     const target = context.evalSync('() => {}', { reference: true });

@@ -1,4 +1,4 @@
-// Aborting executions: for any reason, by anything that looks like a signal, at any stage. `execute` resolves with an error that says so;
+// Aborting executions: for any reason, by anything that looks like a signal, at any stage. `execute` resolves with an error that names the abort;
 // `executeInSandbox` rejects with the reason itself.
 
 import { describe, test } from 'node:test';
@@ -95,7 +95,7 @@ for (const [name, make] of Object.entries(SANDBOXES)) {
         assert.deepEqual(said(await running), aborted(text), kind);
       }
       const { error, result } = await execute('const n: number = 1; return n', new AbortController().signal);
-      assert.deepEqual([error, result], [undefined, 1], 'and it goes on');
+      assert.deepEqual([error, result], [undefined, 1], 'the isolate stays usable');
     });
 
     test('anything with the interface of a signal', async () => {

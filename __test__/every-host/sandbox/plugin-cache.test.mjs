@@ -118,9 +118,9 @@ describe('names that a manifest permits', () => {
     await errorOf(execute('context.eventBus.emit("x\\n[error] forged\\u001b[2J\\u2028")'));
     await errorOf(execute('context.fetch("http://evil.test\\n[error] forged")'));
     await errorOf(execute('context.fetch({ socketPath: "/x\\r\\n[error] forged" })'));
-    const told = logger.of('warn', 'Permission denied').map(([, , fields]) => fields.permission + fields.reason);
-    assert.equal(told.length, 3);
-    assert.deepEqual(told.filter((text) => /[\p{C}\p{Zl}\p{Zp}]/u.test(text)), []);
+    const warnings = logger.of('warn', 'Permission denied').map(([, , fields]) => fields.permission + fields.reason);
+    assert.equal(warnings.length, 3);
+    assert.deepEqual(warnings.filter((text) => /[\p{C}\p{Zl}\p{Zp}]/u.test(text)), []);
     sandbox.disposeAll();
   });
 

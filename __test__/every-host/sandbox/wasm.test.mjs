@@ -10,7 +10,7 @@ const { createSandbox, Isolate, IsolatedVMSandbox, IsolatedVmSandbox, Subprocess
 const CODE = "typeof WebAssembly + ',' + ('WebAssembly' in Function('return this')())";
 const HAS = 'object,true';
 const HAS_NOT = 'undefined,false';
-const nobody = async () => {};
+const noTools = async () => {};
 
 /** The result of code in each sandbox that has these options. */
 const sandboxes = {
@@ -19,7 +19,7 @@ const sandboxes = {
     return error ?? result;
   },
   IsolatedVMSandbox: async (options, code) => {
-    const { result, error } = await new IsolatedVMSandbox(options).execute(`return ${code}`, [], nobody);
+    const { result, error } = await new IsolatedVMSandbox(options).execute(`return ${code}`, [], noTools);
     return error ?? result;
   },
   IsolatedVmSandbox: async (options, code) => {
@@ -35,7 +35,7 @@ const sandboxes = {
   },
   ...(process.platform === 'win32' ? {} : {
     SubprocessSandbox: async (options, code) => {
-      const { result, error } = await new SubprocessSandbox({ ...options, poolSize: 0 }).execute(`return ${code}`, [], nobody);
+      const { result, error } = await new SubprocessSandbox({ ...options, poolSize: 0 }).execute(`return ${code}`, [], noTools);
       return error ?? result;
     },
   }),

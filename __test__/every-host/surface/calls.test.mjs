@@ -114,7 +114,7 @@ test('References to values of an isolate', () => {
 test('an answer settles its promise, once; others are ignored', async () => {
   const { context, last, settle } = withContext();
   const promise = context.eval('1');
-  settle(last().request + 1, 'for nobody');
+  settle(last().request + 1, 'unrequested');
   settle(last().request, 5);
   settle(last().request, 6);
   assert.equal(await promise, 5);

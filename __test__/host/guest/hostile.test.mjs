@@ -7,16 +7,16 @@ const SHARE = "for (const [name, value] of Object.entries({ ivm, isolate, contex
 
 describe('a guest with `ivm`', () => {
   test('calls back and forth endlessly', () => passes(`${SHARE}
-    const told = context.evalSync(\`
+    const outcome = context.evalSync(\`
       const room = new ivm.Isolate().createContextSync();
       room.global.setSync('outer', context);
       room.evalSync('globalThis.f = () => outer.evalSync("g()")');
       globalThis.g = () => room.evalSync('f()');
-      let told;
-      try { g(); } catch (error) { told = error.name; }
-      told;
+      let outcome;
+      try { g(); } catch (error) { outcome = error.name; }
+      outcome;
     \`);
-    assert.equal(told, 'RangeError');
+    assert.equal(outcome, 'RangeError');
     assert.equal(context.evalSync('6 * 7'), 42);
     otherWorks();
   `, { timeout: 60_000 }));
@@ -74,7 +74,7 @@ describe('a guest with `ivm`', () => {
   test('fills an isolate that it has created while it waits for it', () => passes(`${SHARE}
     assert.equal(context.evalSync(\`
       const room = new ivm.Isolate({ memoryLimit: 8 }).createContextSync();
-      let told; try { room.evalSync('const a = []; for (;;) a.push([a])'); } catch (error) { told = error.code; } told;
+      let outcome; try { room.evalSync('const a = []; for (;;) a.push([a])'); } catch (error) { outcome = error.code; } outcome;
     \`), 'ERR_ISOLATE_MEMORY');
     otherWorks();
   `));

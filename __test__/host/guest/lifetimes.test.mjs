@@ -21,7 +21,7 @@ const SETUP = `
     return [one, two];
   };
   const end = (...all) => { for (const { isolate } of all) if (!isolate.isDisposed) isolate.dispose(); };
-  const told = (call) => { try { return call(); } catch (error) { return error.code + ' ' + error.message; } };
+  const outcomeOf = (call) => { try { return call(); } catch (error) { return error.code + ' ' + error.message; } };
   const DISPOSED = 'ERR_ISOLATE_DISPOSED Isolate was disposed during execution';
   /** Makes a guest collect its garbage, and drop compiled code. */
   const churn = ({ context }) => context.eval('for (let i = 0; i < 40; i += 1) new Array(1e5).fill(i); globalThis.big = []; for (let i = 0; i < 2e5; i += 1) big.push({ i }); big = undefined; 1');
@@ -77,9 +77,9 @@ describe('an unreachable handle of a guest', () => {
   test('frees the slots of isolates that it has created', () => check(`
     const guest = withIvm({ memoryLimit: 64 });
     guest.context.evalSync('globalThis.kept = []; for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); 1');
-    assert.match(told(() => guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 })')), /The isolates that guests have made are 16/);
+    assert.match(outcomeOf(() => guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 })')), /The isolates that guests have made are 16/);
     guest.context.evalSync('kept = undefined; 1');
-    await until(async () => { await churn(guest); return told(() => guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 }).dispose()')) === undefined; });
+    await until(async () => { await churn(guest); return outcomeOf(() => guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 }).dispose()')) === undefined; });
     end(guest);
   `));
 });
@@ -122,8 +122,8 @@ describe('a disposed isolate', () => {
   test('disposes itself, in any call', () => check(`
     for (const code of ['isolate.dispose(); 1', 'try { isolate.dispose(); } finally { for (;;); }', 'new ivm.ExternalCopy({ get a() { isolate.dispose(); } })', 'context.evalSync("isolate.dispose()")']) {
       const [one, two] = pair();
-      assert.equal(told(() => one.context.evalSync(code)), DISPOSED, code);
-      assert.equal(told(() => one.isolate.dispose()), 'ERR_ISOLATE_DISPOSED Isolate is already disposed');
+      assert.equal(outcomeOf(() => one.context.evalSync(code)), DISPOSED, code);
+      assert.equal(outcomeOf(() => one.isolate.dispose()), 'ERR_ISOLATE_DISPOSED Isolate is already disposed');
       assert.equal(two.context.evalSync('otherIsolate.isDisposed'), true);
       end(two);
       const [third, fourth] = pair();
@@ -134,7 +134,7 @@ describe('a disposed isolate', () => {
 
   test('is disposed by the guest that it calls', () => check(`
     const [one, two] = pair();
-    assert.equal(told(() => one.context.evalSync('other.evalSync("otherIsolate.dispose(); 5")')), DISPOSED);
+    assert.equal(outcomeOf(() => one.context.evalSync('other.evalSync("otherIsolate.dispose(); 5")')), DISPOSED);
     assert.equal(two.context.evalSync('6 * 7'), 42);
     end(two);
     // The other way round: what should return from there does not.
@@ -177,12 +177,12 @@ describe('a disposed isolate', () => {
     const [made, room] = [guest.context.evalSync('made'), guest.context.evalSync('room')];
     const busy = guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 })');
     const running = (await busy.createContext()).eval('for (;;);').catch((error) => error.code);
-    assert.equal(told(() => guest.context.evalSync('room.evalSync("maker.dispose(); 9")')), DISPOSED);
+    assert.equal(outcomeOf(() => guest.context.evalSync('room.evalSync("maker.dispose(); 9")')), DISPOSED);
     assert.equal(guest.isolate.isDisposed, true);
     // The call may return before the isolates that the guest has made are disposed.
     await until(() => made.isDisposed && busy.isDisposed);
     assert.equal(await running, 'ERR_ISOLATE_DISPOSED');
-    assert.equal(told(() => room.evalSync('1')), 'ERR_ISOLATE_DISPOSED Isolated is disposed');
+    assert.equal(outcomeOf(() => room.evalSync('1')), 'ERR_ISOLATE_DISPOSED Isolated is disposed');
   `));
 
   test('is disposed during races', () => check(`
@@ -190,7 +190,7 @@ describe('a disposed isolate', () => {
       const [one, two] = pair();
       const code = 'other.evalIgnored("1"); for (let i = 0; i < 20; i += 1) isolate.cpuTime; otherIsolate.dispose()';
       const results = [one, two].map(({ context }) => context.eval(code).catch((error) => error));
-      if (n % 3 === 0) told(() => one.isolate.dispose());
+      if (n % 3 === 0) outcomeOf(() => one.isolate.dispose());
       for (const result of await Promise.all(results)) {
         if (result !== undefined) assert.match(result.message, /^Isolated? (is|was) (already )?disposed/);
       }

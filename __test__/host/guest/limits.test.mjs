@@ -6,7 +6,7 @@ import { passes } from '../../isolate/helper.mjs';
 const SETUP = `
   for (const [name, value] of Object.entries({ ivm, isolate, context })) context.global.setSync(name, value);
   const LIMITS = { timeout: 50 };
-  const told = (call) => { try { return call(); } catch (error) { return error.code + ' ' + error.message; } };
+  const outcomeOf = (call) => { try { return call(); } catch (error) { return error.code + ' ' + error.message; } };
   /** The guest, and the isolate it keeps as \\\`room\\\`, are free again before long. */
   const isFree = async () => {
     assert.equal(await context.eval('6 * 7', { deadline: 5_000 }), 42);
@@ -24,7 +24,7 @@ const SETUP = `
   };
   const comesToRest = async () => {
     for (let turn = 0; turn < 50; turn += 1) if (await busy(200) < 0.5) return;
-    assert.fail('something goes on');
+    assert.fail('work continues');
   };
 `.replaceAll(/\n\s*/g, '\n').replaceAll('\\`', '`');
 
@@ -52,24 +52,24 @@ describe('the limits of a call hold for', () => {
   for (const [what, code] of Object.entries(BEGUN)) {
     test(what, () => check(`
       context.global.setSync('answer', new ivm.Callback(() => 1, { async: true }));
-      assert.match(String(told(() => context.evalSync(${JSON.stringify(code)}, LIMITS))), /^(1|undefined|ERR_ISOLATE_TIMEOUT Script execution timed out\\.)$/);
+      assert.match(String(outcomeOf(() => context.evalSync(${JSON.stringify(code)}, LIMITS))), /^(1|undefined|ERR_ISOLATE_TIMEOUT Script execution timed out\\.)$/);
       await isFree();
       await comesToRest();
     `));
   }
 
   test('the callback of an isolate that is lost', () => check(`
-    assert.equal(told(() => context.evalSync(\`
-      const lost = new ivm.Isolate({ memoryLimit: 8, onCatastrophicError() { globalThis.heard = true; for (;;); } });
+    assert.equal(outcomeOf(() => context.evalSync(\`
+      const lost = new ivm.Isolate({ memoryLimit: 8, onCatastrophicError() { globalThis.notified = true; for (;;); } });
       lost.createContextSync().evalIgnored('Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', { timeout: 20 });
       1;
     \`, { timeout: 1_000 })), 1);
-    while (!(await context.eval('globalThis.heard === true', { deadline: 10_000 }))) await sleep(20);
+    while (!(await context.eval('globalThis.notified === true', { deadline: 10_000 }))) await sleep(20);
     await isFree();
   `));
 
   test('each of many abandoned calls', () => check(`
-    assert.equal(told(() => context.evalSync('makeRoom(); for (let n = 0; n < 4; n += 1) room.evalIgnored("for (;;);"); 1', { timeout: 300 })), 1);
+    assert.equal(outcomeOf(() => context.evalSync('makeRoom(); for (let n = 0; n < 4; n += 1) room.evalIgnored("for (;;);"); 1', { timeout: 300 })), 1);
     const free = context.eval('room.eval("6 * 7")', { promise: true, deadline: 30_000 });
     assert.equal(await free, 42);
   `));
@@ -83,7 +83,7 @@ describe('work that continues without a call ends with the isolate', () => {
   };
   for (const [where, code] of Object.entries(PERPETUAL)) {
     test(where, () => check(`
-      assert.equal(told(() => context.evalSync(${JSON.stringify(code)}, { timeout: 20_000 })), 1);
+      assert.equal(outcomeOf(() => context.evalSync(${JSON.stringify(code)}, { timeout: 20_000 })), 1);
       const { user } = process.cpuUsage();
       await waitFor(() => process.cpuUsage().user - user > 100_000);
       isolate.dispose();
@@ -114,7 +114,7 @@ describe('a guest cannot exceed its limits by', () => {
       const inner = made.createContextSync();
       inner.global.setSync('ivm', ivm);
       // It is the host's call, but the guest's isolates.
-      assert.equal(inner.evalSync('globalThis.kept = []; let told; try { for (;;) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { told = error.code + kept.length; } told'), 'ERR_ISOLATE_LIMIT15');
+      assert.equal(inner.evalSync('globalThis.kept = []; let outcomeOf; try { for (;;) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcomeOf = error.code + kept.length; } outcomeOf'), 'ERR_ISOLATE_LIMIT15');
       assert.equal(context.evalSync('try { new ivm.Isolate({ memoryLimit: 8 }); } catch (error) { error.code }'), 'ERR_ISOLATE_LIMIT');
       // The isolate's thread, still warm from the last call, is often faster than this one.
       made.dispose();
@@ -131,7 +131,7 @@ describe('a guest cannot exceed its limits by', () => {
     const made = context.evalSync('globalThis.kept = []; for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); kept[0]');
     elsewhere.global.setSync('made', made);
     elsewhere.evalSync('globalThis.room = made.createContextSync(); 1');
-    assert.equal(context.evalSync('kept = []; let told; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { told = error.code; } told'), 'ERR_ISOLATE_LIMIT');
+    assert.equal(context.evalSync('kept = []; let outcomeOf; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcomeOf = error.code; } outcomeOf'), 'ERR_ISOLATE_LIMIT');
     // They end with their maker, whichever guest holds them.
     isolate.dispose();
     assert.equal(elsewhere.evalSync('made.isDisposed'), true);
@@ -150,7 +150,7 @@ describe('a guest cannot exceed its limits by', () => {
     \`);
     while (!context.evalSync('kept.every(({ isDisposed }) => isDisposed)')) await sleep(50);
     // Their threads are still there.
-    assert.equal(context.evalSync('kept = []; let told; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { told = error.code + kept.length; } told'), 'ERR_ISOLATE_LIMIT14');
+    assert.equal(context.evalSync('kept = []; let outcomeOf; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcomeOf = error.code + kept.length; } outcomeOf'), 'ERR_ISOLATE_LIMIT14');
   `));
 
   test('concurrent disposal and creation', () => check(`
@@ -168,7 +168,7 @@ describe('a guest cannot exceed its limits by', () => {
   `));
 
   test('creating contexts', () => check(`
-    assert.match(context.evalSync('const made = new ivm.Isolate({ memoryLimit: 8 }); let told; try { for (let n = 0; n < 10000; n += 1) made.createContextSync(); } catch (error) { told = error.message; } String(told)'), /memory limit/);
+    assert.match(context.evalSync('const made = new ivm.Isolate({ memoryLimit: 8 }); let outcomeOf; try { for (let n = 0; n < 10000; n += 1) made.createContextSync(); } catch (error) { outcomeOf = error.message; } String(outcomeOf)'), /memory limit/);
     otherWorks();
   `));
 });

@@ -47,8 +47,8 @@ const PRINTS = {
   'many long strings': 'console.log(...Array(60000).fill("x".repeat(2 ** 24)))',
   'an assertion': 'console.assert(false, Array(10000).fill("x".repeat(2 ** 20)))',
   'many long symbols': 'console.log(...Array(60000).fill(Symbol("x".repeat(2 ** 24))))',
-  'labels without end': 'for (let i = 0; i < 3000; i++) console.count("x".repeat(2 ** 22) + i)',
-  'timers without end': 'for (let i = 0; i < 3000; i++) { console.time("x".repeat(2 ** 22) + i); console.timeLog("x".repeat(2 ** 22) + i) }',
+  'unbounded labels': 'for (let i = 0; i < 3000; i++) console.count("x".repeat(2 ** 22) + i)',
+  'unbounded timers': 'for (let i = 0; i < 3000; i++) { console.time("x".repeat(2 ** 22) + i); console.timeLog("x".repeat(2 ** 22) + i) }',
   'labels of objects': 'for (let i = 0; i < 300; i++) console.countReset({ toString: () => "x".repeat(2 ** 24) + i })',
 };
 
@@ -145,13 +145,13 @@ test('isolates that end while sessions are busy', () => passes(`
     const isolate = new ivm.Isolate({ inspector: true, memoryLimit: 16 });
     const context = await isolate.createContext({ inspector: true });
     const sessions = [1, 2].map(() => isolate.createInspectorSession());
-    const heard = new Promise((resolve) => { sessions[0].onNotification = resolve; });
+    const notified = new Promise((resolve) => { sessions[0].onNotification = resolve; });
     for (const session of sessions) {
       session.dispatchProtocolMessage('{"id":1,"method":"Debugger.enable"}');
       session.dispatchProtocolMessage('{"id":2,"method":"Runtime.evaluate","params":{"expression":"debugger; for (;;) debugger","contextId":2}}');
     }
     const running = context.eval(round % 2 ? 'for (;;) debugger' : 'const all = []; for (;;) all.push(new Array(1e4).fill(0))').catch(() => {});
-    if (round % 3) await heard;
+    if (round % 3) await notified;
     if (!isolate.isDisposed) isolate.dispose();
     await running;
   }

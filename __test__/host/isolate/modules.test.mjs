@@ -157,14 +157,14 @@ describe('evaluation', () => {
 
 describe('the host', () => {
   test('stays alive for a pending import', () => holds(`
-    const heard = [];
-    context.global.setSync('done', new ivm.Callback((value) => { heard.push(value); }, { ignored: true }));
+    const received = [];
+    context.global.setSync('done', new ivm.Callback((value) => { received.push(value); }, { ignored: true }));
     const code = 'import("x").then(async (x) => { done(x.default); done((await import("y")).default); })';
     make(code, async (specifier) => {
       await sleep(20);
       return isolate.compileModuleSync('await 0; export default "' + specifier + '"');
     }).evaluate();
-    process.on('exit', () => { process.exitCode = heard.join() === 'x,y' ? 0 : 9; });
+    process.on('exit', () => { process.exitCode = received.join() === 'x,y' ? 0 : 9; });
   `));
 
   test('gets no unhandled rejection for errors that are reported elsewhere', () => holds(`
@@ -172,9 +172,9 @@ describe('the host', () => {
     const failing = async (specifier) => { throw new Error(specifier); };
     const module = isolate.compileModuleSync('import "x"; import "y"; import "z"');
     assert.equal((await errorOf(() => module.instantiate(context, failing))).message, 'x');
-    const importing = make('export const told = await import("x").catch((error) => error.message)', failing);
+    const importing = make('export const outcome = await import("x").catch((error) => error.message)', failing);
     await importing.evaluate({ promise: true });
-    assert.equal(importing.namespace.getSync('told'), 'x');
+    assert.equal(importing.namespace.getSync('outcome'), 'x');
     await sleep(20);
     isolate.dispose();
   `));

@@ -124,11 +124,11 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
 
     test('the guest can continue', async () => {
       const codes = await resultOf(`
-        const told = [];
+        const errors = [];
         for (const name of ['gone', 'broken', 'throws', 'importsGone', 'noExport']) {
-          for (let i = 0; i < 2; i += 1) await import(name).catch((error) => told.push(error.name + ': ' + error.message.split(' [')[0]));
+          for (let i = 0; i < 2; i += 1) await import(name).catch((error) => errors.push(error.name + ': ' + error.message.split(' [')[0]));
         }
-        return told;
+        return errors;
       `, { broken: 'const = 1;', throws: 'throw new RangeError("mine")', importsGone: 'import "gone2"', noExport: 'import { x } from "empty"', empty: '' });
       assert.deepEqual(codes, [
         "Error: Cannot find module 'gone' imported by sandbox.js", "SyntaxError: Unexpected token '='", 'RangeError: mine',
@@ -172,14 +172,14 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
         test(`what is refused: ${name} with { ${attributes} }`, async () => {
           for (const [code, isStatic] of [[`import a from "${name}" with { ${attributes} };`, true], [`return import("${name}", { with: { ${attributes} } })`, false]]) {
             const { failure } = await run(code, JSONS);
-            const told = `${failure.name}: ${failure.message}`;
-            if (typeof expected === 'string') assert.ok(told.endsWith(expected), told);
-            else assert.match(told, expected);
-            if (told.startsWith('SyntaxError') && name === 'bad.json') {
+            const text = `${failure.name}: ${failure.message}`;
+            if (typeof expected === 'string') assert.ok(text.endsWith(expected), text);
+            else assert.match(text, expected);
+            if (text.startsWith('SyntaxError') && name === 'bad.json') {
               assert.deepEqual([failure.module, failure.line, failure.column, failure.frame.split('\n')[3]], ['bad.json', 3, 3, '    |   ^']);
             }
             // The code that gets this error itself may rethrow it like any other error.
-            if (isStatic) assert.equal(failure.code, /attribute/.test(told) ? 'ERR_ISOLATE_UNSUPPORTED' : undefined);
+            if (isStatic) assert.equal(failure.code, /attribute/.test(text) ? 'ERR_ISOLATE_UNSUPPORTED' : undefined);
           }
         });
       }
@@ -220,8 +220,8 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
     const cases = [
       ['that never ends', 'return import("x")', { x: 'for (;;);' }, 'ERR_ISOLATE_DEADLINE'],
       ['that never ends, static', 'import "x"', { x: 'for (;;);' }, 'ERR_ISOLATE_DEADLINE'],
-      ['that waits for ever', 'import "x"', { x: 'await new Promise(() => {})' }, 'ERR_ISOLATE_DEADLINE'],
-      ['that imports for ever', 'return import("x")', { x: 'for (;;) await import("y");', y: 'export default 1' }, 'ERR_ISOLATE_DEADLINE'],
+      ['that waits forever', 'import "x"', { x: 'await new Promise(() => {})' }, 'ERR_ISOLATE_DEADLINE'],
+      ['that imports endlessly', 'return import("x")', { x: 'for (;;) await import("y");', y: 'export default 1' }, 'ERR_ISOLATE_DEADLINE'],
       ['that takes all memory', 'import "x"', { x: 'const all = []; for (;;) all.push(new Array(1e4).fill(1.5));' }, 'ERR_ISOLATE_MEMORY'],
       ['that is larger than the heap', 'import "x"', { x: `export default "${'x'.repeat(40 << 20)}"` }, 'ERR_ISOLATE_MEMORY'],
     ];
@@ -264,8 +264,8 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
         try { Object.defineProperty(Promise.prototype, 'constructor', { get() { throw new Error('constructor'); } }); } catch {}
         try { Object.defineProperty(Array.prototype, '0', { get() { throw new Error('0'); }, set() { throw new Error('0'); } }); } catch {}
         const x = import('math').catch;
-        return 'went on';
-      `), 'went on');
+        return 'continued';
+      `), 'continued');
     });
   });
 

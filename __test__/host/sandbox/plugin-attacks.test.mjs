@@ -282,18 +282,18 @@ describe('the host is out of reach', () => {
       Function.prototype.call = Function.prototype.apply = Function.prototype.bind = steal('function');
       Reflect.apply = Reflect.defineProperty = Object.defineProperty = Object.freeze = Object.hasOwn = JSON.stringify = steal('static');
       stolen = '';`);
-    const heard = [];
-    context.logger.info = (...args) => { heard.push(args); };
+    const entries = [];
+    context.logger.info = (...args) => { entries.push(args); };
     const result = await execute(`
       console.log('said', { f() {} });
-      context.eventBus.on('item.indexed', () => { context.logger.info('heard') });
+      context.eventBus.on('item.indexed', () => { context.logger.info('entries') });
       context.logger.info('called', context.fetch('/x'));
       let refused; try { context.fetch('https://evil.test') } catch (error) { refused = error.name }
       refused`);
     assert.equal(result, 'SandboxViolationError');
     context.eventBus.emit('item.indexed');
     await execute('0');
-    assert.deepEqual(heard, [['called', 'fetched'], ['heard']]);
+    assert.deepEqual(entries, [['called', 'fetched'], ['entries']]);
     assert.equal(await execute('stolen'), '');
     sandbox.disposeAll();
   });
@@ -369,7 +369,7 @@ test('the host\'s event loop runs while plugins loop, and the process can end', 
     const error = await sandbox.executeInSandbox(spinning, 'for (;;);', {}).catch((error) => error);
     clearInterval(interval);
     console.log(error.kind, ticks >= 5);
-    await sandbox.executeInSandbox(spinning, 'Promise.reject(new Error("nobody looks")); new Promise(() => {}).then(() => {}); 0', {}).catch(() => {});
+    await sandbox.executeInSandbox(spinning, 'Promise.reject(new Error("unhandled")); new Promise(() => {}).then(() => {}); 0', {}).catch(() => {});
     sandbox.executeInSandbox(spinning, 'context.http.get()', { http: { get: () => Promise.reject(new Error('late')) } }).catch((error) => console.log(error.message));
     await sandbox.executeInSandbox(spinning, 'context.http.get(); 0', { http: { get: () => Promise.reject(new Error('ignored')) } }).catch(() => {});
     // Never disposed.`, { timeout: 20_000 });

@@ -103,10 +103,10 @@ test('a stored context works as long as it is used or has listeners, and for 256
   const waiting = run('var kept = {}; const { call, sleep } = context; (async () => { await sleep(); return call() })()', 'waiting');
   await run('kept.used = context; 0', 'used');
   await run('kept.idle = context; 0', 'idle');
-  await run('kept.listening = context; kept.heard = []; context.eventBus.on("item.indexed", () => { kept.heard.push(kept.listening.call()) }); 0', 'listening');
+  await run('kept.listening = context; kept.received = []; context.eventBus.on("item.indexed", () => { kept.received.push(kept.listening.call()) }); 0', 'listening');
   for (let n = 0; n < 300; n += 1) await run('kept.used.call()', n);
   bus.emit('item.indexed');
-  seen.push(await run('kept.used.call()'), await run('kept.heard'), await run('kept.listening.call()'));
+  seen.push(await run('kept.used.call()'), await run('kept.received'), await run('kept.listening.call()'));
   assert.deepEqual(seen, ['used', ['listening'], 'listening']);
   assert.equal((await errorOf(run('kept.idle.call()'))).message, 'Plugin execution failed: This context belongs to an execution that has ended long ago');
   gateOfFirst.open();
@@ -308,11 +308,11 @@ describe('context: cache', () => {
 describe('context: eventBus', () => {
   test('the plugin receives the events that its manifest lists', async () => {
     const { sandbox, execute, context } = await plugin();
-    assert.equal(await execute('var heard = []; context.eventBus.on("item.indexed", (...args) => { heard.push(args) })'), undefined);
+    assert.equal(await execute('var received = []; context.eventBus.on("item.indexed", (...args) => { received.push(args) })'), undefined);
     assert.equal(context.eventBus.emit('item.indexed', 1, { deep: [new Date(5)] }), true);
     context.eventBus.emit('item.removed', 2);
     context.eventBus.emit('item.indexed', 3);
-    assert.deepEqual(await execute('heard'), [[1, { deep: [new Date(5)] }], [3]]);
+    assert.deepEqual(await execute('received'), [[1, { deep: [new Date(5)] }], [3]]);
     assert.equal(await execute('context.eventBus.listenerCount("item.indexed")'), 1);
     sandbox.disposeAll();
   });
@@ -324,15 +324,15 @@ describe('context: eventBus', () => {
     const own = () => {};
     eventBus.on('item.indexed', own);
     await execute(`
-      var heard = []; var first = () => { heard.push('first') }; var second = () => { heard.push('second') };
+      var received = []; var first = () => { received.push('first') }; var second = () => { received.push('second') };
       const { eventBus } = context;
-      eventBus.once('item.indexed', () => { heard.push('once') });
+      eventBus.once('item.indexed', () => { received.push('once') });
       eventBus.on('item.indexed', first); eventBus.on('item.indexed', second); eventBus.on('item.removed', first);
       eventBus.off('item.indexed', second); eventBus.off('item.indexed', () => {});`);
     assert.deepEqual(count(), [3, 1]);
     eventBus.emit('item.indexed');
     eventBus.emit('item.indexed');
-    assert.deepEqual(await execute('heard'), ['once', 'first', 'first']);
+    assert.deepEqual(await execute('received'), ['once', 'first', 'first']);
     assert.deepEqual(count(), [2, 1]);
     await execute('context.eventBus.removeAllListeners("item.removed")');
     assert.deepEqual(count(), [2, 0]);
@@ -347,21 +347,21 @@ describe('context: eventBus', () => {
     const eventBus = Object.assign(Object.create(null), { on, off, emit, _events: undefined, _eventsCount: 0 });
     EventEmitter.call(eventBus);
     const { sandbox, execute, context } = await plugin({ context: hostContext({ eventBus }) });
-    await execute('var heard = 0; context.eventBus.once("item.indexed", () => { heard += 1 })');
+    await execute('var received = 0; context.eventBus.once("item.indexed", () => { received += 1 })');
     for (let i = 0; i < 3; i += 1) context.eventBus.emit('item.indexed');
-    assert.equal(await execute('heard'), 1);
+    assert.equal(await execute('received'), 1);
     sandbox.disposeAll();
   });
 
   test('emit, emitAsync and eventNames', async () => {
     const { sandbox, execute, context } = await plugin();
-    const heard = [];
-    context.eventBus.on('item.indexed', (...args) => { heard.push(args); });
+    const received = [];
+    context.eventBus.on('item.indexed', (...args) => { received.push(args); });
     context.eventBus.on('secret', () => {});
     assert.equal(await execute('context.eventBus.emit("item.indexed", { n: 1 }, 2)'), true);
-    assert.deepEqual(heard, [[{ n: 1 }, 2]]);
+    assert.deepEqual(received, [[{ n: 1 }, 2]]);
     assert.deepEqual(await execute('const p = context.eventBus.emitAsync("item.indexed", 3); [p instanceof Promise]'), [true]);
-    assert.equal(await execute('context.eventBus.emitAsync("item.indexed", 4)'), 'all have heard');
+    assert.equal(await execute('context.eventBus.emitAsync("item.indexed", 4)'), 'all have received');
     assert.deepEqual(await execute('context.eventBus.eventNames()'), ['item.indexed']);
     sandbox.disposeAll();
   });
@@ -378,12 +378,12 @@ describe('context: eventBus', () => {
     test(`an event that is not listed: ${call}`, async () => {
       const { sandbox, execute, context, logger } = await plugin();
       const { eventBus } = context;
-      let heard = 0;
-      eventBus.on('secret', () => { heard += 1; });
+      let received = 0;
+      eventBus.on('secret', () => { received += 1; });
       assert.deepEqual(await execute(caught(`context.eventBus.${call}`)), [true, 'SandboxViolationError', lacks('hook:secret')]);
       const error = await errorOf(execute(`context.eventBus.${call}`));
       assert.deepEqual([error instanceof SandboxViolationError, error.kind, error.code], [true, 'HOOK', 'ERR_ISOLATE_PERMISSION']);
-      assert.deepEqual([heard, eventBus.listenerCount('secret')], [0, 1]);
+      assert.deepEqual([received, eventBus.listenerCount('secret')], [0, 1]);
       assert.equal(logger.of('warn', 'Permission denied')[0][2].permission, 'hook:secret');
       sandbox.disposeAll();
     });
@@ -413,7 +413,7 @@ describe('context: eventBus', () => {
       context.eventBus.on('item.indexed', () => { throw new Error('mine') });
       context.eventBus.on('item.removed', () => { for (;;); });`);
     assert.equal(context.eventBus.emit('item.indexed'), true);
-    assert.equal(await context.eventBus.emitAsync('item.removed'), 'all have heard');
+    assert.equal(await context.eventBus.emitAsync('item.removed'), 'all have received');
     const failures = logger.of('error', 'Plugin event handler failed').map(([, , error, fields]) => [error instanceof Error, fields]);
     assert.deepEqual(failures, [
       [true, { pluginId: ID, event: 'item.indexed', reason: 'Plugin execution failed: mine' }],
@@ -425,10 +425,10 @@ describe('context: eventBus', () => {
 
   test('values that cannot be transferred do not arrive', async () => {
     const { sandbox, execute, context, logger } = await plugin();
-    await execute('var heard = 0; context.eventBus.on("item.indexed", () => { heard += 1 })');
+    await execute('var received = 0; context.eventBus.on("item.indexed", () => { received += 1 })');
     await context.eventBus.emitAsync('item.indexed', { method() {} });
     assert.match(logger.of('error', 'Plugin event handler failed')[0][3].reason, /could not be cloned/);
-    assert.equal(await execute('heard'), 0);
+    assert.equal(await execute('received'), 0);
     sandbox.disposeAll();
   });
 
@@ -460,13 +460,13 @@ describe('context: eventBus', () => {
     const { promise: begun, open } = gate();
     const { promise: hold, open: release } = gate();
     const { sandbox, execute, context, logger } = await plugin({ context: hostContext({ begin: open, hold: () => hold }) });
-    await execute('var heard = 0; context.eventBus.on("item.indexed", async () => { heard += 1; if (heard === 1) context.begin(); await context.hold() })');
+    await execute('var received = 0; context.eventBus.on("item.indexed", async () => { received += 1; if (received === 1) context.begin(); await context.hold() })');
     for (let i = 0; i < 1_500; i += 1) context.eventBus.emit('item.indexed', i);
     await begun;
     assert.equal(logger.of('warn', 'Plugin event dropped').length, 500);
     release();
     await until(() => logger.entries.length > 0);
-    assert.equal(await execute('heard'), 1_000);
+    assert.equal(await execute('received'), 1_000);
     sandbox.disposeAll();
   });
 

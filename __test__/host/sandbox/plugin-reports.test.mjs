@@ -14,10 +14,10 @@ async function plugin(options, { made = manifest(), logger = null, context = hos
 
 describe('plugins: usage', () => {
   const measured = async (execute, code, options = {}) => {
-    const heard = [];
-    await execute(code, { ...options, onUsage: (usage) => { heard.push(usage); } }).catch(() => {});
-    assert.equal(heard.length, 1);
-    const [usage] = heard;
+    const received = [];
+    await execute(code, { ...options, onUsage: (usage) => { received.push(usage); } }).catch(() => {});
+    assert.equal(received.length, 1);
+    const [usage] = received;
     assert.deepEqual(Object.keys(usage), ['cpuMs', 'wallMs', 'heapPeak', 'hostCalls']);
     return usage;
   };
@@ -184,18 +184,18 @@ describe('plugins: failure', () => {
 describe('plugins: onLog', () => {
   test('receives each entry as text, while the plugin runs', async () => {
     const logger = rememberingLogger();
-    const heard = [];
+    const received = [];
     const { promise, open } = gate();
     const context = hostContext({ wait: { forIt: () => promise } });
-    const { sandbox, isolate, execute } = await plugin({ onLog: (entry) => { heard.push(entry); if (entry.message === 'now') open(); } }, { logger, context });
+    const { sandbox, isolate, execute } = await plugin({ onLog: (entry) => { received.push(entry); if (entry.message === 'now') open(); } }, { logger, context });
     await execute(`(async () => {
       for (const level of ['log', 'info', 'warn', 'error', 'debug']) console[level](level, 1, { a: [undefined, 2n === 2n] }, null);
       console.log('now');
       await context.wait.forIt();
     })()`);
-    await until(() => heard.length === 6);
+    await until(() => received.length === 6);
     const { id: isolateId, pluginId } = isolate;
-    assert.deepEqual(heard, [
+    assert.deepEqual(received, [
       ...['log', 'info', 'warn', 'error', 'debug'].map((level) => ({ level, message: `${level} 1 {"a":[null,true]} null`, pluginId, isolateId })),
       { level: 'log', message: 'now', pluginId, isolateId },
     ]);
@@ -205,27 +205,27 @@ describe('plugins: onLog', () => {
   });
 
   test('values that cannot be transferred, errors, and getters', async () => {
-    const heard = [];
-    const { sandbox, execute } = await plugin({ onLog: ({ message }) => { heard.push(message); } });
+    const received = [];
+    const { sandbox, execute } = await plugin({ onLog: ({ message }) => { received.push(message); } });
     await execute(`const cycle = {}; cycle.cycle = cycle;
       console.log(() => 1, Symbol('s'), 2n, undefined); console.log(cycle); console.log({ get x() { throw 1 } });
       console.error(new RangeError('no', { cause: new Error('why') })); console.log('last')`);
-    await until(() => heard.at(-1) === 'last');
-    assert.equal(heard[0], '() => 1 Symbol(s) 2 undefined');
-    assert.equal(heard[1], '#<Object>');
-    assert.match(heard[3], /^RangeError: no\n {4}at sandbox\.js:3:\d+\n {2}\[cause\]: Error: why\n/);
+    await until(() => received.at(-1) === 'last');
+    assert.equal(received[0], '() => 1 Symbol(s) 2 undefined');
+    assert.equal(received[1], '#<Object>');
+    assert.match(received[3], /^RangeError: no\n {4}at sandbox\.js:3:\d+\n {2}\[cause\]: Error: why\n/);
     sandbox.disposeAll();
   });
 
   test('limits and truncation, for each execution', async () => {
     const logger = rememberingLogger();
-    const heard = [];
-    const { sandbox, execute } = await plugin({ maxLogEntries: 3, maxLogLength: 4, onLog: ({ message }) => { heard.push(message); } }, { logger });
+    const received = [];
+    const { sandbox, execute } = await plugin({ maxLogEntries: 3, maxLogLength: 4, onLog: ({ message }) => { received.push(message); } }, { logger });
     for (let round = 1; round <= 2; round += 1) {
       await execute('for (let i = 0; i < 5; i += 1) console.log("abcdef".slice(0, 3 + i), { list: [1, 2, 3] })');
       await until(() => logger.of('warn').length === round);
     }
-    assert.deepEqual(heard, ['abc ...', 'abcd...', 'abcd...', 'abc ...', 'abcd...', 'abcd...']);
+    assert.deepEqual(received, ['abc ...', 'abcd...', 'abcd...', 'abc ...', 'abcd...', 'abcd...']);
     assert.deepEqual(logger.of('debug', 'Plugin console.log').map(([, , { args }]) => args[0]), ['abc', 'abcd', 'abcd...', 'abc', 'abcd', 'abcd...']);
     assert.deepEqual(logger.of('debug', 'Plugin console.log')[0][2].args[1], '[object of more than 4 bytes]');
     assert.deepEqual(logger.of('warn')[0], ['warn', 'Plugin log limit reached', { pluginId: 'org.example.plugin', limit: 3 }]);
@@ -233,13 +233,13 @@ describe('plugins: onLog', () => {
   });
 
   test('entries of timers and of handlers of events', async () => {
-    const heard = [];
+    const received = [];
     const context = hostContext();
-    const { sandbox, execute } = await plugin({ timers: true, onLog: ({ message }) => { heard.push(message); } }, { context });
+    const { sandbox, execute } = await plugin({ timers: true, onLog: ({ message }) => { received.push(message); } }, { context });
     await execute('setTimeout(() => console.log("later"), 5); context.eventBus.on("item.indexed", (id) => console.log("indexed", id))');
     context.eventBus.emit('item.indexed', 7);
-    await until(() => heard.length === 2);
-    assert.deepEqual(heard.toSorted(), ['indexed 7', 'later']);
+    await until(() => received.length === 2);
+    assert.deepEqual(received.toSorted(), ['indexed 7', 'later']);
     sandbox.disposeAll();
   });
 
@@ -255,13 +255,13 @@ describe('plugins: onLog', () => {
   });
 
   test('very many values in one call', async () => {
-    const heard = [];
+    const received = [];
     const logger = rememberingLogger();
-    const { sandbox, execute } = await plugin({ onLog: (entry) => { heard.push(entry.message); } }, { logger });
+    const { sandbox, execute } = await plugin({ onLog: (entry) => { received.push(entry.message); } }, { logger });
     for (const code of ['console.log(...list)', 'console.log(...list, () => {})', 'console.log.apply(null, list)']) {
       await execute(`{ const list = new Array(100_000).fill(7); ${code} }`);
-      await until(() => heard.length === 1);
-      assert.equal(heard.splice(0)[0], `${'7 '.repeat(5_000)}...`);
+      await until(() => received.length === 1);
+      assert.equal(received.splice(0)[0], `${'7 '.repeat(5_000)}...`);
       const [[, , { args }]] = logger.of('debug', 'Plugin console.log').splice(-1);
       assert.deepEqual([args.length, args[99], args[100]], [101, 7, code.includes('()') ? '[99901 more]' : '[99900 more]']);
     }
@@ -269,14 +269,14 @@ describe('plugins: onLog', () => {
   });
 
   test('tampering by a plugin', async () => {
-    const heard = [];
-    const { sandbox, execute } = await plugin({ onLog: ({ message }) => { heard.push(message); } });
+    const received = [];
+    const { sandbox, execute } = await plugin({ onLog: ({ message }) => { received.push(message); } });
     await execute(`
       JSON.stringify = () => 'mine'; Reflect.apply = () => 'mine'; Array.prototype.join = () => 'mine'; String = () => 'mine';
       Function.prototype.call = Function.prototype.apply = () => 'mine';
       console.log({ a: 1 }, 'text')`);
-    await until(() => heard.length === 1);
-    assert.deepEqual(heard, ['{"a":1} text']);
+    await until(() => received.length === 1);
+    assert.deepEqual(received, ['{"a":1} text']);
     sandbox.disposeAll();
   });
 

@@ -168,7 +168,7 @@ describe('IsolatedVmSandbox: executions', () => {
       if (typeof message === 'string') assert.equal(error.message, `Plugin execution failed: ${message}`);
       else assert.match(error.message, message);
       assert.equal(error.cause.message ?? error.cause, error.message.slice('Plugin execution failed: '.length));
-      assert.equal(await execute('1'), 1, 'the isolate goes on');
+      assert.equal(await execute('1'), 1, 'the isolate stays usable');
       sandbox.disposeAll();
     });
   }
@@ -232,7 +232,7 @@ describe('IsolatedVmSandbox: limits', () => {
     assert.deepEqual([error.name, error.code, error.pluginId, error.violationType, error.kind, error.message],
       ['SandboxViolationError', 'ERR_ISOLATE_TIMEOUT', 'org.example.plugin', 'CPU', 'CPU', 'Plugin execution exceeded 60ms timeout']);
     assert.equal(error.cause.code, 'ERR_ISOLATE_TIMEOUT');
-    assert.equal(await execute('before'), 1, 'the isolate goes on with its state');
+    assert.equal(await execute('before'), 1, 'the isolate keeps its state');
     assert.equal((await errorOf(execute('for (;;);', { fresh: true }))).kind, 'CPU');
     sandbox.disposeAll();
   });
@@ -299,7 +299,7 @@ describe('IsolatedVmSandbox: limits', () => {
       const isolate = await sandbox.createIsolate(manifest('p'));
       const other = await sandbox.createIsolate(manifest('q'));
       const hog = 'var kept = []; for (;;) kept.push(new Array(1000).fill(1.5))';
-      const fail = (promise) => promise.then(() => console.log('it went on'), (error) => console.log(error.name, error.code, error.kind, error.message));
+      const fail = (promise) => promise.then(() => console.log('it continued'), (error) => console.log(error.name, error.code, error.kind, error.message));
       await fail(sandbox.executeInSandbox(other, hog, {}, { fresh: true }));
       console.log(sandbox.getActiveIsolateCount(), await sandbox.executeInSandbox(other, '1', {}));
       await fail(sandbox.executeInSandbox(isolate, hog, {}));

@@ -113,7 +113,7 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
 
   describe(`${kind}: maxApiCalls`, () => {
     test('a call over the limit fails in the guest, and does not reach the host', async () => {
-      const code = 'const told = []; for (let x = 0; x < 5; x += 1) { try { told.push(await api.request({ x })); } catch (error) { told.push(error.message); } } return told;';
+      const code = 'const outcomes = []; for (let x = 0; x < 5; x += 1) { try { outcomes.push(await api.request({ x })); } catch (error) { outcomes.push(error.message); } } return outcomes;';
       const { result, calls } = await run(code, { maxApiCalls: 3 });
       const refused = 'The maximum of 3 API calls is exceeded';
       assert.deepEqual(result, [0, 1, 2, refused, refused]);

@@ -103,10 +103,10 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
     });
 
     test('is delivered while the code still runs', async () => {
-      let hear;
-      const heard = new Promise((resolve) => { hear = resolve; });
-      const { result } = await make({ onLog: () => hear('heard') })(`if (1) console.log("on"); return await ${CALL[kind]}(1)`, { f: () => heard });
-      assert.equal(result, 'heard');
+      let receive;
+      const received = new Promise((resolve) => { receive = resolve; });
+      const { result } = await make({ onLog: () => receive('received') })(`if (1) console.log("on"); return await ${CALL[kind]}(1)`, { f: () => received });
+      assert.equal(result, 'received');
     });
 
     test('a throwing listener has no effect; log entries are not host calls of the code', async () => {

@@ -51,9 +51,9 @@ describe('messages that violate the protocol', () => {
     'a frame of 1 GB': bytes(ready(), [0, 0, 0, 64, 19]),
     'an order': bytes(ready(), frame(1, [0])),
     'an unknown kind': bytes(ready(), frame(99, [1, 2, 3])),
-    'that it goes on as a process of somebody else': frame(20, [1, 0, 0, 0]),
-    'that it goes on as no process': frame(20, [255, 255, 255, 255]),
-    'that it goes on as another process after its report': bytes(ready(), frame(20, [1, 0, 0, 0])),
+    'that it continues as a foreign process': frame(20, [1, 0, 0, 0]),
+    'that it continues as a missing process': frame(20, [255, 255, 255, 255]),
+    'that it continues as another process after its report': bytes(ready(), frame(20, [1, 0, 0, 0])),
     'two reports': bytes(ready(), ready()),
     'a report of nonsense': ready('nonsense'),
     'a report of too many layers': ready('a\ton\tb\n'.repeat(100)),
@@ -143,7 +143,7 @@ describe('silent children', () => {
     const start = performance.now();
     const error = await new SubprocessSandbox().confinement().catch((reason) => reason);
     const took = performance.now() - start;
-    assert.deepEqual([error.message, error.code], ['The process has not told within 5 s what confines it', 'ERR_ISOLATE_DEADLINE']);
+    assert.deepEqual([error.message, error.code], ['The process has not outcomes within 5 s what confines it', 'ERR_ISOLATE_DEADLINE']);
     assert.ok(took >= 4_900 && took < 20_000, `${took}`);
     rmSync(folder, { recursive: true });
   });
@@ -195,15 +195,15 @@ describe('waiting children that end before their first message', () => {
       import { childrenOf, noTools, sleep } from ${JSON.stringify(join(root, '__test__/sandbox/subprocess-helper.mjs'))};
       const { SubprocessSandbox } = ivm;
       const sandbox = new SubprocessSandbox({ poolSize: 2, timeout: 30_000 });
-      const told = new Set();
+      const outcomes = new Set();
       for (let i = 0; i < 24; i += 1) {
         await sandbox.execute('return 1', [], noTools);
         await sleep([5, 15, 25, 35, 100, 300][i % 6]);
         for (const { pid, state } of childrenOf()) if (state !== 'Z') { try { process.kill(pid, 'SIGKILL'); } catch {} }
         const { result, error } = await sandbox.execute('return 7', [], noTools);
-        told.add(JSON.stringify([result, error]));
+        outcomes.add(JSON.stringify([result, error]));
       }
-      console.log([...told].join());
+      console.log([...outcomes].join());
       process.exit();
     `, { timeout: 90_000 });
     assert.equal(stdout, '[7,null]\n');
@@ -309,7 +309,7 @@ describe('children that flood', () => {
     return measure(() => new SubprocessSandbox({ poolSize: 0, timeout: 3_000, ...config }).execute('', options.tools ?? [], options.executor ?? noTools));
   }
 
-  for (const [what, config] of [['that nobody hears', {}], ['that somebody hears', { onLog() {} }], ['that somebody hears slowly', { onLog() { const over = performance.now() + 1; while (performance.now() < over); } }]]) {
+  for (const [what, config] of [['without a listener', {}], ['with a listener', { onLog() {} }], ['with a slow listener', { onLog() { const over = performance.now() + 1; while (performance.now() < over); } }]]) {
     test(`log lines ${what}`, async () => {
       const { outcome: { failure, logs, lostLogs, duration }, longest, grown } = await flood(ready(), Buffer.concat(Array(5_000).fill(log(0, 'x'.repeat(200)))), { config: { maxLogEntries: 100_000, ...config } });
       assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');

@@ -98,7 +98,7 @@ describe('waiting processes that are foreign programs', () => {
 
   const gone = [
     ['have hung up', 'cat said >&0; exec 0<&-; exec sleep 60'],
-    ['say what nobody has asked for', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), log(0, 'x')])],
+    ['send unrequested messages', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), log(0, 'x')])],
     ['say what is no message', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), Buffer.from([255, 255, 255, 255, 19])])],
     ['send on and on', 'cat said >&0; while cat said >&0; do :; done; exec sleep 60', Buffer.concat([ready(), frame(17, [0])])],
   ];
@@ -135,9 +135,9 @@ test('SubprocessSandbox: confinement() reports the next process if an execution 
   writeFileSync(join(folder, 'end'), end(true, value.number(5)));
   const { SubprocessSandbox: Sandbox } = hostWith(file);
   const sandbox = new Sandbox({ poolSize: 1, timeout: 60_000 });
-  const told = sandbox.confinement();
+  const report = sandbox.confinement();
   const { result } = await sandbox.execute('', [], noTools);
-  assert.deepEqual([result, Array.isArray(await told)], [5, true]);
+  assert.deepEqual([result, Array.isArray(await report)], [5, true]);
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -74,7 +74,7 @@ describe('SubprocessSandbox: the process', () => {
       import { childrenOf, isAlive, noTools, startedChildren, until } from ${JSON.stringify(join(root, '__test__/sandbox/subprocess-helper.mjs'))};
       const { SubprocessSandbox } = ivm;
       const sandbox = new SubprocessSandbox({ poolSize: 1, timeout: 30_000 });
-      const told = new Set();
+      const distinct = new Set();
       for (let killed = 0; killed < 8;) {
         await sandbox.execute('return 1', [], noTools);
         const [child] = await until('one waits', () => { const all = startedChildren(); return all.length === 1 && childrenOf().length === 1 && all; });
@@ -85,9 +85,9 @@ describe('SubprocessSandbox: the process', () => {
         process.kill(child.pid, 'SIGKILL');
         killed += 1;
         const { result, error, logs } = await sandbox.execute('console.log("once"); return 2', [], noTools);
-        told.add(JSON.stringify([result, error, logs]));
+        distinct.add(JSON.stringify([result, error, logs]));
       }
-      console.log([...told].join());
+      console.log([...distinct].join());
       process.exit();
     `, { timeout: 60_000 });
     assert.equal(stdout, '[2,null,["[log] \\"once\\""]]\n');
@@ -232,7 +232,7 @@ describe('SubprocessSandbox: the parent', () => {
     await until('all are gone', () => !pids.some(isAlive), 1_000);
   });
 
-  for (const [what, ending] of [['process.exit', 'process.exit(3)'], ['an error that nobody catches', 'setTimeout(() => { throw new Error("uncaught") })']]) {
+  for (const [what, ending] of [['process.exit', 'process.exit(3)'], ['an uncaught error', 'setTimeout(() => { throw new Error("uncaught") })']]) {
     test(`that ends by ${what} leaves no children`, { timeout: 60_000 }, async () => {
       const { stdout, timedOut } = await run(`import { startedChildren } from ${JSON.stringify(join(root, '__test__/sandbox/subprocess-helper.mjs'))};${TWO}\nconsole.log(JSON.stringify(pids)); ${ending};`);
       assert.equal(timedOut, false);

@@ -71,7 +71,7 @@ describe('a field beyond its maximum', options, () => {
     'the heap': bytes(ready(), end(true, value.undefined, { figures: [1e302, 0] })),
     'the heap, a little': bytes(ready(), end(true, value.undefined, { figures: [257 * 2 ** 20, 0] })),
     'a heap of half a byte': bytes(ready(), end(true, value.undefined, { figures: [0.5, 0] })),
-    'a heap without end': bytes(ready(), end(true, value.undefined, { figures: [Infinity, 0] })),
+    'an infinite heap': bytes(ready(), end(true, value.undefined, { figures: [Infinity, 0] })),
     'lines that were not kept': bytes(ready(), end(true, value.undefined, { figures: [0, 2 ** 32] })),
     'lines below none': bytes(ready(), end(true, value.undefined, { figures: [0, -1] })),
     'lines that are no number': bytes(ready(), end(true, value.undefined, { figures: [0, NaN] })),

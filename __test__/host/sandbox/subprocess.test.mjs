@@ -289,12 +289,12 @@ describe('SubprocessSandbox: logs', () => {
   });
 
   test('onLog receives each entry immediately', async () => {
-    const heard = [];
-    const config = { onLog: (entry) => { heard.push(entry); }, maxLogEntries: 3 };
+    const entries = [];
+    const config = { onLog: (entry) => { entries.push(entry); }, maxLogEntries: 3 };
     const seen = [];
-    const executor = async () => { seen.push(heard.length); };
+    const executor = async () => { seen.push(entries.length); };
     await execute('console.log("a"); console.warn({ b: 1 }); await t.f(); console.info(3); console.log("lost")', [tool('t:f')], executor, config);
-    assert.deepEqual(heard, [{ level: 'log', message: '"a"' }, { level: 'warn', message: '{"b":1}' }, { level: 'info', message: '3' }]);
+    assert.deepEqual(entries, [{ level: 'log', message: '"a"' }, { level: 'warn', message: '{"b":1}' }, { level: 'info', message: '3' }]);
     assert.deepEqual(seen, [2]);
   });
 });

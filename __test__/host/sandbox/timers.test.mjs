@@ -255,8 +255,8 @@ describe('timers of plugins', () => {
     const { sandbox, execute } = await plugin(logger);
     await execute("setTimeout(() => { throw new TypeError('thrown'); }); queueMicrotask(() => { throw 'text'; }); setImmediate(async () => { throw new Error('rejected'); }); 0");
     for (let turn = 0; turn < 200 && logger.of('error').length < 3; turn += 1) await sleep(20);
-    const heard = logger.of('error').map(([, message, error]) => [message, error.name, error.message]);
-    assert.deepEqual(heard.toSorted(), [
+    const errors = logger.of('error').map(([, message, error]) => [message, error.name, error.message]);
+    assert.deepEqual(errors.toSorted(), [
       ['Plugin timer failed', 'Error', 'rejected'], ['Plugin timer failed', 'Error', 'text'], ['Plugin timer failed', 'TypeError', 'thrown'],
     ]);
     assert.equal(await execute('1'), 1);

@@ -232,23 +232,23 @@ describe('adapters', () => {
   test('codemode: arguments are an array of limited length', async () => {
     const calls = [];
     const tools = { f: async (...args) => { calls.push(args.length); return args.length; } };
-    const told = async (code) => {
+    const outcomeOf = async (code) => {
       const { result, error } = await createExecutor().execute(`async () => { try { return await ${code}; } catch (error) { return error.message; } }`, tools);
       return error ?? result;
     };
     const start = performance.now();
-    assert.equal(await told('$host.f0("x".repeat(2e7))'), 'The arguments of a tool must be an array');
+    assert.equal(await outcomeOf('$host.f0("x".repeat(2e7))'), 'The arguments of a tool must be an array');
     for (const wrong of ['{ length: 5 }', 'undefined', 'new Set([1])', 'Object("abc")']) {
-      assert.equal(await told(`$host.f0(${wrong})`), 'The arguments of a tool must be an array');
+      assert.equal(await outcomeOf(`$host.f0(${wrong})`), 'The arguments of a tool must be an array');
     }
     for (const long of ['Array(10001)', 'Array(10001).fill(1)', 'Object.assign([], { length: 1e6, 5: 1 })']) {
-      assert.equal(await told(`$host.f0(${long})`), 'A tool takes at most 10000 arguments');
+      assert.equal(await outcomeOf(`$host.f0(${long})`), 'A tool takes at most 10000 arguments');
     }
-    assert.equal(await told('$host.f0(Array(4294967295))'), 'Invalid string length');
+    assert.equal(await outcomeOf('$host.f0(Array(4294967295))'), 'Invalid string length');
     assert.ok(performance.now() - start < 10_000);
     assert.deepEqual(calls, []);
-    assert.equal(await told('codemode.f(...Array(10000).fill(1))'), 10_000);
-    assert.equal(await told('codemode.f()'), 0);
+    assert.equal(await outcomeOf('codemode.f(...Array(10000).fill(1))'), 10_000);
+    assert.equal(await outcomeOf('codemode.f()'), 0);
   });
 });
 

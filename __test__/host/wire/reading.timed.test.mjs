@@ -78,12 +78,12 @@ async function execute(sandbox, code, more) {
 /** The same in a plugin, which has `context.take`. */
 async function inPlugin(code) {
   const eventBus = new EventEmitter();
-  let heard;
-  eventBus.on('item.removed', (set) => { heard = set.size; });
+  let removedSize;
+  eventBus.on('item.removed', (set) => { removedSize = set.size; });
   const { execute: run, sandbox } = await plugin({ context: hostContext({ keys: () => keys, take: size, eventBus }) });
   try {
     const result = await run(`const keys = context.keys(); ${PRELUDE} ${code}`, { deadline: 20_000 });
-    return heard ?? result;
+    return removedSize ?? result;
   } finally {
     sandbox.disposeAll();
   }
