@@ -32,7 +32,7 @@ const starts = (code, { isolate, context } = make()) => new Promise((resolve) =>
 });
 
 /** Has a guest given up that cannot be stopped. */
-async function giveUp(code) {
+async function abandonGuest(code) {
   // On a busy machine the time may be over before the guest is where it cannot be stopped.
   for (let i = 0; i < 20; i += 1) {
     const error = await make().context.eval(code, { timeout: 20 }).catch((reason) => reason);
@@ -68,7 +68,7 @@ function end(stay = () => { setInterval(() => {}, 1_000); }) {
   }
 }
 
-const loopForEver = () => { for (;;); };
+const loopForever = () => { for (;;); };
 
 /** Brings a guest into a state, and ends there. */
 const STATES = {
@@ -99,11 +99,11 @@ const STATES = {
     end();
   },
   async 'given up'() {
-    await giveUp(HANG);
+    await abandonGuest(HANG);
     end();
   },
   async suspended() {
-    await giveUp('Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)');
+    await abandonGuest('Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)');
     // On a busy machine this may take several attempts.
     for (let i = 0; i < 1_000 && ivm.engineStats().lostRunning > 0; i += 1) await sleep(20);
     if (ivm.engineStats().lostRunning > 0) throw new Error('It was not suspended');
@@ -115,7 +115,7 @@ const STATES = {
   },
   'a sync call'() {
     const { context } = make();
-    context.global.setSync('started', new ivm.Callback(() => end(loopForEver)));
+    context.global.setSync('started', new ivm.Callback(() => end(loopForever)));
     try {
       context.evalSync(ending === 'natural' ? 'started(); for (;;);' : 'started()', limits);
     } catch (error) {
@@ -124,12 +124,12 @@ const STATES = {
   },
   async 'an async call'() {
     const { context } = make();
-    context.global.setSync('started', new ivm.Callback(() => end(loopForEver)));
+    context.global.setSync('started', new ivm.Callback(() => end(loopForever)));
     await context.eval('started()');
   },
   'nested calls'() {
     const { context } = make();
-    context.global.setSync('inner', () => end(loopForEver));
+    context.global.setSync('inner', () => end(loopForever));
     context.global.setSync('outer', () => context.evalSync('inner()'));
     context.evalSync('outer()');
   },

@@ -98,10 +98,10 @@ async function stress() {
   let next = step ?? performance.now() + (minutes * 60_000) / SAMPLES;
   const isDue = () => (step ? made >= next : performance.now() >= next);
 
-  const goesOn = () => made < total && performance.now() < end && watch.problems.length === 0;
+  const isRunning = () => made < total && performance.now() < end && watch.problems.length === 0;
   const worker = async (lane) => {
     const random = createRandom(seed * 1000 + lane);
-    while (goesOn()) {
+    while (isRunning()) {
       try {
         other = await live(counting, random, { tally, watch: watch.add, other });
       } catch (error) {

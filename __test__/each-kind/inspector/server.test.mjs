@@ -44,7 +44,7 @@ const get = (port, path, headers) => new Promise((resolve, reject) => {
 });
 
 /** The status of an attempt to open a WebSocket. */
-const knock = (port, path, headers) => new Promise((resolve, reject) => {
+const statusOf = (port, path, headers) => new Promise((resolve, reject) => {
   const attempt = request({
     host: '127.0.0.1', port, path, agent: false,
     headers: { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==', ...headers },
@@ -112,7 +112,7 @@ test('DevTools finds it', () => served(async ({ server }) => {
 test('web pages and unknown host names are rejected', () => served(async ({ server }) => {
   const path = new URL(server.url).pathname;
   const local = { Host: `127.0.0.1:${server.port}` };
-  const statuses = async (headers) => [(await get(server.port, '/json/list', headers)).status, await knock(server.port, path, headers)];
+  const statuses = async (headers) => [(await get(server.port, '/json/list', headers)).status, await statusOf(server.port, path, headers)];
   assert.deepEqual(await statuses(local), [200, 101]);
   assert.deepEqual(await statuses({ Host: 'localhost' }), [200, 101]);
   assert.deepEqual(await statuses({ Host: '[::1]:9229' }), [200, 101]);
@@ -121,7 +121,7 @@ test('web pages and unknown host names are rejected', () => served(async ({ serv
   assert.deepEqual(await statuses({ ...local, Origin: 'https://allowed.example' }), [200, 101]);
   assert.deepEqual(await statuses({ ...local, Origin: 'http://127.0.0.1:8080' }), [403, 403]);
   assert.deepEqual(await statuses({ ...local, Origin: 'null' }), [403, 403]);
-  assert.equal(await knock(server.port, '/', local), 404);
+  assert.equal(await statusOf(server.port, '/', local), 404);
 }, { origins: ['https://allowed.example'] }));
 
 test('wrong arguments', async () => {

@@ -45,8 +45,8 @@ const HELP = `
 `;
 const program = (code, settings) => passes(`${HELP}${code}`, { timeout: 60_000, collects: true, ...settings });
 
-const WHAT_TO_DO = 'make it in the host and pass it in, or copy what is in it';
-const refusal = coded('UNSUPPORTED', `A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks \`node_api_create_external_sharedarraybuffer\`: ${WHAT_TO_DO}`);
+const ADVICE = 'make it in the host and pass it in, or copy what is in it';
+const refusal = coded('UNSUPPORTED', `A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks \`node_api_create_external_sharedarraybuffer\`: ${ADVICE}`);
 
 describe('a SharedArrayBuffer of a guest, on any host', () => {
   const isolate = new ivm.Isolate();
@@ -104,7 +104,7 @@ test('in Electron the error names the reason', { skip: (shares || host === 'deno
   `, { bare: true, commonjs: true });
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   assert.equal(stdout, 'ERR_ISOLATE_UNSUPPORTED A SharedArrayBuffer made inside an isolate cannot be shared with this host, '
-    + `for Electron forbids external buffers: ${WHAT_TO_DO}\n7,7,7,7,7,7,7,7\n`);
+    + `for Electron forbids external buffers: ${ADVICE}\n7,7,7,7,7,7,7,7\n`);
 });
 
 describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {

@@ -11,7 +11,7 @@ const { WANTED } = require('../../../surface/host/protocol.js');
 const { TAG } = require('../../../surface/protocol.js');
 
 /** A host with `count` messages of objects, which all arrive at the same time. */
-async function receive(count, objects, { mostWeight, wanted = () => true } = {}) {
+async function receive(count, objects, { maxWeight, wanted = () => true } = {}) {
   const { bytes } = write(Array.from({ length: objects }, (_, index) => ({ index })));
   const settled = [];
   const paused = [];
@@ -30,7 +30,7 @@ async function receive(count, objects, { mostWeight, wanted = () => true } = {})
     settle: (request, [tag, value]) => { settled.push([request, tag === TAG.VALUE ? value.length : tag]); },
     serveFor: () => {},
     packThrown: () => {},
-    mostWeight,
+    maxWeight,
   });
   for (let request = 1; request <= count; request += 1) arrivals.settle(request, [TAG.WIRE, bytes.slice(), []]);
   while (settled.length < count) await new Promise((resolve) => { setImmediate(resolve); });
@@ -51,19 +51,19 @@ test('every request completes', async () => {
 
 test('together they take no more memory than one may', async () => {
   // An object takes 72 bytes, its property 16 and its place 12. There is room for one of them.
-  const mostWeight = OBJECTS * 100;
+  const maxWeight = OBJECTS * 100;
   const stretch = 2048 * 64;
   const readers = new Set();
   const { readUntil } = Reader.prototype;
   Reader.prototype.readUntil = function (until, allowance) {
     readers.add(this);
-    assert.ok(allowance <= mostWeight);
+    assert.ok(allowance <= maxWeight);
     const isWhole = readUntil.call(this, until, allowance);
     assert.ok(this.weight <= Math.max(allowance, 0) + stretch, `${this.weight} of ${allowance}`);
     return isWhole;
   };
   try {
-    const { settled } = await receive(COUNT, OBJECTS, { mostWeight });
+    const { settled } = await receive(COUNT, OBJECTS, { maxWeight });
     assert.deepStrictEqual(settled.toSorted(([a], [b]) => a - b), requests.map((request) => [request, OBJECTS]));
   } finally {
     Reader.prototype.readUntil = readUntil;

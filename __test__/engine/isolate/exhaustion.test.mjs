@@ -34,8 +34,8 @@ const METER = `
 /** A guest that reports how many values it has kept and what has stopped it. */
 const until = (body) => `(() => { const kept = []; try { ${body} } catch (error) { return (kept.length > 0) + ' ' + error.name + ': ' + error.message } return 'all' })()`;
 
-/** `most` is the permitted growth of the process in MB, given the limit. */
-function guest(name, code, expected, { most = (limit) => limit + 64, limits = [8, 128] } = {}) {
+/** `max` is the permitted growth of the process in MB, given the limit. */
+function guest(name, code, expected, { max = (limit) => limit + 64, limits = [8, 128] } = {}) {
   for (const limit of limits) {
     test(`${name}, at ${limit} MB`, () => passes(`${METER}
       const expected = ${expected instanceof RegExp ? expected : JSON.stringify(expected)};
@@ -43,7 +43,7 @@ function guest(name, code, expected, { most = (limit) => limit + 64, limits = [8
         if (expected instanceof RegExp) assert.match(String(outcome), expected);
         else assert.equal(outcome, expected);
       }
-      assert.ok(grown() < ${most(limit)}, grown() + ' MB more');
+      assert.ok(grown() < ${max(limit)}, grown() + ' MB more');
       assert.ok(maps() < 10_000, maps() + ' parts of the address space');
       assert.equal(neighbour.evalSync('6 * 7'), 42);
       otherWorks();`, { timeout: 60_000 }));
@@ -74,7 +74,7 @@ describe('WebAssembly memory counts as buffers', () => {
   guest('with 64 bits', until("for (;;) { const m = new WebAssembly.Memory({ initial: 16n, maximum: 65536n, address: 'i64' }); new Uint8Array(m.buffer).fill(1); kept.push(m) }"), `true ${REFUSED}`);
   guest('grown', until('const m = new WebAssembly.Memory({ initial: 1 }); for (;;) { m.grow(16); new Uint8Array(m.buffer).fill(1) }'), 'false RangeError: WebAssembly.Memory.grow(): Unable to grow instance memory');
   guest('without references', until('for (let k = 0; k < 200; k += 1) { const m = new WebAssembly.Memory({ initial: 16 }); new Uint8Array(m.buffer).fill(1) }'), 'all');
-  guest('tables', until("for (;;) kept.push(new WebAssembly.Table({ initial: 1e6, element: 'anyfunc' }))"), MEMORY, { most: (limit) => limit * 2 + 160 });
+  guest('tables', until("for (;;) kept.push(new WebAssembly.Table({ initial: 1e6, element: 'anyfunc' }))"), MEMORY, { max: (limit) => limit * 2 + 160 });
 
   test('a guest can have more than 64 MB in one memory if its limit allows', () => passes(`
     const code = 'const m = new WebAssembly.Memory({ initial: 1 }); m.grow(1600); new Uint8Array(m.buffer).fill(7); m.buffer.byteLength';
@@ -123,8 +123,8 @@ describe('address space', () => {
 
 describe('parts of the address space', () => {
   const LIMIT = '/proc/sys/vm/max_map_count';
-  const most = existsSync(LIMIT) ? Number(readFileSync(LIMIT, 'utf8')) : Infinity;
-  const skip = (!host.startsWith('node') || host === 'node20') ? true : most >= 100_000 && 'this system gives a process too many to use up';
+  const max = existsSync(LIMIT) ? Number(readFileSync(LIMIT, 'utf8')) : Infinity;
+  const skip = (!host.startsWith('node') || host === 'node20') ? true : max >= 100_000 && 'this system gives a process too many to use up';
   // Each such buffer of the host's is two of the 65,530 memory mappings that a process may have on Linux.
   for (const [when, before, left] of [['at first', 0, 3_000], ['after a hundred isolates have come and gone', 100, 500]]) {
     test(`when few are left ${when} creating an isolate throws, and the process continues`, { skip }, () => passes(`${METER}
@@ -134,7 +134,7 @@ describe('parts of the address space', () => {
       for (const [one] of gone) one.dispose();
       while (ivm.engineStats().alive > alive) await new Promise((resolve) => setTimeout(resolve, 10));
       const hold = [];
-      const free = () => ${most - left} - maps();
+      const free = () => ${max - left} - maps();
       for (let some = free(); some > 0; some = free()) for (let k = 0; k < some / 4 + 1; k += 1) hold.push(new ArrayBuffer(4096, { maxByteLength: 8192 }));
       const kept = [];
       let refused;
@@ -159,8 +159,8 @@ describe('WebAssembly that V8 must not refuse', () => {
   const modules = (end, keep) => until(`const leb = (v) => { const r = []; do { const b = v & 127; v >>>= 7; r.push(v ? b | 128 : b) } while (v); return r };
     for (let k = 0; ${end}; k += 1) { const t = leb(k + 1e6); const i = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 103, 0, 0, 10, 4, 1, 2, 0, 11, 0, 5 + t.length, 4, 110, 110, 110, 110, ...t]))); i.exports.g(); ${keep} }`);
 
-  guest('unbounded stacks', suspending('new Promise(() => {})', 'for (;;) g()'), MEMORY, { limits: [8, 128, 2000], most: () => 200 });
+  guest('unbounded stacks', suspending('new Promise(() => {})', 'for (;;) g()'), MEMORY, { limits: [8, 128, 2000], max: () => 200 });
   guest('stacks one after the other', suspending('Promise.resolve()', 'for (let k = 0; k < 3_000; k += 1) await g()'), undefined);
-  guest('unbounded modules', modules('', 'kept.push(i)'), MEMORY, { limits: [8, 128, 2000], most: () => 200 });
+  guest('unbounded modules', modules('', 'kept.push(i)'), MEMORY, { limits: [8, 128, 2000], max: () => 200 });
   guest('modules one after the other', modules('k < 3_000', ''), 'all');
 });

@@ -8,7 +8,7 @@ import { passes } from '../../isolate/helper.mjs';
  * What the process grows by, in MB, in guests that do `work` for each number up to `count`, after guests that have filled the caches.
  * `example` is code whose result must stay the same.
  */
-const PROGRAM = (work, count, most, example) => `
+const PROGRAM = (work, count, max, example) => `
   const { readFileSync } = await import('node:fs');
   const resident = () => Number(/VmRSS:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
   const guest = async (n, count) => {
@@ -37,7 +37,7 @@ const PROGRAM = (work, count, most, example) => `
   for (let n = 1; n < 3; n += 1) assert.equal(await guest(n, ${count}), first);
   const grown = resident() - start;
   console.log(grown + ' MB');
-  assert.ok(grown < ${most}, grown + ' MB more');`;
+  assert.ok(grown < ${max}, grown + ' MB more');`;
 
 const LOCALES = `['en', 'de', 'sr-Latn-RS', 'zh-Hant-TW', 'de-AT', 'ar-EG', 'nn-NO', 'es-MX', 'th', 'en-aaaaaaa'].map((tag) => {
   const locale = new Intl.Locale(tag);
@@ -59,8 +59,8 @@ const CASES = {
 };
 
 describe('memory of ICU does not grow with the number of', () => {
-  for (const [what, [work, count, most, example]] of Object.entries(CASES)) {
-    test(what, () => passes(PROGRAM(work, count, most, example), { timeout: 120_000 }));
+  for (const [what, [work, count, max, example]] of Object.entries(CASES)) {
+    test(what, () => passes(PROGRAM(work, count, max, example), { timeout: 120_000 }));
   }
 });
 

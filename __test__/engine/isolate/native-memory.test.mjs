@@ -13,15 +13,15 @@ const METER = `
 /** What V8 may take before it stops or is refused more, in MB: see `src/native`. */
 const NATIVE = 32 + 128;
 
-/** A guest that ends in this way at every limit, async and sync. `most` is the permitted growth of the process in MB. */
-function guest(name, code, { most = (limit) => limit * 2 + NATIVE + 64, outcome = 'ERR_ISOLATE_MEMORY', limits = [8, 128] } = {}) {
+/** A guest that ends in this way at every limit, async and sync. `max` is the permitted growth of the process in MB. */
+function guest(name, code, { max = (limit) => limit * 2 + NATIVE + 64, outcome = 'ERR_ISOLATE_MEMORY', limits = [8, 128] } = {}) {
   for (const limit of limits) {
     for (const mode of ['eval', 'evalSync']) {
       test(`${name}, at ${limit} MB, by ${mode}`, () => passes(`${METER}
         let got;
         try { got = await context.${mode}(${JSON.stringify(code)}, { timeout: 20_000 }); } catch (error) { got = error.code ?? error.name; }
         assert.match(String(got), /^(${outcome})$/);
-        assert.ok(grown() < ${most(limit)}, grown() + ' MB more');
+        assert.ok(grown() < ${max(limit)}, grown() + ' MB more');
         otherWorks();`, { options: `{ memoryLimit: ${limit} }`, timeout: 60_000 }));
     }
   }
@@ -32,11 +32,11 @@ const LOAN = () => 1_400;
 
 describe('V8 allocates much memory', () => {
   guest('to parse deep JSON', "JSON.parse('['.repeat(1e7))");
-  guest('to parse the longest possible JSON', "JSON.parse('['.repeat(2 ** 29 - 30))", { most: LOAN, limits: [8] });
+  guest('to parse the longest possible JSON', "JSON.parse('['.repeat(2 ** 29 - 30))", { max: LOAN, limits: [8] });
   guest('to write JSON', String.raw`const o = { a: '\u0001'.repeat(2 ** 25) }; JSON.stringify(Array(16).fill(o)).length`);
-  guest('to split a string', "'a,'.repeat(2 ** 27).split(',').length", { most: (limit) => limit * 2 + NATIVE + 256 + 64 });
+  guest('to split a string', "'a,'.repeat(2 ** 27).split(',').length", { max: (limit) => limit * 2 + NATIVE + 256 + 64 });
   guest('to normalize a string', "'\\ufdfa'.repeat(2 ** 23).normalize('NFKD').length");
-  guest('to normalize a very long one', "'\\ufdfa'.repeat(2 ** 28).normalize('NFKD').length", { most: LOAN, limits: [8], outcome: 'ERR_ISOLATE_MEMORY|TypeError' });
+  guest('to normalize a very long one', "'\\ufdfa'.repeat(2 ** 28).normalize('NFKD').length", { max: LOAN, limits: [8], outcome: 'ERR_ISOLATE_MEMORY|TypeError' });
   guest('to format dates', "const kept = []; for (;;) kept.push(new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }))");
   guest('to segment texts', "const kept = []; for (;;) kept.push(new Intl.Segmenter('th', { granularity: 'word' }).segment('x'.repeat(1e6)))");
 });

@@ -21,7 +21,7 @@ describe('references that a guest holds are bounded', () => {
     'References that come with promises': ['await load.apply()', 10_000],
     'References that promises resolve to': ['await promised.apply(undefined, [], { result: { promise: true, reference: true } })', 10_000],
   };
-  for (const [name, [code, most]] of Object.entries(ways)) {
+  for (const [name, [code, max]] of Object.entries(ways)) {
     test(name, { timeout: 60_000 }, async () => {
       await passes(`${SMALL}
         const [kept, error, after] = await context.eval(\`(async () => {
@@ -37,7 +37,7 @@ describe('references that a guest holds are bounded', () => {
           }
         })()\`, { promise: true, copy: true });
         assert.equal(error, 'ERR_ISOLATE_LIMIT The guest holds 10000 references to values and functions of hosts, which is the limit');
-        assert.equal(kept, ${most});
+        assert.equal(kept, ${max});
         assert.equal(after, 'object');`, { timeout: 50_000 });
     });
   }
@@ -52,13 +52,13 @@ describe('references that a guest holds are bounded', () => {
     await passes(`
       context.global.setSync('load', new ivm.Reference(() => ({})));
       context.global.setSync('ivm', ivm);
-      const most = context.evalSync(\`
+      const max = context.evalSync(\`
         const kept = [];
         const inner = new ivm.Isolate({ memoryLimit: 16 }).createContextSync();
         inner.global.setSync('load', load);
         inner.evalSync('const kept = []; for (let count = 0; count < 6000; count += 1) kept.push(load.applySync());');
         try { for (;;) kept.push(load.applySync()); } catch (error) { kept.length + error.code }\`);
-      assert.equal(most, '4000ERR_ISOLATE_LIMIT');`, { options: '{ memoryLimit: 64 }', timeout: 50_000 });
+      assert.equal(max, '4000ERR_ISOLATE_LIMIT');`, { options: '{ memoryLimit: 64 }', timeout: 50_000 });
   });
 
   test('references that the host sends unrequested are not counted', { timeout: 60_000 }, async () => {

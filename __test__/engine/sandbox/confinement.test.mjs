@@ -18,16 +18,16 @@ const { EPERM, ENOENT, ESRCH, EAGAIN, ENOMEM, EACCES, EMFILE, ENOSYS, ENETUNREAC
 const { SIGSYS, SIGXFSZ } = SIGNAL;
 
 const WAIT_MS = 20;
-const PATIENCE_MS = 10_000;
+const WAIT_LIMIT_MS = 10_000;
 /** The maximum time between the end of a parent and that of its child. */
 const ORPHANED_MS = 1_000;
 
-async function until(condition, what, patience = PATIENCE_MS) {
+async function until(condition, what, limit = WAIT_LIMIT_MS) {
   const start = performance.now();
   for (;;) {
     const value = condition();
     if (value) return value;
-    assert.ok(performance.now() - start < patience, `${what} in ${patience} ms`);
+    assert.ok(performance.now() - start < limit, `${what} in ${limit} ms`);
     await new Promise((resolve) => { setTimeout(resolve, WAIT_MS); });
   }
 }

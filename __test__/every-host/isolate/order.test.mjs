@@ -40,10 +40,10 @@ describe('order', () => {
     context.global.setSync('count', count.buffer, { copy: true });
     const script = isolate.compileScriptSync('Atomics.add(new Int32Array(count), 0, 1)');
     const calls = [];
-    const giveUp = performance.now() + 30_000;
+    const limit = performance.now() + 30_000;
     for (let i = 0; i < 20; i += 1) {
       calls.push(script.run(context));
-      while (Atomics.load(count, 0) <= i) assert.ok(performance.now() < giveUp, `${Atomics.load(count, 0)} of ${i + 1} calls have run`);
+      while (Atomics.load(count, 0) <= i) assert.ok(performance.now() < limit, `${Atomics.load(count, 0)} of ${i + 1} calls have run`);
       // Its thread may go to sleep, or be returned.
       Atomics.wait(count, 0, i + 1, i % 4);
     }

@@ -238,8 +238,8 @@ describe('IsolatedVMSandbox: logs and errors', () => {
       const outcome = await sandbox.execute('const kept = []; for (;;) kept.push(new Array(1000).fill(1.5))', [], () => {});
       console.log(outcome.result, outcome.error);
       console.log((await sandbox.execute('return 2', [], () => {})).result);
-      const most = await new ivm.IsolatedVMSandbox().execute('const kept = []; for (let i = 0; i < 90; i += 1) kept.push(new Array(131072).fill(i + 0.5)); return kept.length', [], () => {});
-      console.log(most.result);`);
+      const large = await new ivm.IsolatedVMSandbox().execute('const kept = []; for (let i = 0; i < 90; i += 1) kept.push(new Array(131072).fill(i + 0.5)); return kept.length', [], () => {});
+      console.log(large.result);`);
     assert.deepEqual([result.stdout, result.code, result.signal], ['null Execution terminated (memory limit exceeded)\n2\n90\n', 0, null], result.stderr);
   });
 });

@@ -225,10 +225,10 @@ describe('createPluginFetch', () => {
 
   test('limits concurrent requests and queues others', async () => {
     let open = 0;
-    let most = 0;
+    let peak = 0;
     const slow = http.createServer((request, response) => {
       open += 1;
-      most = Math.max(most, open);
+      peak = Math.max(peak, open);
       request.resume();
       if (request.url === '/never') return;
       setTimeout(() => {
@@ -242,14 +242,14 @@ describe('createPluginFetch', () => {
       const fetch = local();
       const bodies = await Promise.all(Array.from({ length: 300 }, async (_, index) => (await fetch(url(`/${index}`))).body));
       assert.deepEqual(bodies, bodies.map((__, index) => `/${index}`));
-      assert.ok(most > 1 && most <= 64, String(most));
+      assert.ok(peak > 1 && peak <= 64, String(peak));
       open = 0;
-      most = 0;
+      peak = 0;
       const short = local({ timeout: 400, maxBodySize: 10 });
       const post = () => short(url('/never'), { method: 'POST', body: 'x'.repeat(10) });
       const failures = await Promise.all(Array.from({ length: 90 }, () => post().catch(({ code }) => code)));
       assert.deepEqual(failures.filter((code) => code !== 'ERR_ISOLATE_DEADLINE'), Array(10).fill('ERR_ISOLATE_LIMIT'));
-      assert.ok(most <= 64, String(most));
+      assert.ok(peak <= 64, String(peak));
       assert.equal((await short(url('/x'))).body, '/x');
     } finally {
       slow.closeAllConnections?.();

@@ -9,7 +9,7 @@ const { createSandbox, Isolate, IsolatedVMSandbox, IsolatedVmSandbox, Subprocess
 
 const CODE = "typeof WebAssembly + ',' + ('WebAssembly' in Function('return this')())";
 const HAS = 'object,true';
-const HAS_NOT = 'undefined,false';
+const LACKS = 'undefined,false';
 const noTools = async () => {};
 
 /** The result of code in each sandbox that has these options. */
@@ -44,21 +44,21 @@ const sandboxes = {
 for (const [name, run] of Object.entries(sandboxes)) {
   describe(name, () => {
     test('has WebAssembly unless it is turned off', async () => {
-      for (const [wasm, expected] of [[undefined, HAS], [null, HAS], [true, HAS], [false, HAS_NOT]]) {
+      for (const [wasm, expected] of [[undefined, HAS], [null, HAS], [true, HAS], [false, LACKS]]) {
         assert.equal(await run({ wasm }, CODE), expected, String(wasm));
       }
     });
 
     test('beside names of the web', async () => {
       const code = `${CODE} + ',' + typeof URL + ',' + typeof atob`;
-      assert.equal(await run({ wasm: false, web: true }, code), `${HAS_NOT},function,function`);
-      assert.equal(await run({ wasm: false, web: ['URL'] }, code), `${HAS_NOT},function,undefined`);
+      assert.equal(await run({ wasm: false, web: true }, code), `${LACKS},function,function`);
+      assert.equal(await run({ wasm: false, web: ['URL'] }, code), `${LACKS},function,undefined`);
       assert.equal(await run({ web: ['atob'] }, code), `${HAS},undefined,function`);
     });
 
     test('after a snapshot', async () => {
       const snapshot = Isolate.createSnapshot([{ code: 'var kept = 1;' }]);
-      assert.equal(await run({ wasm: false, snapshot }, `${CODE} + kept`), `${HAS_NOT}1`);
+      assert.equal(await run({ wasm: false, snapshot }, `${CODE} + kept`), `${LACKS}1`);
       assert.equal(await run({ snapshot }, `${CODE} + kept`), `${HAS}1`);
     });
 

@@ -70,8 +70,8 @@ describe('the executor alone', () => {
   });
 
   test('functions return promises, and run concurrently', async () => {
-    let most = 0, now = 0;
-    const slow = async (x) => { most = Math.max(most, now += 1); await new Promise((resolve) => { setTimeout(resolve, 50); }); now -= 1; return x; };
+    let peak = 0, now = 0;
+    const slow = async (x) => { peak = Math.max(peak, now += 1); await new Promise((resolve) => { setTimeout(resolve, 50); }); now -= 1; return x; };
     const fail = async () => { throw new RangeError('no'); };
     const code = `async () => {
       const caught = await codemode.fail().catch((error) => error.message);
@@ -79,7 +79,7 @@ describe('the executor alone', () => {
       return [caught, settled.map(({ status }) => status), await codemode.slow(3).then((x) => x + 1)];
     }`;
     assert.deepEqual((await executor.execute(code, { slow, fail })).result, ['no', ['fulfilled', 'rejected', 'fulfilled'], 4]);
-    assert.equal(most, 2);
+    assert.equal(peak, 2);
   });
 
   test('code in several forms', async () => {

@@ -33,9 +33,9 @@ describe('code mode', () => {
   });
 
   test('tools run concurrently', async () => {
-    let most = 0, now = 0;
+    let peak = 0, now = 0;
     const slow = toolDefinition({ name: 'slow', description: 'Waits', inputSchema: z.object({ x: z.number() }) }).server(async ({ x }) => {
-      most = Math.max(most, now += 1);
+      peak = Math.max(peak, now += 1);
       await new Promise((resolve) => { setTimeout(resolve, 50); });
       now -= 1;
       return x;
@@ -43,7 +43,7 @@ describe('code mode', () => {
     const { tool: other } = createCodeMode({ driver: createIsolateDriver(), tools: [slow] });
     const typescriptCode = 'return await Promise.all([1, 2, 3].map((x: number) => external_slow({ x }).then((y: number) => y * 2)));';
     assert.deepEqual((await other.execute({ typescriptCode })).result, [2, 4, 6]);
-    assert.equal(most, 3);
+    assert.equal(peak, 3);
   });
 
   test('reports errors', async () => {

@@ -22,7 +22,7 @@ const SETUP = `
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 1000 / time;
   };
-  const comesToRest = async () => {
+  const becomesIdle = async () => {
     for (let turn = 0; turn < 50; turn += 1) if (await busy(200) < 0.5) return;
     assert.fail('work continues');
   };
@@ -54,7 +54,7 @@ describe('the limits of a call hold for', () => {
       context.global.setSync('answer', new ivm.Callback(() => 1, { async: true }));
       assert.match(String(outcomeOf(() => context.evalSync(${JSON.stringify(code)}, LIMITS))), /^(1|undefined|ERR_ISOLATE_TIMEOUT Script execution timed out\\.)$/);
       await isFree();
-      await comesToRest();
+      await becomesIdle();
     `));
   }
 
@@ -87,7 +87,7 @@ describe('work that continues without a call ends with the isolate', () => {
       const { user } = process.cpuUsage();
       await waitFor(() => process.cpuUsage().user - user > 100_000);
       isolate.dispose();
-      await comesToRest();
+      await becomesIdle();
     `));
   }
 });
@@ -155,13 +155,13 @@ describe('a guest cannot exceed its limits by', () => {
 
   test('concurrent disposal and creation', () => check(`
     const made = [0, 1, 2].map(() => context.evalSync('new ivm.Isolate({ memoryLimit: 8 })'));
-    const code = 'let most = 0; for (let n = 0; n < 60; n += 1) { const list = []; try { for (;;) list.push(new ivm.Isolate({ memoryLimit: 8 })); } catch {} most = Math.max(most, list.length); for (const each of list) each.dispose(); } most';
+    const code = 'let max = 0; for (let n = 0; n < 60; n += 1) { const list = []; try { for (;;) list.push(new ivm.Isolate({ memoryLimit: 8 })); } catch {} max = Math.max(max, list.length); for (const each of list) each.dispose(); } max';
     const all = await Promise.all(made.map(async (each) => {
       const room = await each.createContext();
       await room.global.set('ivm', ivm);
       return room.eval(code, { deadline: 40_000 });
     }));
-    for (const most of all) assert.ok(most <= 13, all.join());
+    for (const max of all) assert.ok(max <= 13, all.join());
     // Nothing is used up.
     for (const each of made) each.dispose();
     assert.equal(context.evalSync('const list = []; for (let n = 0; n < 16; n += 1) list.push(new ivm.Isolate({ memoryLimit: 8 })); list.length'), 16);

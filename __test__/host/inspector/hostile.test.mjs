@@ -27,10 +27,10 @@ const INSPECTED = `
   });
   await call(1, 'Runtime.enable');
   await call(2, 'Debugger.enable');
-  const most = 1_000 * 2 ** 20;
+  const max = 1_000 * 2 ** 20;
   const checkMemory = () => {
     const { rss } = process.memoryUsage();
-    assert.ok(rss < most, 'takes ' + (rss >> 20) + ' MiB');
+    assert.ok(rss < max, 'takes ' + (rss >> 20) + ' MiB');
   };
 `;
 

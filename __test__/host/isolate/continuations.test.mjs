@@ -28,21 +28,21 @@ describe('continuations of a call have the call\'s limits', () => {
 
 /** Makes sure that the isolate is busy. */
 const BUSY = `
-  const runsForEver = () => new Promise((resolve) => {
+  const startEndlessCall = () => new Promise((resolve) => {
     context.global.setSync('running', new ivm.Callback(() => resolve(), { ignored: true }));
     context.eval('running(); for (;;);').catch(() => {});
   });`;
 
 describe('a deadline counts from the call', () => {
   test('sync, behind a guest without limits', () => passes(`${BUSY}
-    await runsForEver();
+    await startEndlessCall();
     const start = ms();
     assert.throws(() => context.evalSync('1', { deadline: 200 }), ${DEADLINE});
     assert.ok(ms() - start < 5_000, String(ms() - start));
     isolate.dispose();`));
 
   test('async, behind a guest without limits', () => passes(`${BUSY}
-    await runsForEver();
+    await startEndlessCall();
     await assert.rejects(context.eval('1', { deadline: 200 }), ${DEADLINE});
     isolate.dispose();`));
 

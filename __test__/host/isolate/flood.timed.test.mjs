@@ -17,9 +17,9 @@ const PRELUDE = `
     const { host, others } = delays();
     return time - host - others;
   };
-  const within = async (name, most, run) => {
+  const within = async (name, max, run) => {
     const time = await timeOf(run);
-    assert.ok(time <= most, name + ' took ' + Math.round(time) + ' ms');
+    assert.ok(time <= max, name + ' took ' + Math.round(time) + ' ms');
   };
   let other = new ivm.Isolate();
   const there = other.createContextSync();

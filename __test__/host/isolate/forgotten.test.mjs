@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { run } from '../../harness.mjs';
 
 const ISOLATES = Number(process.env.ISOLATES ?? 1_000);
-const PATIENCE_MS = 60_000;
+const WAIT_LIMIT_MS = 60_000;
 const MAX_BYTES = 2e9;
 
 /** Counts of a program that runs `step` for each isolate, and then does ordinary work until all have ended. */
@@ -23,7 +23,7 @@ async function forget(isolates, step) {
     const aliveAtEnd = ivm.engineStats().alive;
     const start = performance.now();
     let before = start;
-    while (ivm.engineStats().alive > 0 && performance.now() < start + ${PATIENCE_MS}) {
+    while (ivm.engineStats().alive > 0 && performance.now() < start + ${WAIT_LIMIT_MS}) {
       globalThis.small = Array.from({ length: 100 }, (_, i) => ({ i }));
       await new Promise((resolve) => { setTimeout(resolve, 10); });
       longest = Math.max(longest, performance.now() - before);

@@ -151,9 +151,9 @@ describe('createSandbox: timeout', () => {
 });
 
 describe('createSandbox: maxOutputSize', () => {
-  const refused = (outcome, size, most) => {
+  const refused = (outcome, size, max) => {
     assert.equal(outcome.result, null, `a result of ${JSON.stringify(outcome.result)?.length} characters came out`);
-    assert.match(outcome.error, new RegExp(`\\b${size}\\b.*\\b${most}\\b`));
+    assert.match(outcome.error, new RegExp(`\\b${size}\\b.*\\b${max}\\b`));
   };
 
   test('counts UTF-8 bytes of JSON and names both sizes', async () => {

@@ -28,10 +28,10 @@ const run = ({ sandbox }) => sandbox.execute('', [], noTools);
 describe('unfinished results', { skip: process.platform !== 'linux' && 'memory is measured on Linux' }, () => {
   test('use no more memory than the budget', { timeout: 60_000 }, async () => {
     const before = residentBytes();
-    let most = 0;
-    const timer = setInterval(() => { most = Math.max(most, residentBytes() - before); }, 10);
+    let peak = 0;
+    const timer = setInterval(() => { peak = Math.max(peak, residentBytes() - before); }, 10);
     const hostile = Array.from({ length: 8 }, () => run(unfinished(250, 249, { timeout: 4_000 })));
-    await until('much has arrived', () => most > 200 * MEGABYTE, 4_000);
+    await until('much has arrived', () => peak > 200 * MEGABYTE, 4_000);
     // Small results do not wait, and a large one does not wait for longer than the others may run.
     const large = run(finished(20 * MEGABYTE));
     const start = performance.now();
@@ -39,7 +39,7 @@ describe('unfinished results', { skip: process.platform !== 'linux' && 'memory i
     assert.ok(performance.now() - start < 2_000, `a small result took ${performance.now() - start} ms`);
     for (const { failure } of await Promise.all(hostile)) assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
     clearInterval(timer);
-    assert.ok(most < 700 * MEGABYTE, `${Math.round(most / MEGABYTE)} MB`);
+    assert.ok(peak < 700 * MEGABYTE, `${Math.round(peak / MEGABYTE)} MB`);
     assert.equal((await large).result.length, 20 * MEGABYTE);
     await until('it is free again', () => residentBytes() - before < 300 * MEGABYTE);
   });

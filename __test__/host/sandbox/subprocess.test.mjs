@@ -232,9 +232,9 @@ describe('SubprocessSandbox: tools', () => {
   });
 
   test('params of pending calls count', async () => {
-    let most = 0, now = 0;
+    let peak = 0, now = 0;
     const executor = async (_, params) => {
-      most = Math.max(most, now += 1);
+      peak = Math.max(peak, now += 1);
       await sleep(300);
       now -= 1;
       return params.length;
@@ -242,7 +242,7 @@ describe('SubprocessSandbox: tools', () => {
     const code = 'const rows = Array(2e6).fill(1); const all = await Promise.all(Array.from({ length: 12 }, () => t.f(rows))); return all.length';
     assert.equal(await resultOf(code, [tool('t:f')], executor), 12);
     // Of 4 MB each, in 256 MB, each byte counted 16 times.
-    assert.ok(most <= 4, String(most));
+    assert.ok(peak <= 4, String(peak));
   });
 
   test('large params and large results', async () => {

@@ -148,16 +148,16 @@ describe('timers: under limits', () => {
 
   test('timers that are cleared when they are due are pending until then', async () => {
     assert.deepEqual(await resultOf(`
-      const most = () => {
+      const fill = () => {
         for (let made = 0; made < 3_000; made += 1) {
           try { clearImmediate(setImmediate(() => { throw new Error('it was cleared'); })); } catch (error) { return [error.name, error.message, made]; }
         }
         return 'any number';
       };
       const later = new Promise((done) => { setTimeout(done, 1); });
-      const first = most();
+      const first = fill();
       await later;
-      return [first, most()];
+      return [first, fill()];
     `), [999, 1_000].map((count) => ['RangeError', 'Too many timers are pending', count]));
   });
 

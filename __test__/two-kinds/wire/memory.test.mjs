@@ -40,8 +40,8 @@ describe('shared parts of honest values are counted once', () => {
       const few = weigh(records(100, names));
       const many = weigh(records(1_100, names));
       // Without any new name or shape.
-      const most = 84 + names.length * (names.length < 16 ? 16 : 90);
-      assert.ok((many - few) / 1_000 <= most, `${(many - few) / 1_000} of ${most}`);
+      const max = 84 + names.length * (names.length < 16 ? 16 : 90);
+      assert.ok((many - few) / 1_000 <= max, `${(many - few) / 1_000} of ${max}`);
     });
   }
 

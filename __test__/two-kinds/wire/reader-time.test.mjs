@@ -46,8 +46,8 @@ describe('the reader', () => {
           assert.ok(OVER.includes(error.code), error);
         }
         const took = performance.now() - start;
-        const most = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
-        assert.ok(took < most + MORE_TIME, `${took} of ${most} ms`);
+        const max = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
+        assert.ok(took < max + MORE_TIME, `${took} of ${max} ms`);
       }
     });
   }
@@ -62,9 +62,9 @@ describe('the reader', () => {
       const start = performance.now();
       reader.run();
       const took = performance.now() - start;
-      const most = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
+      const max = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
       // A thirtieth, on a machine that has nothing else to do.
-      assert.ok(took < most / 2, `${took} of ${most} ms`);
+      assert.ok(took < max / 2, `${took} of ${max} ms`);
     }
   });
 
@@ -80,15 +80,15 @@ describe('the reader', () => {
         return new SharedArrayBuffer(8);
       },
     });
-    let most = 0;
+    let max = 0;
     assert.throws(() => {
       for (let done = false; !done;) {
         const before = calls;
         done = reader.readUntil(performance.now() + 16);
         // By then they take half a millisecond.
-        if (before > 500) most = Math.max(most, calls - before);
+        if (before > 500) max = Math.max(max, calls - before);
       }
     }, { code: 'ERR_ISOLATE_LIMIT' });
-    assert.ok(calls < 4_000 && most < 100, `${most} of ${calls}`);
+    assert.ok(calls < 4_000 && max < 100, `${max} of ${calls}`);
   });
 });
