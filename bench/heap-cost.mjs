@@ -10,7 +10,7 @@ import { bytesOf, KINDS, LARGE, liveMemory } from '../__test__/wire/memory-kinds
 import { selectHosts } from '../scripts/hosts.mjs';
 import { root } from '../scripts/process.mjs';
 
-/** Bytes on the wire, about, of which as many are read as stand for a few dozen megabytes. */
+/** Approximate bytes on the wire. Enough values are read for a few dozen megabytes. */
 const MAX_COUNT = 200_000;
 const WIRE = 3_000_000;
 const require = createRequire(import.meta.url);

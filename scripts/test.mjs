@@ -2,7 +2,7 @@
 // everything, `npm run test:rest` what `npm test` leaves out.
 //
 // The options of suite.mjs choose a part: with `--shard 1/3` the checks are divided, too; with `--host` or `--file` there are none, with
-// `--changed` those of the sources that changed. `--skip-suite` leaves out the suite and what needs the hosts, `--skip-checks` the checks. `--with-rest 2/3` goes on with a shard of
+// `--changed` those of the sources that changed. `--skip-suite` leaves out the suite and what needs the hosts, `--skip-checks` the checks. `--with-rest 2/3` then runs a shard of
 // what `npm test` leaves out.
 
 import { parseArgs } from 'node:util';

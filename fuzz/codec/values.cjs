@@ -60,7 +60,7 @@ let isolate;
 let echo;
 let make;
 
-/** A guest that gives back what it gets, or builds the value itself; a new one now and then. */
+/** A guest that returns its argument or builds the value itself. It is replaced after `MAX_USES` uses. */
 function ensureGuest(ivm) {
   if (isolate !== undefined && !isolate.isDisposed && uses++ < MAX_USES) return;
   if (isolate !== undefined && !isolate.isDisposed) isolate.dispose();
@@ -80,7 +80,7 @@ const OPTIONS = { arguments: { copy: true }, result: { copy: true }, timeout: 50
 function checkValue(ivm, bytes) {
   ensureGuest(ivm);
   const before = pollution();
-  // Getters change what they are part of, so that everybody gets a value of their own.
+  // Getters change the object that has them, so each use gets its own value.
   const expected = hostVersion >= FIRST_WITH_CAUSES ? outcomeOf(() => nativeClone(build(bytes))) : undefined;
   const through = outcomeOf(() => echo.applySync(undefined, [build(bytes)], OPTIONS));
   const out = outcomeOf(() => make.applySync(undefined, [bytes], OPTIONS));

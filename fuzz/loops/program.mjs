@@ -1,5 +1,5 @@
-// Programs without end, put together from a seed: loops in loops, around whatever V8 inlines, peels, unrolls and specializes.
-// Each has a part that is hot for a while and does end, so that the part that does not end is optimized code.
+// Endless programs generated from a seed: nested loops around code that V8 inlines, peels, unrolls and specializes.
+// Each has a hot part that ends, so that the endless part is optimized code.
 
 import { Random } from '../../__test__/random/numbers.mjs';
 import { BODIES, PRELUDE } from './bodies.mjs';

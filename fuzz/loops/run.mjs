@@ -5,7 +5,7 @@
 
 const OUTCOMES = { ERR_ISOLATE_TIMEOUT: 'stopped', ERR_ISOLATE_MEMORY: 'memory', ERR_ISOLATE_UNRESPONSIVE: 'unstoppable' };
 const PREPARATION_MS = 2000;
-/** A guest that gets too little of a processor to stop is given up, too, but later than one that runs. */
+/** A guest that gets too little processor time to stop is abandoned, too, but later than a running one. */
 const STARVED_MS = 3500;
 
 /**

@@ -152,7 +152,7 @@ impl<B> Lifecycle<B> {
         self.summary.load(Ordering::SeqCst)
     }
 
-    /// Why the isolate ends or has ended; `None` if it goes on.
+    /// Why the isolate ends or has ended; `None` if it continues to run.
     pub fn stop_reason(&self) -> Option<Stop> {
         let reason = self.read() & REASON;
         Stop::ALL.into_iter().find(|stop| *stop as u8 == reason)
