@@ -102,7 +102,7 @@ function summary(samples) {
   };
 }
 
-/** A scenario may have a plan of its own, unless the benchmark is to be quick. */
+/** A scenario may have a plan of its own, unless the benchmark must be quick. */
 export function planOf({ sampleMs, rounds }, general) {
   const isFull = general === plans.full;
   return { ...general, ...(isFull && sampleMs && { sampleMs }), ...(isFull && rounds && { rounds }) };

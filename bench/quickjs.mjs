@@ -77,7 +77,7 @@ export function asIsolatedVm(quickjs) {
       return this.call(this.parse, [vm.newString(JSON.stringify(value))]);
     }
 
-    /** The counterpart of a guest's value in the host: of an object only if it is to be copied. Disposes of the handle. */
+    /** The counterpart of a guest's value in the host: of an object only if it must be copied. Disposes of the handle. */
     leave(handle, copy = false) {
       const { vm } = this;
       try {

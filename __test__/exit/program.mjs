@@ -31,7 +31,7 @@ const starts = (code, { isolate, context } = make()) => new Promise((resolve) =>
   globalThis.kept = isolate;
 });
 
-/** Has a guest given up that cannot be stopped. */
+/** Makes the engine abandon a guest that cannot be stopped. */
 async function abandonGuest(code) {
   // On a busy machine the time may be over before the guest is where it cannot be stopped.
   for (let i = 0; i < 20; i += 1) {

@@ -226,7 +226,7 @@ const GROUPS = {
 
 GROUPS[process.argv[2]]();
 await Promise.all(Array.from({ length: 24 }, work));
-// Guests that are given up end last.
+// Abandoned guests end last.
 for (let turns = 0; turns < 1_000 && ivm.engineStats().alive > 0; turns += 1) await sleep(10);
 // Timers run in order: all that behaviours have started are over.
 await sleep(2 * LATER);

@@ -1,5 +1,5 @@
-// Runs a program in an isolate of its own. It must end at its timeout, or by lack of memory; a thing that throws, or is not without
-// end after all, proves nothing and is counted.
+// Runs a program in a new isolate. It must end at its timeout or its memory limit. A program that throws or ends by itself proves nothing
+// and is counted.
 
 /** @typedef {'stopped' | 'memory' | 'ended' | 'unstoppable' | 'starved'} Outcome */
 

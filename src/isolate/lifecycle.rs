@@ -57,7 +57,7 @@ pub enum Action<B> {
     Wake,
     /// Dispose of the V8 side.
     Dispose(B),
-    /// Go on with the V8 side: the isolate cannot be idle.
+    /// Continue with the V8 side: the isolate cannot be idle.
     Continue(B),
 }
 

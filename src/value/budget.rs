@@ -94,7 +94,7 @@ impl Budget {
     }
 }
 
-/// Bytes taken from a budget, given back when this is dropped.
+/// Bytes taken from a budget, returned when this is dropped.
 #[derive(Debug, Default)]
 pub struct Charge(Option<(Arc<Budget>, usize)>);
 

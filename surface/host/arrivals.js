@@ -90,7 +90,7 @@ class Message {
    * @param {any[]} carriers
    * @param {import('./wire/leaf-reader.js').ReadHooks} hooks
    * @param {() => void} deliver called when the message is read
-   * @param {() => void} drop called when the message is no longer wanted
+   * @param {() => void} drop called when the message is abandoned
    * @param {ReadLimits} limits
    */
   constructor(carriers, hooks, deliver, drop, { until, stopped }) {
@@ -205,7 +205,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
   const allowanceOf = (message) => maxWeight - weightBeside(message);
 
   /**
-   * Whether all of a message is already read. If not, `deliver` is called when it is, or `drop` when it is no longer wanted.
+   * Whether all of a message is already read. If not, `deliver` is called when it is, or `drop` when it is abandoned.
    * @param {any[]} carriers
    * @param {() => void} deliver
    * @param {() => void} drop

@@ -1,5 +1,5 @@
-// Programs that use up the memory limit, slowly and at once: the isolate ends or the guest gets an error, the process and other isolates go
-// on. What that means for the event loop of each kind of host: host/isolate/memory.
+// Programs that use up the memory limit, slowly and at once: the isolate ends or the guest gets an error, the process and other isolates
+// continue. host/isolate/memory tests the effect on the event loop of each kind of host.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
