@@ -21,7 +21,7 @@ for (const [what, code, expected] of [
   ['with an idle isolate', `${MAKE} context.evalSync('1'); process.exitCode = 3;`, { exit: 3, stdout: '' }],
   ['by process.exit while a guest runs', `${MAKE} ${BUSY} process.exit(7);`, { exit: 7, stdout: '' }],
   ['by an uncaught error while a guest runs', `${MAKE} ${BUSY} throw new Error('of the program');`, { exit: 1, stdout: '' }],
-  ['after what it owes to a guest', `${MAKE} context.global.setSync('log', (text) => console.log(text)); context.evalIgnored('log("done")');`, { exit: 0, stdout: 'done' }],
+  ['after pending work for a guest', `${MAKE} context.global.setSync('log', (text) => console.log(text)); context.evalIgnored('log("done")');`, { exit: 0, stdout: 'done' }],
 ]) {
   test(`a process ends ${what}`, async () => assert.deepEqual(await ending(code), { signal: null, timedOut: false, ...expected }));
 }

@@ -44,7 +44,7 @@ const shapes = {
   'only holes': [7, []],
   'many holes': [4_294_967_295, []],
   'no hole': [3, upTo(3)],
-  'no hole, the longest that is made in advance': [16, upTo(16)],
+  'no hole, the longest that is allocated in advance': [16, upTo(16)],
   'no hole, longer': [17, upTo(17)],
   'no hole, with a note': [3_000, upTo(3_000)],
   'a hole at the start': [3, [1, 2]],

@@ -49,7 +49,7 @@ if (hostVersion > 0) {
     'many objects': big,
     'a view over a whole buffer': new Uint16Array([1, 2, 3]),
     'a view over a part': new Uint8Array(sharedBuffer, 2, 3),
-    'a view over a part of what may be a pool': new Uint8Array(new ArrayBuffer(8192), 2, 3),
+    'a view over a part of a possible pool': new Uint8Array(new ArrayBuffer(8192), 2, 3),
     'views that share a buffer': [new Uint8Array(sharedBuffer), new DataView(sharedBuffer, 4), sharedBuffer, sharedBuffer],
     'a resizable buffer': new ArrayBuffer(3, { maxByteLength: 20 }),
     'views on a resizable buffer': (() => {

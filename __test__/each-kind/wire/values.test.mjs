@@ -13,7 +13,7 @@ const disguises = {
   'prototype of Map': (object) => Object.setPrototypeOf(object, Map.prototype),
   'prototype of a class': (object) => Object.setPrototypeOf(object, (class Disguise {}).prototype),
   'a lying tag': (object) => Object.defineProperty(object, Symbol.toStringTag, { get() { throw new Error('the tag was read'); } }),
-  'a property of its own': (object) => Object.assign(Object.setPrototypeOf(object, Object.prototype), { own: 1 }),
+  'an own property': (object) => Object.assign(Object.setPrototypeOf(object, Object.prototype), { own: 1 }),
 };
 
 const branded = {
@@ -61,7 +61,7 @@ const refused = {
 };
 for (const [name, object] of Object.entries(refused)) {
   test(`${name} is refused, whatever its prototype`, () => {
-    for (const wear of [(same) => same, disguises['a property of its own'], disguises['no prototype'], disguises['a lying tag']]) {
+    for (const wear of [(same) => same, disguises['an own property'], disguises['no prototype'], disguises['a lying tag']]) {
       assert.throws(() => write({ inside: [wear(object)] }), { name: 'TypeError', message: / could not be cloned\.$/ });
     }
   });

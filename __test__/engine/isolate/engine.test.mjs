@@ -92,7 +92,7 @@ test('invalid values are refused', () => passes(`
 
 for (const [what, make] of Object.entries({
   'a resizable buffer': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); buffer.resize(2 ** 23);',
-  'one that grows bit by bit': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); for (let size = 2 ** 20; size <= 2 ** 23; size += 2 ** 20) buffer.resize(size);',
+  'a buffer that grows in steps': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); for (let size = 2 ** 20; size <= 2 ** 23; size += 2 ** 20) buffer.resize(size);',
   'a shared one': 'const buffer = new SharedArrayBuffer(0, { maxByteLength: 2 ** 23 }); buffer.grow(2 ** 23);',
   'a memory of WebAssembly': 'new WebAssembly.Memory({ initial: 100, maximum: 1_000 });',
   'one that grows': 'new WebAssembly.Memory({ initial: 1, maximum: 1_000 }).grow(100);',
@@ -104,7 +104,7 @@ for (const [what, make] of Object.entries({
 
 for (const [what, use] of Object.entries({
   'a value': "context.evalSync('new Array(100_000).fill(1.5)', { reference: true }).release()",
-  'a value that an asynchronous call gave': "(await context.eval('new Array(100_000).fill(1.5)', { reference: true })).release()",
+  'a value that an asynchronous call returned': "(await context.eval('new Array(100_000).fill(1.5)', { reference: true })).release()",
   'a part of one': "const outer = context.evalSync('[new Array(100_000).fill(1.5)]', { reference: true }); outer.getSync(0, { reference: true }).release(); outer.release()",
   'a context': "const made = isolate.createContextSync(); made.evalSync('globalThis.kept = new Array(100_000).fill(1.5); 1'); made.release()",
   'a script': "isolate.compileScriptSync('\"' + 'x'.repeat(800_000) + index + '\"').release()",

@@ -52,8 +52,8 @@ const PATTERNS = `['en', 'de', 'ja-u-ca-japanese', 'ar-EG-u-nu-arab', 'hi-u-nu-d
   new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'short', timeZone: 'UTC' }).format(17e11))`;
 
 const CASES = {
-  'locales whose collations guests ask for': ['new Intl.Locale(name(i)).getCollations()', 60_000, 18, LOCALES],
-  'locales whose numbering systems guests ask for': ['new Intl.Locale(name(i)).getNumberingSystems()', 60_000, 18, LOCALES],
+  'locales whose collations guests request': ['new Intl.Locale(name(i)).getCollations()', 60_000, 18, LOCALES],
+  'locales whose numbering systems guests request': ['new Intl.Locale(name(i)).getNumberingSystems()', 60_000, 18, LOCALES],
   'months of a calendar': ['FORMATS[1].format((i * 29 + N * 8e6) * 864e5 - 8.2e15)', 250_000, 20, DATES],
   'locales of dates': ["new Intl.DateTimeFormat(pattern(i), { hour: 'numeric' })", 1_200, 40, PATTERNS],
 };

@@ -25,7 +25,7 @@ describe('a guest for which V8 has no memory', { skip }, () => {
     'small objects': `globalThis.kept = []; for (let i = 0; i < 6e5; i += 1) kept.push([i]); ${FATAL}`,
     'objects with names': `globalThis.kept = {}; for (let i = 0; i < 2e5; i += 1) kept['name' + i] = { i }; ${FATAL}`,
     'strings and closures': `globalThis.kept = []; for (let i = 0; i < 2e5; i += 1) kept.push(() => i, 'a longer text ' + i); ${FATAL}`,
-    'what JSON is read with': `JSON.parse('[{"a":'.repeat(6e6))`,
+    'buffers of the JSON parser': `JSON.parse('[{"a":'.repeat(6e6))`,
     'a syntax tree': "(0, eval)('[' + '{a:1},'.repeat(1.1e6) + ']')",
     'a table of matches': "'ab,'.repeat(5e7).split(',')",
   })) {

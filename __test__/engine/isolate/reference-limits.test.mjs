@@ -16,8 +16,8 @@ describe('references that a guest holds are bounded', () => {
     'References that a host function returns': ['load.applySync()', 10_000],
     'References to properties': ["own.getSync('object', { reference: true })", 10_000],
     'functions that a host function returns': ['listener()', 10_000],
-    'References inside of values': ['many()', 200],
-    'References that are kept inside of copies': ['new ivm.ExternalCopy(many())', 200],
+    'References inside values': ['many()', 200],
+    'References inside copies': ['new ivm.ExternalCopy(many())', 200],
     'References that come with promises': ['await load.apply()', 10_000],
     'References that promises resolve to': ['await promised.apply(undefined, [], { result: { promise: true, reference: true } })', 10_000],
   };

@@ -18,7 +18,7 @@ const handles = {
   Script: isolate.compileScriptSync('1'),
   Module: isolate.compileModuleSync('export {}'),
   Reference: new ivm.Reference({ secret: 1 }),
-  'a Reference that arrived': context.evalSync('({})', { reference: true }),
+  'a received Reference': context.evalSync('({})', { reference: true }),
   Dereference: context.evalSync('({})', { reference: true }).derefInto(),
   ExternalCopy: new ivm.ExternalCopy({}),
   Copy: new ivm.ExternalCopy({}).copyInto(),

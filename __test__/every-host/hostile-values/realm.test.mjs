@@ -74,7 +74,7 @@ const HANDLES = {
   'a Reference to a function': () => new ivm.Reference(() => { throw deepError(); }),
   'an unsafe Reference': () => new ivm.Reference(new Animal(), { unsafeInherit: true }),
   'an ExternalCopy': () => new ivm.ExternalCopy({ a: new Error('copied') }),
-  'what copyInto returns': () => new ivm.ExternalCopy({ a: new Error('copied') }).copyInto(),
+  'results of copyInto': () => new ivm.ExternalCopy({ a: new Error('copied') }).copyInto(),
   'the module': () => ivm,
   'an Isolate': () => new ivm.Isolate({ memoryLimit: 8 }),
   'a Context': () => new ivm.Isolate({ memoryLimit: 8 }).createContextSync(),

@@ -127,7 +127,7 @@ describe('arguments', () => {
     'an ArrayBuffer': [[new ArrayBuffer(50_000)], 'args[0].byteLength', 50_000],
     'a long BigInt': [[1n << 20_000n], 'args[0] === 1n << 20_000n', true],
     'the same object twice': [(() => { const one = {}; return [one, { one }]; })(), 'args[0] === args[1].one', true],
-    'a list that many share': [[Array.from({ length: 20_000 }, (_, index) => index)], 'args[0].length', 20_000],
+    'a shared list': [[Array.from({ length: 20_000 }, (_, index) => index)], 'args[0].length', 20_000],
   };
   for (const [name, [args, code, expected]] of Object.entries(values)) {
     test(name, async () => {

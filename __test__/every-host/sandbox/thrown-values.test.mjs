@@ -80,8 +80,8 @@ const api = {
 const DOUBLED = '(() => { let all = [1]; for (let level = 0; level < 30; level += 1) all = [all, all]; return all; })()';
 const THROWN = {
   'a long BigInt': LONG,
-  'a message that is one': `{ message: ${LONG} }`,
-  'a boxed one as the message': `{ message: Object(${LONG}) }`,
+  'a BigInt as the message': `{ message: ${LONG} }`,
+  'a boxed BigInt as the message': `{ message: Object(${LONG}) }`,
   'one in an array': `{ message: [${LONG}] }`,
   'an array that contains one many times': `{ message: ${DOUBLED} }`,
   'a long view as the stack': '{ message: 1, stack: new Uint8Array(30_000_000) }',

@@ -34,11 +34,11 @@ describe('the limits of a call hold for', () => {
   const BEGUN = {
     'a sync call': 'makeRoom(); room.evalSync("for (;;);")',
     'an asynchronous call': 'makeRoom(); room.eval("for (;;);"); 1',
-    'a call whose answer is ignored': 'makeRoom(); room.evalIgnored("for (;;);"); 1',
-    'what comes after one': 'makeRoom(); room.eval("1").then(() => { for (;;); }); 1',
-    'what comes of a promise there': 'makeRoom(); room.eval("Promise.resolve().then(() => { for (;;); })", { promise: true }); 1',
+    'an ignored call': 'makeRoom(); room.evalIgnored("for (;;);"); 1',
+    'a continuation of an asynchronous call': 'makeRoom(); room.eval("1").then(() => { for (;;); }); 1',
+    'reactions to a promise there': 'makeRoom(); room.eval("Promise.resolve().then(() => { for (;;); })", { promise: true }); 1',
     'a wait for memory there': 'makeRoom(); room.eval("Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5).value.then(() => { for (;;); })"); 1',
-    'a Reference of its own': 'new ivm.Reference(() => { for (;;); }).applyIgnored(); 1',
+    'an own Reference': 'new ivm.Reference(() => { for (;;); }).applyIgnored(); 1',
     'its own context': 'context.evalIgnored("for (;;);"); 1',
     'a Script': 'makeRoom(); isolate.compileScriptSync("for (;;);").runIgnored(context); 1',
     'a function of another guest': 'makeRoom(); room.evalSync("() => { for (;;); }")()',
@@ -78,8 +78,8 @@ describe('the limits of a call hold for', () => {
 describe('work that continues without a call ends with the isolate', () => {
   const PERPETUAL = {
     'in the guest': 'globalThis.again = "for (let n = 0; n < 1e6; n += 1); context.evalIgnored(again)"; context.evalIgnored(again); 1',
-    'in isolates it has made': 'for (let n = 0; n < 3; n += 1) { makeRoom(); room.global.setSync("room", room); room.evalSync("globalThis.again = \'for (let n = 0; n < 1e6; n += 1); room.evalIgnored(again)\'; room.evalIgnored(again)"); } 1',
-    'in isolates that these have made': 'makeRoom(); room.global.setSync("ivm", ivm); room.evalSync("const room = new ivm.Isolate({ memoryLimit: 8 }).createContextSync(); room.global.setSync(\'room\', room); room.evalSync(\'globalThis.again = `for (let n = 0; n < 1e6; n += 1); room.evalIgnored(again)`; room.evalIgnored(again)\')"); 1',
+    'in isolates it has created': 'for (let n = 0; n < 3; n += 1) { makeRoom(); room.global.setSync("room", room); room.evalSync("globalThis.again = \'for (let n = 0; n < 1e6; n += 1); room.evalIgnored(again)\'; room.evalIgnored(again)"); } 1',
+    'in isolates that these have created': 'makeRoom(); room.global.setSync("ivm", ivm); room.evalSync("const room = new ivm.Isolate({ memoryLimit: 8 }).createContextSync(); room.global.setSync(\'room\', room); room.evalSync(\'globalThis.again = `for (let n = 0; n < 1e6; n += 1); room.evalIgnored(again)`; room.evalIgnored(again)\')"); 1',
   };
   for (const [where, code] of Object.entries(PERPETUAL)) {
     test(where, () => check(`

@@ -42,7 +42,7 @@ const PRINTS = {
   'an array of getters': 'console.log(Object.defineProperty([1], 0, { get: () => "x".repeat(2 ** 28) }))',
   'objects with long names': 'console.dir(Array(10000).fill({ [Symbol.toStringTag]: "x".repeat(2 ** 20) }))',
   'inherited long names': 'Object.prototype[Symbol.toStringTag] = "x".repeat(2 ** 20); console.table(Array(10000).fill({}))',
-  'functions that call themselves something long': 'const f = () => {}; f.toString = () => "x".repeat(2 ** 24); console.warn(Array(10000).fill(f))',
+  'functions with a long text': 'const f = () => {}; f.toString = () => "x".repeat(2 ** 24); console.warn(Array(10000).fill(f))',
   'holes': 'Array.prototype[0] = "x".repeat(2 ** 24); console.log(Array(10000))',
   'many long strings': 'console.log(...Array(60000).fill("x".repeat(2 ** 24)))',
   'an assertion': 'console.assert(false, Array(10000).fill("x".repeat(2 ** 20)))',

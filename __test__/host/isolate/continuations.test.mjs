@@ -7,8 +7,8 @@ const DEADLINE = "{ name: 'Error', code: 'ERR_ISOLATE_DEADLINE' }";
 
 describe('continuations of a call have the call\'s limits', () => {
   const endless = {
-    'an answer of an async callback': "g().then(() => { begun(); for (;;); })",
-    'an answer of an applied Reference': "r.apply(undefined, []).then(() => { begun(); for (;;); })",
+    'a result of an async callback': "g().then(() => { begun(); for (;;); })",
+    'a result of an applied Reference': "r.apply(undefined, []).then(() => { begun(); for (;;); })",
     'Atomics.waitAsync': "const a = new Int32Array(new SharedArrayBuffer(4)); Atomics.waitAsync(a, 0, 0, 10).value.then(() => { begun(); for (;;); })",
     'a compiled WebAssembly module': "WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])).then(() => { begun(); for (;;); })",
   };

@@ -24,11 +24,11 @@ describe('references that a guest has dropped are released while it runs', () =>
   const COUNT = 11_000;
   const ways = {
     'References that a host function returns': 'load.applySync()',
-    'what getters return': "box.getSync('fresh', { accessors: true, reference: true })",
+    'results of getters': "box.getSync('fresh', { accessors: true, reference: true })",
     'functions that a host function returns': 'listener()',
-    'References inside of a value': 'wrap()',
+    'References inside a value': 'wrap()',
     'values of copies': 'copy()',
-    'copies that the guest asks for': 'load.applySync(undefined, [], { result: { externalCopy: true } })',
+    'copies that the guest requests': 'load.applySync(undefined, [], { result: { externalCopy: true } })',
     'References that the guest releases': 'load.applySync().release()',
   };
   for (const [name, code] of Object.entries(ways)) {

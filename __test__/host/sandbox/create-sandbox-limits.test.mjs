@@ -210,12 +210,12 @@ describe('createSandbox: maxOutputSize', () => {
   for (const [what, code] of [
     ['that has no JSON', 'return { big: 1n, text: "x".repeat(5000) }'],
     ['with a cycle', 'const a = { text: "x".repeat(5000) }; a.a = a; return a'],
-    ['whose content JSON leaves out: Map', 'return new Map([["text", "x".repeat(5000)]])'],
-    ['whose content JSON leaves out: Set', 'return new Set(["x".repeat(5000)])'],
-    ['whose content JSON leaves out: ArrayBuffer', 'return new ArrayBuffer(5000)'],
-    ['whose content JSON leaves out: Error', 'return new Error("x".repeat(5000))'],
-    ['that says otherwise in toJSON', 'class A { text = "x".repeat(5000); toJSON() { return 1 } } return new A()'],
-    ['that says otherwise in a shared toJSON', 'Object.prototype.toJSON = () => 1; return { text: "x".repeat(5000) }'],
+    ['whose content JSON omits: Map', 'return new Map([["text", "x".repeat(5000)]])'],
+    ['whose content JSON omits: Set', 'return new Set(["x".repeat(5000)])'],
+    ['whose content JSON omits: ArrayBuffer', 'return new ArrayBuffer(5000)'],
+    ['whose content JSON omits: Error', 'return new Error("x".repeat(5000))'],
+    ['that hides its size in toJSON', 'class A { text = "x".repeat(5000); toJSON() { return 1 } } return new A()'],
+    ['that hides its size in a shared toJSON', 'Object.prototype.toJSON = () => 1; return { text: "x".repeat(5000) }'],
   ]) {
     test(`a result ${what} does not bypass it`, async () => {
       const outcome = await execute(`if (1) {} ${code}`, {}, { maxOutputSize: 1000 });
@@ -278,7 +278,7 @@ describe('createSandbox: memory', () => {
     ['the environment', {}, { SANDBOX_MEMORY_MB: '128' }, '48 false'],
     ['the option before the environment', { memoryLimit: 16 }, { SANDBOX_MEMORY_MB: '128' }, 'null true'],
     ['a lower environment', {}, { SANDBOX_MEMORY_MB: '16' }, 'null true'],
-    ['an environment that makes no sense is passed over', {}, { SANDBOX_MEMORY_MB: 'lots' }, 'null true'],
+    ['an invalid environment variable is ignored', {}, { SANDBOX_MEMORY_MB: 'lots' }, 'null true'],
   ]) {
     test(what, async () => {
       const result = await run(program(options), { env });

@@ -222,7 +222,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       ['that never ends, static', 'import "x"', { x: 'for (;;);' }, 'ERR_ISOLATE_DEADLINE'],
       ['that waits forever', 'import "x"', { x: 'await new Promise(() => {})' }, 'ERR_ISOLATE_DEADLINE'],
       ['that imports endlessly', 'return import("x")', { x: 'for (;;) await import("y");', y: 'export default 1' }, 'ERR_ISOLATE_DEADLINE'],
-      ['that takes all memory', 'import "x"', { x: 'const all = []; for (;;) all.push(new Array(1e4).fill(1.5));' }, 'ERR_ISOLATE_MEMORY'],
+      ['that exhausts its memory', 'import "x"', { x: 'const all = []; for (;;) all.push(new Array(1e4).fill(1.5));' }, 'ERR_ISOLATE_MEMORY'],
       ['that is larger than the heap', 'import "x"', { x: `export default "${'x'.repeat(40 << 20)}"` }, 'ERR_ISOLATE_MEMORY'],
     ];
     for (const [what, code, modules, expected] of cases) {

@@ -33,10 +33,10 @@ describe('plugins: `context` is the execution\'s own', () => {
     'after several': `(async () => { await context.wait('one'); await null; await new Promise((resolve) => resolve()); return ${SELF} })()`,
     'in a reaction': `context.wait('one').then(() => 0).finally(() => {}).then(() => ${SELF})`,
     'in a reaction to a failure': `context.wait('one').then(() => { throw 1 }).catch(() => ${SELF})`,
-    'in what waits for all': `Promise.all([context.wait('one'), 1]).then(() => ${SELF})`,
+    'after Promise.all': `Promise.all([context.wait('one'), 1]).then(() => ${SELF})`,
     'in an async generator': `(async () => { async function* each() { await context.wait('one'); yield ${SELF} } for await (const value of each()) return value })()`,
-    'in what a thenable calls': `context.wait('one').then(() => ({ then(resolve) { resolve(${SELF}) } }))`,
-    'in a function that others can call, too': `function self() { return ${SELF} } context.wait('one').then(() => self())`,
+    'in a callback of a thenable': `context.wait('one').then(() => ({ then(resolve) { resolve(${SELF}) } }))`,
+    'in a function that other executions can call': `function self() { return ${SELF} } context.wait('one').then(() => self())`,
     'in code that is evaluated': `context.wait('one').then(() => (0, eval)(${JSON.stringify(SELF)}))`,
     'after waiting for memory': `(async () => {
       await context.wait('one');

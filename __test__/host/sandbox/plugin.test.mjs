@@ -41,7 +41,7 @@ describe('IsolatedVmSandbox: isolates', () => {
   for (const [name, wrong] of [
     ['no object', 5], ['no id', {}], ['an empty id', manifest({ id: '' })], ['a limit too small', manifest({ limits: { memoryMB: 7 } })],
     ['a limit of a wrong type', manifest({ limits: { cpuMs: '5' } })], ['hooks that are no strings', manifest({ permissions: { hooks: [1] } })],
-    ['domains that are no list', manifest({ permissions: { network: { allowedDomains: 'example.com' } } })],
+    ['domains that are not a list', manifest({ permissions: { network: { allowedDomains: 'example.com' } } })],
     ['a quota of a wrong type', manifest({ permissions: { storage: { maxSize: '5' } } })],
     ...['', '*', '.', '..', '*.example.com', 'https://example.com', 'example.com/x', 'user@example.com', 'example.com:80', 'a b', '.example.com']
       .map((domain) => [`the domain ${JSON.stringify(domain)}`, manifest({ permissions: { network: { allowedDomains: [domain] } } })]),

@@ -42,7 +42,7 @@ const HIDDEN = {
   'boxed strings': 'return [Object("x".repeat(5e5))]',
   'the buffer behind a view': 'return new Uint8Array(new ArrayBuffer(5e5), 0, 1)',
   'the length of a sparse array': 'const a = [1]; a.length = 1_000; return a',
-  'what stands in several places': 'let a = ["x"]; for (let i = 0; i < 28; i += 1) a = [a, a]; return a',
+  'shared values': 'let a = ["x"]; for (let i = 0; i < 28; i += 1) a = [a, a]; return a',
 };
 
 for (const [kind, run] of Object.entries(SANDBOXES)) {

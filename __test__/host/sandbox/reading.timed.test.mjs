@@ -57,8 +57,8 @@ const STACKS = {
 };
 
 const TEXTS = {
-  'lines of a text that is no program': `const const;${'\n'.repeat(MANY)}x`,
-  'blanks of a text that is no program': `const const;${' '.repeat(MANY)}x`,
+  'lines of a text that is not a program': `const const;${'\n'.repeat(MANY)}x`,
+  'blanks of a text that is not a program': `const const;${' '.repeat(MANY)}x`,
   'semicolons': `1${';'.repeat(MANY)}x`,
   'comments': `${'/**/ //\n'.repeat(MANY / 8)}1`,
   'beginnings of comments': `${'/*'.repeat(MANY / 2)}1`,

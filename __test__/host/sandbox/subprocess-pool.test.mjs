@@ -97,10 +97,10 @@ describe('waiting processes that are foreign programs', () => {
   }
 
   const gone = [
-    ['have hung up', 'cat said >&0; exec 0<&-; exec sleep 60'],
+    ['have closed their connection', 'cat said >&0; exec 0<&-; exec sleep 60'],
     ['send unrequested messages', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), log(0, 'x')])],
-    ['say what is no message', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), Buffer.from([255, 255, 255, 255, 19])])],
-    ['send on and on', 'cat said >&0; while cat said >&0; do :; done; exec sleep 60', Buffer.concat([ready(), frame(17, [0])])],
+    ['send bytes that are not a message', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), Buffer.from([255, 255, 255, 255, 19])])],
+    ['send endlessly', 'cat said >&0; while cat said >&0; do :; done; exec sleep 60', Buffer.concat([ready(), frame(17, [0])])],
   ];
   for (const [what, later, said] of gone) {
     test(`processes that ${what} are ended`, async () => {
@@ -114,7 +114,7 @@ describe('waiting processes that are foreign programs', () => {
 
   const mute = [
     ['say nothing', 'cat said >&0; exec sleep 60'],
-    ['say half of something', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), end(true, value.number(1)).subarray(0, 3)])],
+    ['send half of a message', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), end(true, value.number(1)).subarray(0, 3)])],
     ['take nothing', 'cat said >&0; kill -STOP $$'],
   ];
   for (const [what, later, said] of mute) {

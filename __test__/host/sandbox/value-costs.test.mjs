@@ -278,7 +278,7 @@ describe('large results that are trees', () => {
   });
 
   for (const [what, code] of Object.entries({
-    'what stands in several places': 'let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; return [a, "x".repeat(1e5)]',
+    'shared values': 'let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; return [a, "x".repeat(1e5)]',
     'sparse arrays': 'const a = [1]; a.length = 1e8; return [a, "x".repeat(1e5)]',
     'errors': 'return [new Array(200_000).fill().map(() => Object.assign(new RangeError("m"), { stack: "s".repeat(200) }))]',
     'views of one buffer': 'const buffer = new ArrayBuffer(1e6); return Array.from({ length: 1000 }, () => new Uint8Array(buffer))',

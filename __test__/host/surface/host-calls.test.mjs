@@ -186,8 +186,8 @@ describe('adopt', () => {
     'that throws': [() => { throw new Error('thrown'); }, 'thrown'],
     'that is async and throws': [async () => { throw new Error('thrown later'); }, 'thrown later'],
     'that calls both': [(resolve, reject) => { reject(new Error('first')); resolve(1); }, 'first'],
-    'that gives a thenable that rejects': [(resolve) => { resolve(thenable((_, reject) => { reject(new Error('inner')); })); }, 'inner'],
-    'that gives a thenable that is async and throws': [(resolve) => { resolve(thenable(async () => { throw new Error('deep'); })); }, 'deep'],
+    'that resolves to a thenable that rejects': [(resolve) => { resolve(thenable((_, reject) => { reject(new Error('inner')); })); }, 'inner'],
+    'that resolves to a thenable that is async and throws': [(resolve) => { resolve(thenable(async () => { throw new Error('deep'); })); }, 'deep'],
   };
   for (const [name, [then, message]] of Object.entries(cases)) {
     test(`a thenable ${name}`, async () => {

@@ -91,7 +91,7 @@ async function inPlugin(code) {
 
 const ASYNC = {
   'a result': ({ context }) => context.eval('value', { copy: true }),
-  'what a promise resolves to': ({ context }) => context.eval('(async () => value)()', { copy: true, promise: true }),
+  'the result of a promise': ({ context }) => context.eval('(async () => value)()', { copy: true, promise: true }),
   'a property': ({ context }) => context.global.get('value', { copy: true }),
   'the cause of an error': async ({ context }) => (await context.eval('new Error("x", { cause: value })', { copy: true })).cause,
   'an argument of a callback': async ({ context }) => {
