@@ -1,5 +1,5 @@
-// The memory that guests' values take in a host, and the memory that the reader counts for them: `node bench/heap-cost.mjs [hosts] [kind prefix]`.
-// For each kind the memory of one, in bytes: what is counted, and on each host what the heap and the process have grown by.
+// The memory that guests' values use in a host, and the memory that the reader counts for them: `node bench/heap-cost.mjs [hosts] [kind prefix]`.
+// Prints bytes for one value of each kind: the counted ones, and the growth of heap and process on each host.
 // `--kind <kind> <count>` is the program that a host runs.
 
 import { spawnSync } from 'node:child_process';
