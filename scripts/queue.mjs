@@ -86,7 +86,7 @@ try {
   const { code, output } = await capture(process.execPath, ['submit.mjs'], { limit: LIMIT_MS, ...options });
   const lines = output.trimEnd().split('\n');
   const [last] = lines.splice(-1);
-  // How many workers had a share is chance, but one worker for all jobs would be a bug.
+  // The number of workers with a share depends on chance, but one worker for all jobs would be a bug.
   const shared = Number(/^by (\d+) workers$/.exec(last)?.[1]) >= Math.min(MIN_WORKERS, hosts.length);
   const right = code === 0 && shared && JSON.stringify(lines) === JSON.stringify(EXPECTED);
   for (const { child } of workers) child.kill('SIGTERM');

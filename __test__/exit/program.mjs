@@ -11,7 +11,7 @@ const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); })
 const HANG = 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)';
 const OUT_OF_MEMORY = "'a'.repeat(2 ** 28).split('')";
 
-/** A process that ends by itself must not wait for anything without a limit. */
+/** A limit for processes that end by themselves, which must not wait forever. */
 const limits = ending === 'natural' ? { timeout: 200 } : {};
 /** A sandbox's limit includes the time to make it. */
 const sandboxLimits = ending === 'natural' ? { timeout: 1_000 } : {};
@@ -41,13 +41,13 @@ async function abandonGuest(code) {
   throw new Error('It was not given up');
 }
 
-/** Tells the main thread. */
+/** Sends a message to the main thread. */
 const tell = () => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has none
   parentPort.postMessage('ready');
 };
 
-/** Ends this thread now. If something else ends it, `stay` is what it does until then. */
+/** Ends this thread now. If something else ends it, it runs `stay` until then. */
 function end(stay = () => { setInterval(() => {}, 1_000); }) {
   if (isMainThread) console.log('x'.repeat(30_000));
   switch (ending) {

@@ -102,7 +102,7 @@ async function runBatch(file, runs, limit) {
     else done.push({ ...result, problems: [...result.certain, ...result.doubtful] });
   }
   if (!died && wrong.length > 0 && suspects.every(({ problems }) => problems.length === 0)) {
-    // None causes it alone. Then all of them together do, if it happens twice. Each may keep something, so they may keep more.
+    // No program causes the problem alone. If it happens twice, all of them together cause it. Each may keep some memory, so their sum may be larger.
     const { wrong: still } = await runTogether(file, runs, limit, 2 * keptBy(runs));
     for (const result of suspects) result.problems.push(...still.map((what) => `its process, with others in it, ${what}`));
   }

@@ -30,7 +30,7 @@ const SETTLE_LATE_MS = 1_000;
 const NOISE_BYTES = 24 << 20;
 const NOISE_SHARE = 0.05;
 
-/** Watches from a thread of its own, because the host's thread may hang in a sync call. Ends the process and names the operation. */
+/** Watches from a separate thread, because the host's thread may hang in a sync call. Ends the process and names the operation. */
 class Watchdog {
   #beats;
   #text;

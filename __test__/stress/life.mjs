@@ -5,7 +5,7 @@ import { strictEqual } from 'node:assert/strict';
 /** The possible errors of an isolate that is disposed while it is in use, or that reaches a limit. */
 const EXPECTED = new Set(['ERR_ISOLATE_DISPOSED', 'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_DEADLINE', 'ERR_ISOLATE_MEMORY']);
 const ABANDONED = 'Promise was abandoned';
-/** What the guest itself throws, and what a guest gets as a plain error if the isolate ends while it waits for the host. */
+/** Errors of the guest itself, and the plain error that a guest gets if the isolate ends while it waits for the host. */
 const THROWN = /^(guest's own|host's own|Isolated? (is|was) disposed)/;
 
 export const isExpected = (error) =>

@@ -1,4 +1,4 @@
-// Kinds of values whose few bytes on the wire become many in the host: `KINDS[name](bytes, index)` appends the `index`-th of many.
+// Kinds of values with few bytes on the wire and many in the host: `KINDS[name](bytes, index)` appends the `index`-th value of a kind.
 
 import { Buffer } from 'node:buffer';
 import { memoryUsage } from 'node:process';

@@ -1,6 +1,6 @@
 // get, set and delete of References, to values of this realm and of another isolate.
 
-/** The value that code makes, made here. */
+/** The value of the code, evaluated in this realm. */
 const made = (code) => new Function(`return (${code})`)();
 
 const KEYS = [-1, 1.5, -0, 2 ** 32, Number.NaN, {}, [], Symbol.iterator, true, null, undefined, 1n];

@@ -1,6 +1,6 @@
 // `Reference`: apply, copy, deref. Each rule holds for values of this realm and for those of another isolate.
 
-/** The value that code makes, made here. */
+/** The value of the code, evaluated in this realm. */
 const made = (code) => new Function(`return (${code})`)();
 
 const COPIES = { arguments: { copy: true }, result: { copy: true } };

@@ -1,4 +1,4 @@
-// What keeps a process alive: only work in progress and the answers that it still owes. Each program ends by itself.
+// What keeps a process alive: only work in progress and its pending results. Each program ends by itself.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -72,7 +72,7 @@ describe('the event loop does not stay alive for', () => {
     context.global.setSync('started', new ivm.Callback(() => { start = isolate.cpuTime; }, { ignored: true }));
     context.evalSync('ask().then(() => { started(); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1); }); 0');
     const waitFor = async (condition) => { while (!condition()) await new Promise((resolve) => { setTimeout(resolve, 5); }); };
-    // When it has run for a while since then, it is in the loop.
+// After some processor time, the guest is in the loop.
     await waitFor(() => start !== undefined && isolate.cpuTime - start > 10_000_000n);
     isolate.dispose();
     await waitFor(() => ivm.engineStats().lostThreads === 1);

@@ -1,4 +1,4 @@
-// Random values, written and read again. Types, holes, signs of zero, sharing, cycles and the order of keys survive.
+// Random values survive a round trip. Types, holes, signs of zero, sharing, cycles and the order of keys survive.
 
 /* oxlint-disable no-sparse-arrays, no-new-array -- holes travel, too */
 

@@ -1,4 +1,4 @@
-// What remains after a guest was stopped or abandoned does not block others.
+// Remaining work of a stopped or abandoned guest does not block others.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -34,7 +34,7 @@ describe('a stopped run', () => {
       const error = await errorOf(call);
       assert.match(error.code, /TIMEOUT|DEADLINE/);
       assert.ok(ms() - start < 5_000, String(ms() - start));
-      // What is left over runs under a limit of its own, and ends with it.
+  // Remaining work has its own limit, and ends with it.
       assert.equal(context.evalSync('globalThis.ran'), true);
     }
     const error = syncError(() => context.evalSync('Promise.reject({ get message() { for (;;); } }); 0', { timeout: 30 }));

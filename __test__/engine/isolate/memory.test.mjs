@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 const MEMORY = "{ name: 'Error', code: 'ERR_ISOLATE_MEMORY', message: 'Isolate was disposed during execution due to memory limit' }";
-/** Milliseconds: the grace, as long as it may be where threads get no processor, and a little. */
+/** Milliseconds: the longest grace period, for threads without processor time, and a margin. */
 const GRACE = 4_000 + 250;
 
 for (const guest of [

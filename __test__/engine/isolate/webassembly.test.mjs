@@ -57,7 +57,7 @@ const PROGRAM = `
   const before = status('VmRSS');
   const grown = () => status('VmHWM') - before;
   const prepare = (isolate) => { const context = isolate.createContextSync(); context.evalSync(BUILD); return context; };
-  /** The result of code in an isolate of its own, or the code of the error. */
+  /** The result of code in a new isolate, or the code of its error. */
   const guest = async (code, limit = 16) => {
     const isolate = new ivm.Isolate({ memoryLimit: limit });
     const context = prepare(isolate);
@@ -74,7 +74,7 @@ const PROGRAM = `
   };
   const TYPES = 'new WebAssembly types';
   const MEMORY = 'more memory than the isolate may have';
-  /** Other guests can still be made, and use WebAssembly with types of their own. */
+/** Other isolates can still be created, and use WebAssembly with other types. */
   let others = 900;
   const othersWork = async () => {
     others += 1;

@@ -6,7 +6,7 @@ import { failure, ivm, ours, withContext } from '../../api/ivm.mjs';
 
 const RELEASED = failure(Error, 'Reference has been released');
 
-/** The value that a guest's code makes, made here. */
+/** The value of the guest's code, evaluated in this realm. */
 const made = (code) => new Function(`return (${code})`)();
 
 /** The same value behind a Reference of this realm and behind one to an isolate. */

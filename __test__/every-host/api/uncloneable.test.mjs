@@ -6,7 +6,7 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import { host } from '../../harness.mjs';
 import ivm from '../../../index.mjs';
 
-/** Node 20 has no means to tell it. Deno has, but clones nevertheless. */
+/** Node 20 has no way to prevent cloning. Deno has one, but clones nevertheless. */
 const refuses = host !== 'node20' && host !== 'deno';
 
 const isolate = new ivm.Isolate({ inspector: true });

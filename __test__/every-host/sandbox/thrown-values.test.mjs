@@ -1,4 +1,4 @@
-// What a guest throws, or has a host function throw, becomes a text on the host: in no more time than its size suggests.
+// Values that a guest throws, or makes a host function throw, are converted to strings on the host, in time proportional to their size.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -72,7 +72,7 @@ test('errors of a plugin\'s handlers are truncated for the logger', async () => 
   sandbox.dispose(isolate);
 });
 
-/** Host functions that throw what they get. */
+/** Host functions that throw their argument. */
 const api = {
   now(value) { throw value; },
   async later(value) { throw value; },

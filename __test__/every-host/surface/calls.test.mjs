@@ -1,4 +1,4 @@
-// What the surface asks of the native side, call by call, and how it handles the answers.
+// The surface's calls of the native side, and how it handles their results.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// Values that a host needs long to read. If they arrive through the event loop, they are read piece by piece, and still in order.
+// Values that a host reads slowly. If they arrive through the event loop, they are read piece by piece, and still in order.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { run } from '../../harness.mjs';
 
-/** No promise is awaited: the guest calls the host when it is done. */
+/** No call awaits the compilation. The guest calls the host when it has ended. */
 const called = (callback, call) => `new Promise((resolve) => {
   context.global.setSync('done', ${callback});
   ${call};

@@ -1,9 +1,9 @@
-// Guests that send more than their host reads. Messages of others overtake theirs, and their own stay in order.
+// Guests that send more than their host reads. Messages of other isolates overtake theirs, and their own stay in order.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** The maximum milliseconds for anything of others, on a machine that gives this process its processors. */
+/** The maximum milliseconds for work of other isolates, on a machine whose processors this process has to itself. */
 const MAX_MS = 500;
 
 const PRELUDE = `
@@ -31,7 +31,7 @@ const PRELUDE = `
     await context.global.set('send', new ivm.Callback((value) => { got.push(name + (typeof value === 'object' ? '' : value)); }, { ignored: true }));
     await context.eval('globalThis.big = ' + big(count) + '; 0');
   };
-  /** A guest sends endlessly. Its host takes nothing until a dozen wait. The outcome is in a list, because it is not awaited. */
+  /** Starts a guest that sends endlessly. The host reads nothing until a dozen messages wait. The outcome is in a list, so that it is not awaited. */
   const flood = async (context, options) => {
     const counter = new Int32Array(new SharedArrayBuffer(4));
     await context.global.set('counter', new ivm.ExternalCopy(counter.buffer).copyInto());
@@ -131,7 +131,7 @@ describe('the same isolate', () => {
     await context.global.set('send', new ivm.Callback(() => {}, { ignored: true }));
     const ended = errorOf(() => context.eval('const count = new Int32Array(sent); for (;;) { send(); Atomics.add(count, 0, 1); }'));
     while (Atomics.load(sent, 0) < 900) block(5);
-    // Sending ten thousand would take less time.
+// Sending ten thousand messages takes less time.
     block(500);
     assert.ok(Atomics.load(sent, 0) <= 1_100, String(Atomics.load(sent, 0)));
     isolate.dispose();

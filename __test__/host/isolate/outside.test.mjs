@@ -1,4 +1,4 @@
-// Memory that guests take outside their heaps, in the host: bounded, and returned.
+// Memory of the host that guests use outside their heaps is bounded, and returned.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

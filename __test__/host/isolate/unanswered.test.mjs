@@ -1,5 +1,4 @@
-// What a guest's host holds for it while a call is unanswered. The guest is charged for the size in the host, not for the size of the
-// message.
+// The host's memory for a guest's unanswered calls. The guest is charged for the size in the host, not for the size of the message.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

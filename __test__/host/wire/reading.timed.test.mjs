@@ -1,6 +1,6 @@
-// What reading a guest's value takes of the host's time, wherever one arrives: within the limits of the call, and in small pieces where
-// there is a promise to wait with. The values are such that engines take much longer over them; Bun's hashes are not those of
-// `collisions.mjs`, so most values arrive there. The reader alone: two-kinds/wire/reader-time.
+// The host's time for reading a guest's value, on every path: within the limits of the call, and in small chunks if the call is asynchronous.
+// Engines take much longer for these values. Bun's hashes are not those of `collisions.mjs`, so most values arrive there.
+// two-kinds/wire/reader-time tests the reader alone.
 
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
@@ -143,7 +143,7 @@ describe('in one chunk', () => {
       const free = await measured(() => run(context, {}));
       check(free.outcome, what);
       assert.ok(free.took < MAX_TIME, `${free.took} of ${MAX_TIME} ms`);
-      // Bun may be done earlier.
+    // Bun may finish earlier.
       const limited = await measured(() => run(context, { deadline: 150 }));
       if (limited.outcome instanceof Error) assert.ok(['ERR_ISOLATE_DEADLINE', ...OVER].includes(limited.outcome.code), limited.outcome.stack);
       // The guest may catch the error of its own call of the host before it is stopped itself.
@@ -159,7 +159,7 @@ describe('in one chunk', () => {
     if (OVER.includes(outcome)) return;
     if (outcome instanceof Error) assert.ok(['ERR_ISOLATE_TIMEOUT', ...OVER].includes(outcome.code), outcome.stack);
     assert.ok(took < FIXED_TIME + 50 + MAX_LATE, `${took} ms`);
-    // And not for what is not.
+  // It does not count for small values.
     const large = await measured(() => context.evalSync('Array.from({ length: 50000 }, (_, id) => ({ id }))', { copy: true, timeout: 2_000 }));
     assert.equal(large.outcome.length, 50_000);
     isolate.dispose();

@@ -1,5 +1,5 @@
-// Whatever a value consists of, it takes not much more of a host's heap than the reader counts for it. So a limit on the count limits the
-// host's memory.
+// A value uses not much more of a host's heap than the reader counts for it, for every kind of value. So a limit on the count limits the host's
+// memory.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { Reader, write } from '../../wire/helper.mjs';
 
 const SIZE = 2 ** 19;
 const MAX_RATIO = 1.4;
-/** What a collection leaves, approximately. */
+/** The approximate memory that a collection leaves. */
 const NOISE = 2 ** 17;
-/** What a limit of 512 MB, the default, must have room for. */
+/** Values that must fit in the default limit of 512 MB. */
 const MAX_WEIGHT = 2 ** 29;
 
 test('many of each kind use no more memory than is counted', { timeout: 120_000 }, async () => {

@@ -1,5 +1,5 @@
-// What the reader takes of the host's time for a value: in proportion to its size, or it refuses. The values are such that V8 takes much
-// longer over them. Bun's hashes are not those of `collisions.mjs`, so most values arrive there.
+// The reader's time for a value is linear in its size, or the reader refuses the value. V8 takes much longer for these values.
+// Bun's hashes are not those of `collisions.mjs`, so most values arrive there.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -85,7 +85,7 @@ describe('the reader', () => {
       for (let done = false; !done;) {
         const before = calls;
         done = reader.readUntil(performance.now() + 16);
-        // By then they take half a millisecond.
+    // These keys take half a millisecond.
         if (before > 500) max = Math.max(max, calls - before);
       }
     }, { code: 'ERR_ISOLATE_LIMIT' });
