@@ -23,7 +23,7 @@ const parts = {
   others: { needs: () => QUICKJS, run: others },
   subprocess: { needs() {}, run: subprocess },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
-// Not part of the tables: it needs an addon with symbols.
+  // Not part of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },
 };
 
@@ -36,7 +36,7 @@ const options = {
 
 function chosenParts({ part, filter, quick }) {
   if (part !== undefined && !(part in parts)) throw new Error(`--part is one of ${Object.keys(parts).join(', ')}`);
-// These options select calls.
+  // These options select calls.
   if (part === undefined && (filter !== undefined || quick)) return ['calls'];
   return part === undefined ? Object.keys(parts).filter((name) => !parts[name].apart) : [part];
 }

@@ -82,7 +82,7 @@ export async function scale(host) {
       console.log(`${library}, ${count}: ${JSON.stringify(results[library][count])}`);
     }
   }
-// The last count shows how the library fails.
+  // The last count shows how the library fails.
   if (!COUNTS.slice(0, -1).every((count) => isOk(results[OURS][count]))) return false;
   const cell = (library, count, { key, show }) => results[library][count].error ?? show(results[library][count][key]);
   const rows = COUNTS.map((count) => [

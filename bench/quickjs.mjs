@@ -47,7 +47,7 @@ export function asIsolatedVm(quickjs) {
       return handle;
     }
 
-/** A Reference to an object. */
+    /** A Reference to an object. */
     get parse() {
       return (this.parser ??= this.hold(this.evaluate('JSON.parse')));
     }
@@ -56,7 +56,7 @@ export function asIsolatedVm(quickjs) {
       return (this.writer ??= this.hold(this.evaluate('JSON.stringify')));
     }
 
-/** Releases the arguments. */
+    /** Releases the arguments. */
     call(callee, args) {
       const { vm } = this;
       try {
@@ -66,7 +66,7 @@ export function asIsolatedVm(quickjs) {
       }
     }
 
-/** A handle of a value copied into the guest. */
+    /** A handle of a value copied into the guest. */
     enter(value) {
       const { vm } = this;
       if (value instanceof Callback) return vm.newFunction('', (...args) => this.enter(value.call(...args.map((each) => vm.dump(each)))));
@@ -91,10 +91,10 @@ export function asIsolatedVm(quickjs) {
       }
     }
 
-/** Copying an object as JSON takes half the time of `dump`. */
+    /** Copying an object as JSON takes half the time of `dump`. */
     copy(handle) {
       const text = this.leave(this.call(this.stringify, [handle.dup()]));
-// JSON keeps no more of a buffer.
+      // JSON keeps no more of a buffer.
       if (text !== '{}') return JSON.parse(text);
       const lifetime = this.vm.getArrayBuffer(handle);
       try {

@@ -21,7 +21,7 @@ export const row = (cells) => `| ${cells.join(' | ')} |`;
 
 function callsTable({ host, versions, cpus, cpu, platform, rows }) {
   const peer = Object.keys(versions).find((name) => name !== OURS);
-// They concern isolated-vm.
+  // They concern isolated-vm.
   const withTarget = (cells, target = '') => row(peer === PEER ? [...cells, target] : cells);
   return [
     `${OURS} ${versions[OURS]} and ${peer} ${versions[peer]} on ${host}, ${platform}, ${cpus} CPUs (${cpu}):`,

@@ -43,7 +43,7 @@ const checks = [
   { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'], seconds: 2, load: 1, of: SCRIPTS },
   { name: 'prose', command: script('prose'), seconds: 2, load: 1, of: PROSE },
   { name: 'packaging', command: script('packaging'), seconds: 8, load: 1, group: 'packages' },
-// The first run of clippy has checked the part of `cfg(any(test, fuzzing))` that tests use.
+  // The first run of clippy has checked the part of `cfg(any(test, fuzzing))` that tests use.
   { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], seconds: 25, load: 1.2, group: 'cargo', full: true, of: SOURCES },
   { name: 'documentation', command: script('documentation'), seconds: 15, load: 1, full: true },
   { name: 'workflows', command: script('workflows'), seconds: 5, load: 1, full: true },

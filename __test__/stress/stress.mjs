@@ -131,7 +131,7 @@ async function stress() {
   clearInterval(heart);
   const seconds = (performance.now() - start) / 1000;
 
-// Wait until all memory and threads are released.
+  // Wait until all memory and threads are released.
   other = undefined;
   const settled = performance.now() + SETTLE_MS;
   const isBack = () => alive.size === 0 && ivm.ExternalCopy.totalExternalSize === 0 && threads() <= baseThreads + THREADS_ABOVE_BASE;

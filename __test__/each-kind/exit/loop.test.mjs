@@ -72,7 +72,7 @@ describe('the event loop does not stay alive for', () => {
     context.global.setSync('started', new ivm.Callback(() => { start = isolate.cpuTime; }, { ignored: true }));
     context.evalSync('ask().then(() => { started(); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1); }); 0');
     const waitFor = async (condition) => { while (!condition()) await new Promise((resolve) => { setTimeout(resolve, 5); }); };
-// After some processor time, the guest is in the loop.
+    // After some processor time, the guest is in the loop.
     await waitFor(() => start !== undefined && isolate.cpuTime - start > 10_000_000n);
     isolate.dispose();
     await waitFor(() => ivm.engineStats().lostThreads === 1);

@@ -34,7 +34,7 @@ describe('a stopped run', () => {
       const error = await errorOf(call);
       assert.match(error.code, /TIMEOUT|DEADLINE/);
       assert.ok(ms() - start < 5_000, String(ms() - start));
-  // Remaining work has its own limit, and ends with it.
+      // Remaining work has its own limit, and ends with it.
       assert.equal(context.evalSync('globalThis.ran'), true);
     }
     const error = syncError(() => context.evalSync('Promise.reject({ get message() { for (;;); } }); 0', { timeout: 30 }));

@@ -19,7 +19,7 @@ describe('an idle isolate', () => {
         }
       };
       const settled = async () => {
-      // Its threads may still hold memory.
+        // Its threads may still hold memory.
         for (const end = performance.now() + 10_000; ivm.engineStats().idle < kept.length || ivm.engineStats().threads > 0;) {
           if (performance.now() > end) throw new Error(JSON.stringify(ivm.engineStats()));
           await new Promise((resolve) => { setTimeout(resolve, 5); });

@@ -145,7 +145,7 @@ test('a disposed guest that does not stop', () => counts(`
 
 test('a thread that comes back is not lost', () => counts(`
   const search = (length, options) => context.evalSync('Array.prototype.lastIndexOf.call({ length: ' + length + ' }, 1)', options);
-// The shortest of several, because this machine may be busy.
+  // The shortest of several, because this machine may be busy.
   let shortest = Infinity;
   for (let i = 0; i < 6; i += 1) {
     const start = ms();

@@ -74,7 +74,7 @@ const PROGRAM = `
   };
   const TYPES = 'new WebAssembly types';
   const MEMORY = 'more memory than the isolate may have';
-/** Other isolates can still be created, and use WebAssembly with other types. */
+  /** Other isolates can still be created, and use WebAssembly with other types. */
   let others = 900;
   const othersWork = async () => {
     others += 1;

@@ -148,7 +148,7 @@ test('every method of a disposed isolate throws', async () => {
   assert.throws(() => isolate.cpuTime, other);
   assert.throws(() => isolate.wallTime, other);
   assert.throws(() => isolate.referenceCount, other);
-// Objects that need no isolate still work.
+  // Objects that need no isolate still work.
   assert.equal(global.typeof, 'object');
   assert.equal(context.release(), true);
   assert.throws(() => global.typeof, failure(Error, 'Reference has been released'));

@@ -168,7 +168,7 @@ test('a worker ends only after an unstoppable guest no longer uses its memory', 
     + 'context.global.setSync("buffer", new ivm.ExternalCopy(new SharedArrayBuffer(256 << 20)).copyInto());'
     + 'let start; context.global.setSync("started", new ivm.Callback(() => { start = isolate.cpuTime; }, { ignored: true }));'
     + 'context.evalIgnored(' + JSON.stringify('started(); ' + loop) + ');'
-// After some processor time, the guest is in the loop.
+    // After some processor time, the guest is in the loop.
     + 'setInterval(() => { if (start !== undefined && isolate.cpuTime - start > 20_000_000n) require("node:worker_threads").parentPort.postMessage("running"); }, 5);';
   const worker = new Worker(code, { eval: true });
   await new Promise((resolve, reject) => { worker.once('message', resolve); worker.once('error', reject); });

@@ -83,7 +83,7 @@ describe('a host function bridged by shared memory', () => {
       return sum;
     `, { add: async (_a, b) => b });
     assert.deepEqual([error, result], [undefined, 4950]);
-  // Each wait ends only when the guest is woken.
+    // Each wait ends only when the guest is woken.
     assert.ok(durationMs < 10_000, `${durationMs} ms`);
   });
 

@@ -101,7 +101,7 @@ describe('a disposed isolate', () => {
     await until(async () => { await two.context.eval('1'); return gone && two.isolate.referenceCount <= before; });
     const tries = ['kept.getSync("n")', 'kept.copySync()', 'f()', 'other.evalSync("1")', 'otherIsolate.createContextSync()', 'otherIsolate.dispose()'];
     for (const code of tries) assert.equal(two.context.evalSync(\`try { \${code}; } catch (error) { error.code }\`), 'ERR_ISOLATE_DISPOSED', code);
-  // Objects that need no isolate work.
+    // Objects that need no isolate work.
     assert.equal(two.context.evalSync('kept.release(); other.release()'), true);
     end(two);
   `));
@@ -137,7 +137,7 @@ describe('a disposed isolate', () => {
     assert.equal(outcomeOf(() => one.context.evalSync('other.evalSync("otherIsolate.dispose(); 5")')), DISPOSED);
     assert.equal(two.context.evalSync('6 * 7'), 42);
     end(two);
-  // The reverse: the call that should return from there does not.
+    // The reverse: the call that should return from there does not.
     const [third, fourth] = pair();
     assert.equal(third.context.evalSync('let seen; try { other.evalSync("other.evalSync(\\'otherIsolate.dispose(); 7\\')"); } catch (error) { seen = error.code; } seen'), 'ERR_ISOLATE_DISPOSED');
     assert.deepEqual([third.isolate.isDisposed, fourth.isolate.isDisposed], [false, true]);

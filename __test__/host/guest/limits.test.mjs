@@ -118,7 +118,7 @@ describe('a guest cannot exceed its limits by', () => {
       assert.equal(context.evalSync('try { new ivm.Isolate({ memoryLimit: 8 }); } catch (error) { error.code }'), 'ERR_ISOLATE_LIMIT');
       // The isolate's thread, still warm from the last call, is often faster than this one.
       made.dispose();
-  // They ended with their creator.
+      // They ended with their creator.
       assert.equal(context.evalSync('list = []; for (let n = 0; n < 16; n += 1) list.push(new ivm.Isolate({ memoryLimit: 8 })); list.length'), 16);
       context.evalSync('for (const each of list) each.dispose()');
     }
@@ -132,7 +132,7 @@ describe('a guest cannot exceed its limits by', () => {
     elsewhere.global.setSync('made', made);
     elsewhere.evalSync('globalThis.room = made.createContextSync(); 1');
     assert.equal(context.evalSync('kept = []; let outcomeOf; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcomeOf = error.code; } outcomeOf'), 'ERR_ISOLATE_LIMIT');
-// They end with their creator, regardless of which guest holds them.
+    // They end with their creator, regardless of which guest holds them.
     isolate.dispose();
     assert.equal(elsewhere.evalSync('made.isDisposed'), true);
     assert.equal(elsewhere.evalSync('let seen; try { room.evalSync("1"); } catch (error) { seen = error.code; } seen'), 'ERR_ISOLATE_DISPOSED');
@@ -162,7 +162,7 @@ describe('a guest cannot exceed its limits by', () => {
       return room.eval(code, { deadline: 40_000 });
     }));
     for (const max of all) assert.ok(max <= 13, all.join());
-// No place is lost.
+    // No place is lost.
     for (const each of made) each.dispose();
     assert.equal(context.evalSync('const list = []; for (let n = 0; n < 16; n += 1) list.push(new ivm.Isolate({ memoryLimit: 8 })); list.length'), 16);
   `));

@@ -106,7 +106,7 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
   };
   for (const [what, code] of Object.entries(endless)) {
     test(what, () => passes(`${PREPARE}
-  // A wait of the guest alone does not keep the host alive.
+      // A wait of the guest alone does not keep the host alive.
       const keepAlive = setTimeout(() => {}, 10_000);
       await assert.rejects(context.eval(${JSON.stringify(code)}, { promise: true, timeout: 100 }), ${TIMEOUT});
       assert.equal(await context.eval('(async () => 1 + await g())()', { promise: true, timeout: 10_000 }), 2);

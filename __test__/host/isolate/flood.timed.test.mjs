@@ -131,7 +131,7 @@ describe('the same isolate', () => {
     await context.global.set('send', new ivm.Callback(() => {}, { ignored: true }));
     const ended = errorOf(() => context.eval('const count = new Int32Array(sent); for (;;) { send(); Atomics.add(count, 0, 1); }'));
     while (Atomics.load(sent, 0) < 900) block(5);
-// Sending ten thousand messages takes less time.
+    // Sending ten thousand messages takes less time.
     block(500);
     assert.ok(Atomics.load(sent, 0) <= 1_100, String(Atomics.load(sent, 0)));
     isolate.dispose();

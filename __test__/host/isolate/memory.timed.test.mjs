@@ -88,7 +88,7 @@ describe('a guest that calls endlessly', () => {
       assert.ok(refused === undefined || refused === 'ERR_ISOLATE_LIMIT', refused);
       clearInterval(interval);
       const took = ms() - start;
-  // The host still handles what it has received.
+      // The host still handles what it has received.
       assert.ok(took < 1000 + 3 * ${GRACE}, took + ' ms');
       assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT', error.stack);
       assert.ok(ticks >= 5, ticks + ' ticks');

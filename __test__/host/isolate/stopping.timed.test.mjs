@@ -184,7 +184,7 @@ const PROGRAM = `
     assert.equal(outcome, expected, reason);
     assert.ok(took < PROMPT, reason + ' took ' + took);
     if (reason in { timeout: 1, deadline: 1 } && expected !== 'continues') assert.ok(took >= LIMIT - 1, reason + ' took ' + took);
-// The awaited results have arrived too late.
+    // The awaited results have arrived too late.
     await sleep(WHILE + 50);
     assert.equal(marks, 0, reason + ': guest code ran after its end');
     if (reason in { dispose: 1, memory: 1 } || expected === 'ERR_ISOLATE_MEMORY') {

@@ -231,7 +231,7 @@ describe('timers of plugins', () => {
       ticks = now;
       assert.ok(last - start < 10_000, 'the ticks do not end');
     }
-  // At most the last tick is late.
+    // At most the last tick is late.
     assert.ok(changed - start > 300, `the ticks end after ${changed - start} ms`);
     sandbox.disposeAll();
   });

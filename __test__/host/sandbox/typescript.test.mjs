@@ -132,7 +132,7 @@ describe('IsolatedVMSandbox', () => {
 describe('the type stripper', () => {
   test('counts as an idle isolate without an owner', () => passes(`
     isolate.dispose();
-  // A warm isolate with the same settings now waits.
+    // A warm isolate with the same settings now waits.
     const until = async (isSo) => { for (const end = Date.now() + 20_000; Date.now() < end && !isSo(ivm.engineStats());) await new Promise((resolve) => { setTimeout(resolve, 5); }); };
     await until(({ alive, spare }) => alive === 0 && spare === 1);
     const { made } = ivm.engineStats();

@@ -55,7 +55,7 @@ for (const [name, make] of KINDS) {
           if (i % 2 === 0) await untilReady();
         }
       });
-    // These are slow.
+      // These are slow.
       if ('warm' in options && options.warm !== 2) continue;
       test(`50 at a time, ${title}`, async () => {
         const run = make(options);
@@ -221,7 +221,7 @@ describe('warm isolates end with their host', () => {
     await worker.terminate();
     for (let i = 0; i < 1000 && stats() > 0; i += 1) await sleep(10);
     same(stats(), 0);
-// At any point of its work.
+    // At any point of its work.
     for (let round = 0; round < 6; round += 1) {
       const busy = await ready('busy');
       await sleep(round * 7);

@@ -143,7 +143,7 @@ describe('in one chunk', () => {
       const free = await measured(() => run(context, {}));
       check(free.outcome, what);
       assert.ok(free.took < MAX_TIME, `${free.took} of ${MAX_TIME} ms`);
-    // Bun may finish earlier.
+      // Bun may finish earlier.
       const limited = await measured(() => run(context, { deadline: 150 }));
       if (limited.outcome instanceof Error) assert.ok(['ERR_ISOLATE_DEADLINE', ...OVER].includes(limited.outcome.code), limited.outcome.stack);
       // The guest may catch the error of its own call of the host before it is stopped itself.
@@ -159,7 +159,7 @@ describe('in one chunk', () => {
     if (OVER.includes(outcome)) return;
     if (outcome instanceof Error) assert.ok(['ERR_ISOLATE_TIMEOUT', ...OVER].includes(outcome.code), outcome.stack);
     assert.ok(took < FIXED_TIME + 50 + MAX_LATE, `${took} ms`);
-  // It does not count for small values.
+    // It does not count for small values.
     const large = await measured(() => context.evalSync('Array.from({ length: 50000 }, (_, id) => ({ id }))', { copy: true, timeout: 2_000 }));
     assert.equal(large.outcome.length, 50_000);
     isolate.dispose();

@@ -85,7 +85,7 @@ describe('the reader', () => {
       for (let done = false; !done;) {
         const before = calls;
         done = reader.readUntil(performance.now() + 16);
-    // These keys take half a millisecond.
+        // These keys take half a millisecond.
         if (before > 500) max = Math.max(max, calls - before);
       }
     }, { code: 'ERR_ISOLATE_LIMIT' });
