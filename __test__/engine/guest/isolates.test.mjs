@@ -135,9 +135,9 @@ describe('limits', () => {
     assert.deepEqual(inGuest(`
       const made = new ivm.Isolate({ memoryLimit: 8 });
       const room = made.createContextSync();
-      let errorOf;
-      try { room.evalSync('const kept = []; for (;;) kept.push({})'); } catch (error) { errorOf = error.code; }
-      return [errorOf, made.isDisposed, context.evalSync('1')];
+      let code;
+      try { room.evalSync('const kept = []; for (;;) kept.push({})'); } catch (error) { code = error.code; }
+      return [code, made.isDisposed, context.evalSync('1')];
     `, { memoryLimit: 32 }), ['ERR_ISOLATE_MEMORY', true, 1]);
   });
 });

@@ -114,7 +114,7 @@ describe('a guest cannot exceed its limits by', () => {
       const inner = made.createContextSync();
       inner.global.setSync('ivm', ivm);
       // It is the host's call, but the guest's isolates.
-      assert.equal(inner.evalSync('globalThis.kept = []; let outcomeOf; try { for (;;) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcomeOf = error.code + kept.length; } outcomeOf'), 'ERR_ISOLATE_LIMIT15');
+      assert.equal(inner.evalSync('globalThis.kept = []; let outcome; try { for (;;) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcome = error.code + kept.length; } outcome'), 'ERR_ISOLATE_LIMIT15');
       assert.equal(context.evalSync('try { new ivm.Isolate({ memoryLimit: 8 }); } catch (error) { error.code }'), 'ERR_ISOLATE_LIMIT');
       // The isolate's thread, still warm from the last call, is often faster than this one.
       made.dispose();
@@ -131,7 +131,7 @@ describe('a guest cannot exceed its limits by', () => {
     const made = context.evalSync('globalThis.kept = []; for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); kept[0]');
     elsewhere.global.setSync('made', made);
     elsewhere.evalSync('globalThis.room = made.createContextSync(); 1');
-    assert.equal(context.evalSync('kept = []; let outcomeOf; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcomeOf = error.code; } outcomeOf'), 'ERR_ISOLATE_LIMIT');
+    assert.equal(context.evalSync('kept = []; let outcome; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcome = error.code; } outcome'), 'ERR_ISOLATE_LIMIT');
     // They end with their creator, regardless of which guest holds them.
     isolate.dispose();
     assert.equal(elsewhere.evalSync('made.isDisposed'), true);
@@ -150,7 +150,7 @@ describe('a guest cannot exceed its limits by', () => {
     \`);
     while (!context.evalSync('kept.every(({ isDisposed }) => isDisposed)')) await sleep(50);
     // Their threads are still there.
-    assert.equal(context.evalSync('kept = []; let outcomeOf; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcomeOf = error.code + kept.length; } outcomeOf'), 'ERR_ISOLATE_LIMIT14');
+    assert.equal(context.evalSync('kept = []; let outcome; try { for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); } catch (error) { outcome = error.code + kept.length; } outcome'), 'ERR_ISOLATE_LIMIT14');
   `));
 
   test('concurrent disposal and creation', () => check(`
@@ -168,7 +168,7 @@ describe('a guest cannot exceed its limits by', () => {
   `));
 
   test('creating contexts', () => check(`
-    assert.match(context.evalSync('const made = new ivm.Isolate({ memoryLimit: 8 }); let outcomeOf; try { for (let n = 0; n < 10000; n += 1) made.createContextSync(); } catch (error) { outcomeOf = error.message; } String(outcomeOf)'), /memory limit/);
+    assert.match(context.evalSync('const made = new ivm.Isolate({ memoryLimit: 8 }); let outcome; try { for (let n = 0; n < 10000; n += 1) made.createContextSync(); } catch (error) { outcome = error.message; } String(outcome)'), /memory limit/);
     otherWorks();
   `));
 });
