@@ -1551,7 +1551,7 @@ declare namespace ivm {
     /**
      * Runs a script. It has `context`, `pluginId`, `console`, which writes to the logger and to `onLog`, and what earlier executions in
      * this isolate left. Resolves with a structured clone of its completion value, which is awaited if it is a promise. The isolate
-     * survives a failure, unless the plugin exceeded its memory limit, could not be stopped, or kept running by promises without end.
+     * survives a failure, unless the plugin exceeded its memory limit, could not be stopped, or kept running by promises indefinitely.
      * @throws {NotFoundError} as a rejection, like all of these: the isolate has ended, or never existed
      * @throws {SandboxViolationError} `CPU` if the plugin ran longer than `cpuLimit`, including code that continues by promises, or passed
      *   its `deadline`; `MEMORY`; another kind if the plugin did not catch a denied call

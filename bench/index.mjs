@@ -1,5 +1,6 @@
-// `npm run bench [-- --host node26] [--part calls] [--filter evalSync] [--quick]`: this package beside isolated-vm, or
-// quickjs-emscripten where that does not run, and beside other ways. All parts but rough ones write BENCHMARKS.md and BENCHMARKS.json.
+// `npm run bench [-- --host node26] [--part calls] [--filter evalSync] [--quick]`: compares this package with isolated-vm (or with
+// quickjs-emscripten on hosts that cannot run it) and with other ways to isolate code. All runs except rough ones write BENCHMARKS.md and
+// BENCHMARKS.json.
 
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -22,7 +23,7 @@ const parts = {
   others: { needs: () => QUICKJS, run: others },
   subprocess: { needs() {}, run: subprocess },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
-  // Not of the tables: it needs an addon with symbols.
+  // Not part of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },
 };
 
@@ -35,7 +36,7 @@ const options = {
 
 function chosenParts({ part, filter, quick }) {
   if (part !== undefined && !(part in parts)) throw new Error(`--part is one of ${Object.keys(parts).join(', ')}`);
-  // These choose among calls.
+  // These options select calls.
   if (part === undefined && (filter !== undefined || quick)) return ['calls'];
   return part === undefined ? Object.keys(parts).filter((name) => !parts[name].apart) : [part];
 }

@@ -56,13 +56,13 @@ show('An agent with tools: two calls at once, one refused', agentCode, answer, a
 
 // 3. A loop that V8 by default compiles to code which nothing stops.
 const before = ticks;
-await run('A loop without end, in a form that defeats a timeout of isolated-vm', createSandbox({}, { timeout: 250 }), `
+await run('An endless loop, in a form that defeats a timeout of isolated-vm', createSandbox({}, { timeout: 250 }), `
 for (;;) { new Array(1000).fill(1.5) }
 `);
 console.log(`  host     its timer fired ${ticks > before ? 'all along' : 'NOT ONCE'}`);
 
 // 4. Memory has a limit. A guest that exceeds it ends, and no other does.
-await run('Memory without end, with 16 MB', createSandbox({}, { memoryLimit: 16 }), `
+await run('Unbounded memory, with 16 MB', createSandbox({}, { memoryLimit: 16 }), `
 const kept = [];
 for (;;) kept.push(new Array(1000).fill(1.5));
 `);

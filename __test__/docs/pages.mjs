@@ -6,7 +6,7 @@ import { root } from '../harness.mjs';
 
 const FENCE = /^```(\w*)\n([\s\S]*?)^```$/gm;
 const PRINTS = /\/\/ prints (.*)$/gm;
-/** The name of the file that a text tells its reader to save the program below it as. */
+/** The file name under which a text says to save the program below it. */
 const SAVE = /\bsave it as `([\w.-]+)`/i;
 const LANGUAGES = ['js', 'ts'];
 

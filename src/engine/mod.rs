@@ -23,7 +23,7 @@ mod start;
 mod stub_cache;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
-    allow(dead_code, reason = "only the linker of the addon on Linux sends anybody there")
+    allow(dead_code, reason = "only the linker of the addon on Linux calls it")
 )]
 mod wasm;
 mod weak;

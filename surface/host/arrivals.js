@@ -90,7 +90,7 @@ class Message {
    * @param {any[]} carriers
    * @param {import('./wire/leaf-reader.js').ReadHooks} hooks
    * @param {() => void} deliver called when the message is read
-   * @param {() => void} drop called when the message is no longer wanted
+   * @param {() => void} drop called when the message is abandoned
    * @param {ReadLimits} limits
    */
   constructor(carriers, hooks, deliver, drop, { until, stopped }) {
@@ -170,9 +170,9 @@ class Message {
  * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
- * @param {number} [host.mostWeight] bytes that all messages together may take
+ * @param {number} [host.maxWeight] bytes that all messages together may take
  */
-function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, mostWeight = MAX_WEIGHT }) {
+function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, maxWeight = MAX_WEIGHT }) {
   /** Messages that are being read, oldest first. @type {Message[]} */
   const messages = [];
   /** Index of the message whose turn it is. */
@@ -202,10 +202,10 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
   const weightBeside = (one) => messages.reduce((bytes, message) => (message === one ? bytes : bytes + message.weight), 0);
 
   /** Bytes that one message may take: what the others leave. `makeRoom` restarts others for the oldest. @param {Message} message */
-  const allowanceOf = (message) => mostWeight - weightBeside(message);
+  const allowanceOf = (message) => maxWeight - weightBeside(message);
 
   /**
-   * Whether all of a message is already read. If not, `deliver` is called when it is, or `drop` when it is no longer wanted.
+   * Whether all of a message is already read. If not, `deliver` is called when it is, or `drop` when it is abandoned.
    * @param {any[]} carriers
    * @param {() => void} deliver
    * @param {() => void} drop

@@ -21,7 +21,7 @@ const CHECKS = [
   'runs code',
   'has Intl, Temporal and WebAssembly',
   'calls functions of the host',
-  'stops a loop without end',
+  'stops an endless loop',
   'leaves the event loop free meanwhile',
   'ends a guest that takes all memory',
   'starts from a snapshot',
@@ -32,12 +32,12 @@ const CHECKS = [
   'has lost nothing',
 ];
 
-test('it is what the package offers as a command', () => {
+test('it is the command of the package', () => {
   assert.deepEqual(bin, { 'isolated-v8': 'doctor/cli.js' });
   assert.match(readFileSync(join(root, bin['isolated-v8']), 'utf8'), /^#!\/usr\/bin\/env node\n/);
 });
 
-test('for people', async () => {
+test('output as text', async () => {
   const { code, stdout, stderr } = await doctor('doctor');
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, stdout);
   assert.ok(stdout.startsWith(`isolated-v8 ${version}\n  v8 `), stdout);
@@ -49,7 +49,7 @@ test('for people', async () => {
   assert.ok(stdout.endsWith('\n\nAll of it works.\n'), stdout);
 });
 
-test('for programs', async () => {
+test('output as JSON', async () => {
   const { code, stdout } = await doctor('doctor', '--json');
   assert.equal(code, 0, stdout);
   const { ok, library, limits, confinement, checks } = JSON.parse(stdout);
@@ -61,7 +61,7 @@ test('for programs', async () => {
   assert.deepEqual(checks.map(({ name }) => name), CHECKS);
 });
 
-describe('wrong commands', () => {
+describe('invalid arguments', () => {
   for (const args of [[], ['nurse'], ['doctor', 'more']]) {
     test(args.join(' ') || 'none', async () => {
       const { code, stdout, stderr } = await doctor(...args);
@@ -71,7 +71,7 @@ describe('wrong commands', () => {
   }
 });
 
-test('a package without its native part', async () => {
+test('a package without its addon', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-doctor-'));
   try {
     mkdirSync(join(folder, 'host'));
@@ -92,7 +92,7 @@ describe('Deno with few permissions', { skip: host !== 'deno' }, () => {
     timeout: LIMIT_MS,
   });
 
-  test('those that the package needs are enough', async () => {
+  test('the required permissions are enough', async () => {
     const { code, stdout, stderr } = await ask('--allow-ffi', '--allow-read');
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, stdout);
     assert.match(stdout, /^ {2}platform +linux \w+$/m);
@@ -100,14 +100,14 @@ describe('Deno with few permissions', { skip: host !== 'deno' }, () => {
     assert.ok(stdout.endsWith('\n\nAll of it works.\n'), stdout);
   });
 
-  test('without --allow-ffi it says which', async () => {
+  test('without --allow-ffi it names the missing permission', async () => {
     const { code, stdout, stderr } = await ask('--allow-read');
     assert.deepEqual({ code, stderr }, { code: 1, stderr: '' }, stdout);
     assert.match(stdout, /^ {2}FAIL loads, 0 ms: isolated-v8: Deno needs the permissions --allow-ffi and --allow-read to load it \(or -A\)\.$/m);
   });
 });
 
-test('something that does not work', async () => {
+test('a failing feature', async () => {
   // It returns wrong results, and has no processes on this system.
   const unsupported = () => {
     throw Object.assign(new Error('not on this system'), { code: 'ERR_ISOLATE_UNSUPPORTED' });

@@ -57,7 +57,7 @@ const PROGRAM = `
   const before = status('VmRSS');
   const grown = () => status('VmHWM') - before;
   const prepare = (isolate) => { const context = isolate.createContextSync(); context.evalSync(BUILD); return context; };
-  /** The result of code in an isolate of its own, or the code of the error. */
+  /** The result of code in a new isolate, or the code of its error. */
   const guest = async (code, limit = 16) => {
     const isolate = new ivm.Isolate({ memoryLimit: limit });
     const context = prepare(isolate);
@@ -74,7 +74,7 @@ const PROGRAM = `
   };
   const TYPES = 'new WebAssembly types';
   const MEMORY = 'more memory than the isolate may have';
-  /** Other guests can still be made, and use WebAssembly with types of their own. */
+  /** Other isolates can still be created, and use WebAssembly with other types. */
   let others = 900;
   const othersWork = async () => {
     others += 1;
@@ -262,7 +262,7 @@ describe('modules with many parts', () => {
     assert.ok(grown() < 400, grown() + ' MB more');`);
 });
 
-describe('what stays as it is', () => {
+describe('unchanged behavior', () => {
   wasmTest('modules, and errors of V8', `
     // (func (export "f") (param i32) (result i32) ...): the sum of numbers up to one.
     const code = '(async () => { const body = [1, 1, 0x7f, 0x03, 0x40, 0x20, 1, 0x20, 0, 0x6a, 0x21, 1, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x20, 1, 0x0b]; const bytes = wasm(section(1, [1, 0x60, 1, 0x7f, 1, 0x7f]), section(3, [1, 0]), section(7, [1, 1, 0x66, 0, 0]), section(10, [1, body.length], body)); const { instance } = await WebAssembly.instantiate(bytes); let n = 0; for (let i = 0; i < 20_000; i += 1) n = instance.exports.f(1_000); return [n, await outcomes(bytes), await outcomes(new Uint8Array(8)), await outcomes(bytes.subarray(0, 30))]; })()';

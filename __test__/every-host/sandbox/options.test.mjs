@@ -51,14 +51,14 @@ describe('unknown options', () => {
     plugins.disposeAll();
   });
 
-  test('a manifest may say more than this library knows', async () => {
+  test('a manifest can have unknown fields', async () => {
     const plugins = new IsolatedVmSandbox();
     const isolate = await plugins.createIsolate({ id: 'p', homepage: 'x', permissions: { camera: true }, limits: { memoryMB: 16 } });
     assert.equal(isolate.memoryLimit, 16);
     plugins.disposeAll();
   });
 
-  test('but a limit that there is not would not hold', async () => {
+  test('a manifest cannot have unknown limits', async () => {
     const plugins = new IsolatedVmSandbox();
     for (const name of ['cpuMS', 'memoryMb', 'requests']) {
       await assert.rejects(plugins.createIsolate({ id: 'p', limits: { [name]: 16 } }), refused(name, '`memoryMB`, `cpuMs`'));

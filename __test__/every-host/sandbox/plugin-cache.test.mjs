@@ -36,7 +36,7 @@ async function withCache(cache = new Variadic()) {
 }
 
 describe('a plugin\'s cache', () => {
-  test('further arguments are no keys', async () => {
+  test('further arguments are not keys', async () => {
     const { sandbox, execute, cache } = await withCache();
     assert.deepEqual(await execute(`
       context.cache.set('mine', 1);
@@ -82,7 +82,7 @@ describe('a plugin\'s cache', () => {
     sandbox.disposeAll();
   });
 
-  test('methods that list or take many keys are not there, wherever a cache has them', async () => {
+  test('methods that list or accept many keys are absent, own or inherited', async () => {
     const { sandbox, execute } = await withCache();
     assert.deepEqual(await execute('Object.keys(context.cache).sort()'), ['del', 'delete', 'exists', 'expire', 'get', 'has', 'set', 'ttl']);
     const inherited = await withCache(Object.create(Object.assign(new Variadic(), { get: (...args) => args.length, clear: () => {} })));
@@ -95,7 +95,7 @@ describe('a plugin\'s cache', () => {
 });
 
 describe('names that a manifest permits', () => {
-  test('an event is what was checked', async () => {
+  test('the event that is emitted is the one that was checked', async () => {
     const emitted = [];
     const bus = { on: (...args) => { emitted.push(args[0]); }, emit: (...args) => { emitted.push(args[0]); }, listenerCount: (...args) => args.length, eventNames: () => ['item.indexed', 'secret', Symbol('item.indexed'), new String('item.indexed')] };
     const { sandbox, execute } = await plugin({ context: hostContext({ eventBus: bus }) });
@@ -113,14 +113,14 @@ describe('names that a manifest permits', () => {
     sandbox.disposeAll();
   });
 
-  test('a refusal has no line of its own in a log', async () => {
+  test('a refused name cannot add lines to a log', async () => {
     const { sandbox, execute, logger } = await plugin({ context: hostContext({ fetch: () => {} }) });
     await errorOf(execute('context.eventBus.emit("x\\n[error] forged\\u001b[2J\\u2028")'));
     await errorOf(execute('context.fetch("http://evil.test\\n[error] forged")'));
     await errorOf(execute('context.fetch({ socketPath: "/x\\r\\n[error] forged" })'));
-    const told = logger.of('warn', 'Permission denied').map(([, , fields]) => fields.permission + fields.reason);
-    assert.equal(told.length, 3);
-    assert.deepEqual(told.filter((text) => /[\p{C}\p{Zl}\p{Zp}]/u.test(text)), []);
+    const warnings = logger.of('warn', 'Permission denied').map(([, , fields]) => fields.permission + fields.reason);
+    assert.equal(warnings.length, 3);
+    assert.deepEqual(warnings.filter((text) => /[\p{C}\p{Zl}\p{Zp}]/u.test(text)), []);
     sandbox.disposeAll();
   });
 

@@ -69,7 +69,7 @@ const denied = { code: 'ERR_ISOLATE_PERMISSION' };
 const wrong = { code: 'ERR_INVALID_ARG' };
 
 describe('createPluginFetch', () => {
-  test('gives a response as data', async () => {
+  test('returns a response as data', async () => {
     const fetch = local();
     const { headers, ...response } = await fetch(at('/a?b#c'));
     assert.deepEqual(response, { url: at('/a?b#c'), status: 200, statusText: 'OK', ok: true, redirected: false, body: 'GET /a?b' });
@@ -110,7 +110,7 @@ describe('createPluginFetch', () => {
     assert.ok(requests.slice(count).every((each) => each.url.startsWith('/to?')), 'no target was reached');
   });
 
-  test('redirects as asked for, as often as permitted', async () => {
+  test('follows redirects as requested, up to the limit', async () => {
     const fetch = local();
     const { status, headers, redirected, body } = await fetch(to('http://evil.test/'), { redirect: 'manual' });
     assert.deepEqual([status, headers.location, redirected, body], [302, 'http://evil.test/', false, '']);
@@ -125,7 +125,7 @@ describe('createPluginFetch', () => {
     assert.equal((await local({ maxRedirects: 6 })(at(nested))).body, 'GET /end');
   });
 
-  test('a redirect changes the method as browsers do, and takes no credentials to another origin', async () => {
+  test('a redirect changes the method as browsers do, and sends no credentials to another origin', async () => {
     const fetch = local();
     const init = { method: 'POST', body: 'body', headers: { authorization: 'a', cookie: 'c', 'content-type': 'text/plain', 'x-own': 'yes' } };
     for (const [status, method, body] of [[301, 'GET', ''], [302, 'GET', ''], [303, 'GET', ''], [307, 'POST', 'body'], [308, 'POST', 'body']]) {
@@ -142,7 +142,7 @@ describe('createPluginFetch', () => {
     other.close();
   });
 
-  test('a name with an address that is not public is refused, unless its domain may have one', async () => {
+  test('a name with a private address is refused, unless its domain may have one', async () => {
     const { lookup } = dns;
     let looks = 0;
     let addresses = [];
@@ -192,7 +192,7 @@ describe('createPluginFetch', () => {
     await assert.rejects(local()(at('/cut')));
   });
 
-  test('bounds pieces, which cost more than their bytes', async () => {
+  test('bounds chunks, which cost more than their bytes', async () => {
     const piece = (text) => `${text.length.toString(16)}\r\n${text}\r\n`;
     const begin = 'HTTP/1.1 200 OK\r\nconnection: close\r\n';
     const answers = {
@@ -223,12 +223,12 @@ describe('createPluginFetch', () => {
     }
   });
 
-  test('makes so many requests at a time, and others in their turn', async () => {
+  test('limits concurrent requests and queues others', async () => {
     let open = 0;
-    let most = 0;
+    let peak = 0;
     const slow = http.createServer((request, response) => {
       open += 1;
-      most = Math.max(most, open);
+      peak = Math.max(peak, open);
       request.resume();
       if (request.url === '/never') return;
       setTimeout(() => {
@@ -242,14 +242,14 @@ describe('createPluginFetch', () => {
       const fetch = local();
       const bodies = await Promise.all(Array.from({ length: 300 }, async (_, index) => (await fetch(url(`/${index}`))).body));
       assert.deepEqual(bodies, bodies.map((__, index) => `/${index}`));
-      assert.ok(most > 1 && most <= 64, String(most));
+      assert.ok(peak > 1 && peak <= 64, String(peak));
       open = 0;
-      most = 0;
+      peak = 0;
       const short = local({ timeout: 400, maxBodySize: 10 });
       const post = () => short(url('/never'), { method: 'POST', body: 'x'.repeat(10) });
       const failures = await Promise.all(Array.from({ length: 90 }, () => post().catch(({ code }) => code)));
       assert.deepEqual(failures.filter((code) => code !== 'ERR_ISOLATE_DEADLINE'), Array(10).fill('ERR_ISOLATE_LIMIT'));
-      assert.ok(most <= 64, String(most));
+      assert.ok(peak <= 64, String(peak));
       assert.equal((await short(url('/x'))).body, '/x');
     } finally {
       slow.closeAllConnections?.();

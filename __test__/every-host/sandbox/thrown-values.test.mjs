@@ -1,4 +1,4 @@
-// What a guest throws, or has a host function throw, becomes a text on the host: in no more time than its size suggests.
+// Values that a guest throws, or makes a host function throw, are converted to strings on the host, in time proportional to their size.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -51,7 +51,7 @@ describe('a plugin that throws a long BigInt', () => {
   });
 });
 
-test('what a plugin\'s handlers fail with is cut off for the logger', async () => {
+test('errors of a plugin\'s handlers are truncated for the logger', async () => {
   const { context, execute, isolate, logger, sandbox } = await plugin();
   await execute(`let thrown;
     context.eventBus.on('item.indexed', () => { throw thrown; });
@@ -72,7 +72,7 @@ test('what a plugin\'s handlers fail with is cut off for the logger', async () =
   sandbox.dispose(isolate);
 });
 
-/** Host functions that throw what they get. */
+/** Host functions that throw their argument. */
 const api = {
   now(value) { throw value; },
   async later(value) { throw value; },
@@ -80,8 +80,8 @@ const api = {
 const DOUBLED = '(() => { let all = [1]; for (let level = 0; level < 30; level += 1) all = [all, all]; return all; })()';
 const THROWN = {
   'a long BigInt': LONG,
-  'a message that is one': `{ message: ${LONG} }`,
-  'a boxed one as the message': `{ message: Object(${LONG}) }`,
+  'a BigInt as the message': `{ message: ${LONG} }`,
+  'a boxed BigInt as the message': `{ message: Object(${LONG}) }`,
   'one in an array': `{ message: [${LONG}] }`,
   'an array that contains one many times': `{ message: ${DOUBLED} }`,
   'a long view as the stack': '{ message: 1, stack: new Uint8Array(30_000_000) }',
@@ -99,14 +99,14 @@ describe('an error with a stack of many lines', () => {
     for (const lines of result) assert.ok(lines > 1_000 && lines < 20_000, `${lines} lines`);
   });
 
-  test('of which few are kept', async () => {
+  test('of which only some are kept', async () => {
     const { execute } = await plugin({ context: { back: async (value) => value } });
     const stack = await execute(code(100, 'context.back(error).then((back) => back.stack)'));
     assert.match(stack, /^Error: long\n(    at f \(<host>\)\n){99}    at f/);
   });
 });
 
-describe('a host function that throws what a guest sent', () => {
+describe('a host function that throws a guest\'s value', () => {
   for (const [what, value] of Object.entries(THROWN)) {
     test(what, async () => {
       for (const name of Object.keys(api)) {
@@ -117,7 +117,7 @@ describe('a host function that throws what a guest sent', () => {
     });
   }
 
-  test('keeps what is short only', async () => {
+  test('keeps only short values', async () => {
     const sandbox = ivm.createSandbox({ api });
     const message = async (value) => (await sandbox.execute(`try { api.now(${value}); } catch ({ message }) { return message; }`)).result;
     assert.equal(await message('{ message: ["a", 2, null] }'), 'a,2,');
@@ -127,7 +127,7 @@ describe('a host function that throws what a guest sent', () => {
   });
 });
 
-test('a promise on which nothing can wait is an error, and is handled if that is possible', async () => {
+test('a promise that cannot be awaited is an error, and is handled if possible', async () => {
   const failing = (key) => Object.defineProperty(Promise.resolve(1), key, { get() { throw new Error(`no ${key}`); } });
   const unhandled = [];
   const listener = (error) => { unhandled.push(error); };

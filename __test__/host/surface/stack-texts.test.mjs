@@ -45,7 +45,7 @@ for (const [what, [stack, name, message]] of Object.entries(TEXTS)) {
   });
 }
 
-test('the header of a syntax error is found behind its place', () => {
+test('the header of a syntax error is found after its position', () => {
   const frames = '\n    at f (/host/file.js:1:2)\n    at /host/other.js:3:4';
   const hidden = '\n    at f (<host>)\n    at <host>';
   assert.equal(hidePaths(`/host/file.js:1\nlet let\n    ^^^\n\nSyntaxError: m\nof two lines${frames}`, 'SyntaxError', 'm\nof two lines'), `SyntaxError: m\nof two lines${hidden}`);

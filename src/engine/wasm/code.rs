@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_look_where_it_need_not() {
+    fn skips_a_search_that_is_not_needed() {
         assert!(cost(&body(&[0x41, 2, 0x1a, 0x0b]), 0, usize::MAX) > cost(&body(&[0x41, 2, 0x1a, 0x0b]), 0, 0));
         assert_eq!(cost(&[], 0, 0), 0);
     }

@@ -24,8 +24,8 @@ const MODULES_DEADLINE = 30_000;
  * @property {import('./options.js').Logging} console
  * @property {ReadonlyMap<string, string> | undefined} texts of the modules, as their author wrote them
  * @property {(memoryLimit: number) => any} take returns an unused isolate with this memory limit
- * @property {(isolate: object, anew: boolean) => { cpu: number, heapPeak: number }} meter returns nanoseconds of its CPU clock, and the most
- *   bytes of heap that were in use since the last call with `anew`
+ * @property {(isolate: object, restart: boolean) => { cpu: number, heapPeak: number }} meter returns nanoseconds of its CPU clock, and the most
+ *   bytes of heap that were in use since the last call with `restart`
  * @property {(context: object, failed: (code: string | undefined, name: string, message: string) => void) => Promise<any>} install
  *   called before other code runs in the context, the only one of its isolate; resolves to a Reference to a list of functions for `BOOTSTRAP`
  * @property {(context: object, begin: object, args: unknown[], script: { text: string, file: string },
@@ -68,8 +68,8 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
       texts: modules?.texts,
       take: (memoryLimit) =>
         core.binding.unpack(environment.takeIsolate(memoryLimit, warm, core.binding.pack(snapshot, TRANSFER.DEFAULT)), readEquipment),
-      meter(isolate, anew) {
-        const figures = environment.meter(recordOf(isolate, KIND.ISOLATE).entry.id, anew);
+      meter(isolate, restart) {
+        const figures = environment.meter(recordOf(isolate, KIND.ISOLATE).entry.id, restart);
         return { cpu: figures[METER.CPU], heapPeak: figures[METER.HEAP_PEAK] };
       },
       async install(context, failed) {

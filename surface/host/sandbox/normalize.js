@@ -44,7 +44,7 @@ const place = (whole, code, start) => ({ text: code, ...endPosition(whole.slice(
 /**
  * The code in a user's text.
  * @param {string} text
- * @returns {Piece & { isTypeScript: boolean }} `isTypeScript`: whether a fence says so
+ * @returns {Piece & { isTypeScript: boolean }} `isTypeScript`: whether a fence names TypeScript
  */
 function pieceOf(text) {
   const { code, start, isTypeScript } = findCode(text);

@@ -171,7 +171,7 @@ class PluginIsolate {
    */
   begin(code) {
     this.#executions += 1;
-    return new Execution(code, this.#executions, this.#equipment, (anew) => this.#equipment.meter(this.#isolate, anew), this.#underWay === 0,
+    return new Execution(code, this.#executions, this.#equipment, (restart) => this.#equipment.meter(this.#isolate, restart), this.#underWay === 0,
       this.#actors.add());
   }
 
@@ -344,7 +344,7 @@ class PluginIsolate {
     }
   }
 
-  /** Ends the plugin, since it continues without end. */
+  /** Ends the plugin, because it continues endlessly. */
   #exhausted() {
     this.isExhausted = true;
     this.dispose();

@@ -39,7 +39,7 @@ const HIGH = 0.9;
  * @property {import('./plugin-log.js').PluginLog} log
  * @property {import('./plugin-isolate.js').Running} own the isolate that keeps state
  * @property {Set<import('./plugin-isolate.js').Running>} fresh isolates for one execution each
- * @property {number | undefined} told megabytes, from `updateMemoryUsage`
+ * @property {number | undefined} reported megabytes, from `updateMemoryUsage`
  */
 
 /**
@@ -107,7 +107,7 @@ function createPluginSandbox(core, classes, readEquipment) {
         log,
         own: new PluginIsolate(core, classes(), permissions, storage, log, this.#equipment, id, (error) => this.#failed(entry, entry.own, error)),
         fresh: new Set(),
-        told: undefined,
+        reported: undefined,
       };
       this.#entries.set(id, entry);
       await this.#start(entry, entry.own);
@@ -209,7 +209,7 @@ function createPluginSandbox(core, classes, readEquipment) {
         await running.measure();
         ending.onUsage?.(execution.usage);
         if (running === entry.own) {
-          entry.told = undefined;
+          entry.reported = undefined;
           this.#warnOfMemory(entry);
         }
       }
@@ -283,14 +283,14 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @returns {number} megabytes
      */
     #usage(entry) {
-      return entry.told ?? (entry.own.used ?? 0) / MEGABYTE;
+      return entry.reported ?? (entry.own.used ?? 0) / MEGABYTE;
     }
 
     /** @param {Entry} entry */
     #checkMemory(entry) {
       const { pluginId, memoryLimit } = entry.handle;
       const usage = this.#usage(entry);
-      if (entry.told !== undefined) {
+      if (entry.reported !== undefined) {
         this.#warnOfMemory(entry);
       }
       if (usage >= memoryLimit) {
@@ -361,7 +361,7 @@ function createPluginSandbox(core, classes, readEquipment) {
       }
       const entry = this.#entries.get(isolateId);
       if (entry !== undefined) {
-        entry.told = memoryMB;
+        entry.reported = memoryMB;
       }
     }
 

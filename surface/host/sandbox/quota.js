@@ -50,8 +50,8 @@ async function refusalOf(value, limit, { signal, until, isGone }) {
   const stopped = () => (isGone() || signal?.aborted === true ? coded(Error, DISPOSED, CODE.DISPOSED) : undefined);
   try {
     const size = await outputSize(value, limit, new Work({ until, stopped }));
-    const told = size === Infinity ? `more than ${limit}` : size;
-    return size <= limit ? undefined : { value: `Result of ${told} bytes exceeds the maximum output size of ${limit} bytes`, code: CODE.LIMIT, name: 'RangeError' };
+    const shown = size === Infinity ? `more than ${limit}` : size;
+    return size <= limit ? undefined : { value: `Result of ${shown} bytes exceeds the maximum output size of ${limit} bytes`, code: CODE.LIMIT, name: 'RangeError' };
   } catch (error) {
     const { message, code } = /** @type {Error & { code: string }} */ (error);
     return { name: 'Error', ...(signal?.aborted && !isGone() ? abortedBy(signal) : { value: message, code }) };
