@@ -1,6 +1,6 @@
-// `node scripts/figures.mjs [--check]`: writes the measured figures of README, SECURITY and docs/ from BENCHMARKS.json, their only source. Each
-// stands between `<!-- figure:<name> -->` and `<!-- /figure -->`. With `--check` it writes nothing and fails if a figure differs, and if a
-// sentence seems to tell a measured time or size without such a mark.
+// `node scripts/figures.mjs [--check]`: writes the measured figures of README, SECURITY and docs/ from BENCHMARKS.json, their only source. Each is
+// between `<!-- figure:<name> -->` and `<!-- /figure -->`. With `--check` it writes nothing and fails if a figure differs, and if a
+// sentence seems to have a measured time or size without such a mark.
 
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -118,6 +118,11 @@ export function figuresOf(data) {
     'require-vs-ivm': ratio(footprintRatios('requireMs')),
     'memory-vs-ivm': ratio(footprintRatios('perIsolate')),
     'guest-code-vs-quickjs': ratio(ratios(kernels, ['bun'], QUICKJS).map((value) => 1 / value)),
+    'guest-code-ratio-to-quickjs': ratio(ratios(kernels, ['bun'], QUICKJS)),
+    'sandbox-vs-quickjs': ratio(ratios(SANDBOX, ['bun'], QUICKJS)),
+    'sync-vs-quickjs': ratio(ratios(SYNC, ['bun'], QUICKJS)),
+    'object-vs-quickjs': ratio(ratios(OBJECTS, ['bun'], QUICKJS)),
+    'memory-vs-quickjs': ratio([footprint('perIsolate', ['bun'])[0] / footprint('perIsolate', ['bun'], QUICKJS)[0]]),
     'making-vs-quickjs': ratio(ratios(['life-cycle-sync', 'life-cycle'], ['bun'], QUICKJS)),
     'async-vs-quickjs': ratio(ratios(ASYNC, ['bun'], QUICKJS)),
   };
@@ -145,9 +150,12 @@ export function unmarkedIn(text) {
     .filter((sentence) => COST.test(sentence) && AMOUNT.test(sentence) && !LIMIT.test(sentence));
 }
 
+/** The tables of measurements, with a summary that has marks. */
+const TABLES = 'BENCHMARKS.md';
+
 /** The pages with figures. */
 const pages = [
-  'README.md', 'SECURITY.md', 'CONTRIBUTING.md',
+  TABLES, 'README.md', 'SECURITY.md', 'CONTRIBUTING.md',
   ...readdirSync(join(root, 'docs'), { recursive: true }).map((name) => `docs/${String(name).replaceAll('\\', '/')}`)
     .filter((name) => name.endsWith('.md')).toSorted(),
 ];
@@ -165,7 +173,7 @@ function main() {
       if (values.check) complaints.push(`${page}: figures differ from BENCHMARKS.json: node scripts/figures.mjs`);
       else writeFileSync(join(root, page), current);
     }
-    complaints.push(...unmarkedIn(text).map((sentence) => `${page}: a figure without a mark: ${sentence}`));
+    if (page !== TABLES) complaints.push(...unmarkedIn(text).map((sentence) => `${page}: a figure without a mark: ${sentence}`));
   }
   console.log(complaints.length === 0 ? `${count} figures in ${pages.length} pages, as in BENCHMARKS.json` : complaints.join('\n'));
   return complaints.length === 0 ? 0 : 1;
