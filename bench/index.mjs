@@ -8,7 +8,7 @@ import { hosts } from '../scripts/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
 import { fetchLibrary, flagsOf, PEER, peerOf, QUICKJS } from './libraries.mjs';
-import { footprint, others, scale, shapes, subprocess } from './parts.mjs';
+import { features, footprint, others, packages, scale, shapes, subprocess } from './parts.mjs';
 import { profiles } from './profiles.mjs';
 import { choose } from './scenarios.mjs';
 
@@ -22,6 +22,8 @@ const parts = {
   scale: { needs: peerOf, run: scale },
   others: { needs: () => QUICKJS, run: others },
   subprocess: { needs() {}, run: subprocess },
+  features: { needs() {}, run: features },
+  packages: { needs() {}, run: packages },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
   // Not part of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },

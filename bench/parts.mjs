@@ -7,6 +7,7 @@ import { capture, root } from '../scripts/process.mjs';
 import { lineChart } from './chart.mjs';
 import lifecycles from './lifecycles.mjs';
 import { flagsOf, OURS, PEER, peerOf, QUICKJS } from './libraries.mjs';
+import { measurePackages } from './packages.mjs';
 import { publish, row, time } from './report.mjs';
 import { hosts } from '../scripts/hosts.mjs';
 
@@ -149,5 +150,30 @@ export async function shapes(host, { filter, quick }) {
   const table = tableOf(`Values of many shapes, on ${host.name}:`, ['one call with', OURS, hasPeer ? PEER : `${OURS} on ${BASE}`, 'ratio', 'target'], rows);
   console.log(table);
   if (!quick && filter === undefined) publish(`values-${host.name}`, measured, table);
+  return true;
+}
+
+/** What options of sandboxes add, and the memory of a process. */
+export async function features(host) {
+  const results = await ask(host, 'features.mjs', []);
+  if (!isOk(results)) return false;
+  const rows = [
+    ['an execution of `createSandbox` with `typescript` takes longer by', time(results.typescriptMs)],
+    ['an execution of `createSandbox` with `web` takes longer by', time(results.webMs)],
+    ['memory of a waiting process of `SubprocessSandbox`, without what it shares', megabytes(results.processBytes)],
+  ];
+  const table = tableOf(`Options of sandboxes, on ${host.name}:`, ['', OURS], rows);
+  console.log(table);
+  publish(`features-${host.name}`, results, table);
+  return true;
+}
+
+/** Sizes of packages, which are the same for all hosts. */
+export async function packages() {
+  const results = await measurePackages();
+  const rows = Object.entries(results).map(([name, each]) => [name, megabytes(each.download), megabytes(each.installed), String(each.packages)]);
+  const table = tableOf('What npm downloads and unpacks on x64 Linux, with dependencies:', ['', 'download', 'unpacked', 'packages'], rows);
+  console.log(table);
+  publish('packages', results, table);
   return true;
 }

@@ -42,6 +42,7 @@ const checks = [
   { name: 'tsc (surface)', command: [process.execPath, tsc, '--project', 'tsconfig.surface.json'], seconds: 4, load: 1.5, of: SCRIPTS },
   { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'], seconds: 2, load: 1, of: SCRIPTS },
   { name: 'prose', command: script('prose'), seconds: 2, load: 1, of: PROSE },
+  { name: 'figures', command: [...script('figures'), '--check'], seconds: 1, load: 1, of: /\.md$|^BENCHMARKS\.json$/ },
   { name: 'packaging', command: script('packaging'), seconds: 8, load: 1, group: 'packages' },
   // The first run of clippy has checked the part of `cfg(any(test, fuzzing))` that tests use.
   { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], seconds: 25, load: 1.2, group: 'cargo', full: true, of: SOURCES },
