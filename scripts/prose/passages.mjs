@@ -7,8 +7,8 @@ const mask = (text) => text.replaceAll(/[^\n]/g, MASK);
 const blank = (text) => ' '.repeat(text.length);
 
 const INLINE_CODE = /``[^`](?:.*?[^`])?``|`[^`\n]*`/g;
-/** Targets of links, HTML tags, and URLs. */
-const TARGETS = /\]\([^)\s]*\)|\]: \S+|<\/?[a-z][^>\n]*>|\bhttps?:\/\/[^\s)>\]]+/g;
+/** Targets of links, HTML comments and tags, and URLs. */
+const TARGETS = /<!--.*?-->|\]\([^)\s]*\)|\]: \S+|<\/?[a-z][^>\n]*>|\bhttps?:\/\/[^\s)>\]]+/g;
 /** The type and the name after a tag of JSDoc. */
 const TYPES = /@[a-z]+[ \t]+\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*\})*\})*\}(?:[ \t]+\[?[\w.$]+)?/g;
 const withoutCode = (text) => [TYPES, INLINE_CODE, TARGETS].reduce((rest, code) => rest.replaceAll(code, mask), text);
