@@ -39,6 +39,7 @@ pub struct Local {
     pub(super) serve: Reference,
     pub(super) serve_later: Reference,
     pub(super) defer: Reference,
+    pub(super) run_microtasks: Reference,
     flush_later: Reference,
     own: Reference,
     leave: Reference,
@@ -88,7 +89,7 @@ impl Local {
     /// Opens the environment that `js` is in.
     pub fn open(
         js: Js<'_>,
-        [settle, serve, serve_later, defer, flush_later, own, leave]: [JsValue; 7],
+        [settle, serve, serve_later, defer, run_microtasks, flush_later, own, leave]: [JsValue; 8],
         settings: Settings,
     ) -> JsResult<&'static Local> {
         let shared = Shared::open();
@@ -106,6 +107,7 @@ impl Local {
             serve: js.reference(serve)?,
             serve_later: js.reference(serve_later)?,
             defer: js.reference(defer)?,
+            run_microtasks: js.reference(run_microtasks)?,
             flush_later: js.reference(flush_later)?,
             own: js.reference(own)?,
             leave: js.reference(leave)?,

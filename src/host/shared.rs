@@ -55,6 +55,11 @@ impl Event {
             _ => None,
         }
     }
+
+    /// Whether code of the host runs when the event is handled.
+    pub fn calls_host(&self) -> bool {
+        matches!(self, Event::Settle { .. } | Event::Ask { .. })
+    }
 }
 
 #[derive(Default)]

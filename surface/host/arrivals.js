@@ -8,6 +8,7 @@ const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { TAG } = require('../protocol.js');
 const { ORIGIN } = require('./host-calls.js');
+const { runMicrotasks } = require('./microtasks.js');
 const { LIMIT, WANTED } = require('./protocol.js');
 const { FIXED_TIME, MAX_WEIGHT, Reader } = require('./wire/index.js');
 const { Work } = require('./work.js');
@@ -234,7 +235,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     const until = now() + TURN;
     while (messages.length > 0) {
       readNext(until);
-      if (now() >= until) return;
+      if (!runMicrotasks() || now() >= until) return;
     }
   }
 

@@ -8,6 +8,7 @@ const { Owned } = require('./owned.js');
 const { bind, Callers } = require('./callers.js');
 const { adopt, discard, isThenable, ORIGIN } = require('./host-calls.js');
 const { createLocal } = require('./local.js');
+const { runMicrotasks } = require('./microtasks.js');
 const { createPack } = require('./pack.js');
 const { createServe } = require('./serve.js');
 const { createSignals } = require('./signals.js');
@@ -18,7 +19,7 @@ const { bigint: now } = process.hrtime;
 const isDeno = process.versions.deno !== undefined;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveLater, defer, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`
+ * @param {any} native the addon: `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
 function createHostBinding(native) {
@@ -61,6 +62,7 @@ function createHostBinding(native) {
     arrivals.serveNow,
     arrivals.serve,
     arrivals.later,
+    runMicrotasks,
     () => queueMicrotask(bound.flushWakeUps),
     (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     (/** @type {import('../handle.js').Row} */ entry) => surface.core.entries.leave(entry),
