@@ -82,17 +82,32 @@ const SPARSE_ELEMENT_BYTES = 3;
  */
 function withoutFrames(Class, message) {
   const { stackTraceLimit } = Error;
-  // The host may have frozen `Error`.
-  Reflect.set(Error, 'stackTraceLimit', 0);
+  limitFrames(0);
   try {
     return new Class(message);
   } finally {
-    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
+    limitFrames(stackTraceLimit);
   }
 }
 
+/** @param {number} frames */
+function limitFrames(frames) {
+  try {
+    Error.stackTraceLimit = frames;
+  } catch {
+    // The host has frozen `Error`.
+  }
+}
+
+const NEW_KEYS = ownKeys(withoutFrames(Error));
 /** What a new error has besides its stack: in JavaScriptCore, the place of the function that has created it. */
-const PLACES = ownKeys(withoutFrames(Error)).filter((key) => key !== 'stack');
+const PLACES = NEW_KEYS.filter((key) => key !== 'stack');
+
+/** @type {(error: any, stack: string | undefined) => void} */
+const setStack = NEW_KEYS.includes('stack')
+  // V8's own property, which `define` replaces at several times the cost.
+  ? (error, stack) => { error.stack = stack; }
+  : (error, stack) => { define(error, 'stack', stack, true, false); };
 
 class Reader extends PropertyReader {
   /**
@@ -583,7 +598,7 @@ class Reader extends PropertyReader {
       const tag = this.byte();
       if (tag === ERROR_TAG.END) {
         // The stack of a new error reveals the place of `withoutFrames`.
-        if (!(seen & SEEN_STACK)) define(error, 'stack', undefined, true, false);
+        if (!(seen & SEEN_STACK)) setStack(error, undefined);
         return error;
       }
       const bit = /** @type {Record<number, number>} */ (SEEN)[tag];
@@ -592,7 +607,7 @@ class Reader extends PropertyReader {
       if (tag === ERROR_TAG.MESSAGE) {
         define(error, 'message', this.string(), true, false);
       } else if (tag === ERROR_TAG.STACK) {
-        define(error, 'stack', this.string(), true, false);
+        setStack(error, this.string());
       } else {
         const cause = this.value(level + 1);
         if (cause === PUT_ASIDE) return this.putAside(KIND.ERROR, error, true, seen, 0, 0, NONE);
