@@ -79,9 +79,8 @@ impl Local {
 
     /// Runs the host's microtasks, as the host does after each of its own callbacks. False if no more events may be handled on this turn.
     fn run_microtasks(&self, js: Js<'_>) -> bool {
-        let done = js.scoped(|| js.read_boolean(js.call(js.dereference(&self.run_microtasks)?, &[])?));
-        // A refusal means the same as for an event.
-        done.flatten().unwrap_or(true)
+        let done = js.scoped(|| js.call(js.dereference(&self.run_microtasks)?, &[])).flatten();
+        done.is_ok() || !js.report_exception()
     }
 
     /// Handles an event. A request that is not `wanted` is refused.

@@ -6,7 +6,6 @@
 // No host documents a function for this, so its absence is no error: several deliveries of a turn then share a checkpoint.
 
 const { Deno } = /** @type {any} */ (globalThis);
-const { nextTick } = process;
 
 /** @returns {unknown} */
 function ofHost() {
@@ -28,21 +27,9 @@ function find() {
 
 const run = find();
 
-/**
- * @returns {boolean} false if a callback has thrown: then the host reports the exception, and runs the remaining callbacks, before anything else
- *   should be delivered
- */
+/** Throws what a callback throws: that is an uncaught exception, which the host must report before anything else is delivered. */
 function runMicrotasks() {
-  if (typeof run !== 'function') return true;
-  try {
-    run();
-    return true;
-  } catch (error) {
-    nextTick(() => {
-      throw error;
-    });
-    return false;
-  }
+  if (typeof run === 'function') run();
 }
 
 module.exports = { runMicrotasks };

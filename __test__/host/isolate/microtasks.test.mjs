@@ -57,7 +57,7 @@ describe('host code awaits between two deliveries', () => {
     assert.equal(places, expected);`));
 
   test('of values that are read in several turns', () => passes(`${RECORD}${SETUP}
-    context.evalSync('var large = Array.from({ length: 2e5 }, (_, i) => ({ i }))');
+    context.evalSync('var large = Array.from({ length: 2e4 }, (_, i) => ({ i }))');
     assert.equal(await rounds(() => context.eval('for (let i = 0; i < 3; i++) target.applyIgnored(undefined, [i, large], { arguments: { copy: true } });')), expected);`));
 
   test('of calls in a sandbox', () => passes(`${RECORD}

@@ -34,10 +34,10 @@ class Source {
     this.position = 0;
     this.end = bytes.length;
     this.version = 0;
-    /** The number of doubles that were read without `view`. */
+    /** The number of doubles that were read without `doublesView`. */
     this.doubles = 0;
     /** A view of all the bytes. @type {DataView | undefined} */
-    this.view = undefined;
+    this.doublesView = undefined;
   }
 
   header() {
@@ -137,9 +137,9 @@ class Source {
       for (let index = 0; index < 8; index++) doubleBytes[index] = bytes[this.position++];
       return double.getFloat64(0, true);
     }
-    this.view ??= new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.doublesView ??= new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.position += 8;
-    return this.view.getFloat64(this.position - 8, true);
+    return this.doublesView.getFloat64(this.position - 8, true);
   }
 
   /** @returns {bigint | InstanceType<typeof LongBigInt>} a long one is created later, in steps */
