@@ -213,7 +213,7 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
         Value::Boolean(boolean) => js.boolean(boolean),
         Value::Number(number) => js.number(number),
         Value::BigInt(bigint) => js.bigint(&bigint),
-        Value::String(text) => strings::write(js, text),
+        Value::String(text) => strings::write(js, local, text),
         Value::Payload(payload)
             if **payload.bytes == Payload::ONLY_BUFFER || **payload.bytes == Payload::ONLY_SHARED =>
         {

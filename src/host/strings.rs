@@ -8,8 +8,10 @@ use std::sync::OnceLock;
 
 use napi::sys;
 
+use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::library;
+use super::memory::External;
 use crate::value::Text;
 
 /// The smallest text, in bytes, that is not copied. The host's collector has to free each external string.
@@ -18,7 +20,7 @@ const MIN_EXTERNAL: usize = 64 << 10;
 /// The largest one, below the limit of each host: a host that refuses a string does not say whether it has freed it.
 const MAX_EXTERNAL: usize = 256 << 20;
 
-type Finalize = unsafe extern "C" fn(env: sys::napi_env, data: *mut c_void, length: *mut c_void);
+type Finalize = unsafe extern "C" fn(env: sys::napi_env, characters: *mut c_void, hint: *mut c_void);
 
 /// `node_api_create_external_string_latin1` or `_utf16`. It is part of version 10 of Node-API, which not every supported host has.
 type Create<T> = unsafe extern "C" fn(
@@ -47,46 +49,51 @@ fn host() -> &'static Host {
 }
 
 /// A string of the host.
-pub fn write(js: Js<'_>, text: Text) -> JsResult<JsValue> {
-    if !(MIN_EXTERNAL..=MAX_EXTERNAL).contains(&text.byte_len()) {
+pub fn write(js: Js<'_>, local: &Local, text: Text) -> JsResult<JsValue> {
+    let bytes = text.byte_len();
+    if !(MIN_EXTERNAL..=MAX_EXTERNAL).contains(&bytes) {
         return js.text(&text);
     }
-    match (text, host()) {
-        (Text::Latin1(bytes), Host { latin1: Some(create), .. }) => {
-            let length = bytes.len();
-            let bytes = Box::into_raw(bytes);
-            // SAFETY: `free` gets the slice's address and length, once.
-            unsafe { external(js, *create, bytes.cast(), length, free::<u8>) }
+    let value = match (&text, host()) {
+        (Text::Latin1(_), Host { latin1: Some(create), .. }) => {
+            let owner = Box::new(local.adopted.external(text, bytes));
+            let Text::Latin1(characters) = &owner.memory else { return Err(Refused) };
+            let (characters, length) = (characters.as_ptr().cast_mut().cast(), characters.len());
+            // SAFETY: the characters belong to the owner.
+            unsafe { external(js, *create, characters, length, owner) }
         }
-        (Text::Utf16(units), Host { utf16: Some(create), .. }) => {
-            let length = units.len();
-            let units = Box::into_raw(units);
+        (Text::Utf16(_), Host { utf16: Some(create), .. }) => {
+            let owner = Box::new(local.adopted.external(text, bytes));
+            let Text::Utf16(characters) = &owner.memory else { return Err(Refused) };
+            let (characters, length) = (characters.as_ptr().cast_mut(), characters.len());
             // SAFETY: as above.
-            unsafe { external(js, *create, units.cast(), length, free::<u16>) }
+            unsafe { external(js, *create, characters, length, owner) }
         }
-        (text, _) => js.text(&text),
-    }
+        _ => js.text(&text),
+    };
+    local.adopted.report(js);
+    value
 }
 
 /// # Safety
-/// The characters stay valid, and no code changes them, until `finalize` has freed them. It gets their address and their number.
+/// The characters stay valid and unchanged while `owner` lives. The host only reads them.
 unsafe fn external<T>(
     js: Js<'_>,
     create: Create<T>,
     characters: *mut T,
     length: usize,
-    finalize: Finalize,
+    owner: Box<External<Text>>,
 ) -> JsResult<JsValue> {
     let mut value = ptr::null_mut();
-    let hint = ptr::without_provenance_mut(length);
-    // SAFETY: the caller vouches for the characters; the pointer is to a local. A host that copies them calls `finalize` at once.
-    let status = unsafe { create(js.env(), characters, length, finalize, hint, &raw mut value, ptr::null_mut()) };
+    let owner = Box::into_raw(owner).cast::<c_void>();
+    // SAFETY: the caller vouches for the characters; the pointer is to a local. A host that copies them calls `free` at once.
+    let status = unsafe { create(js.env(), characters, length, free, owner, &raw mut value, ptr::null_mut()) };
     // After a failure the memory is lost: the host may have kept it.
     if status == sys::Status::napi_ok { Ok(value) } else { Err(Refused) }
 }
 
-/// Frees a boxed slice. Hosts may call it on any thread, at any time.
-unsafe extern "C" fn free<T>(_env: sys::napi_env, data: *mut c_void, length: *mut c_void) {
-    // SAFETY: `write` has taken both from a box, and the host calls this once.
-    drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data.cast::<T>(), length.addr())) });
+/// The host calls this once, on any thread, when the string is gone.
+unsafe extern "C" fn free(_env: sys::napi_env, _characters: *mut c_void, owner: *mut c_void) {
+    // SAFETY: the box that `external` gave away.
+    drop(unsafe { Box::from_raw(owner.cast::<External<Text>>()) });
 }
