@@ -1,4 +1,4 @@
-// Where the time of scenarios goes, by Linux' `perf`: the functions that take most of the processor, by thread, in docs/profiles.md.
+// Where the time of scenarios goes, by Linux' `perf`: the functions that take most of the processor, by thread, in bench/profiles.md.
 // The addon must have its symbols: CARGO_PROFILE_RELEASE_STRIP=none npm run build.
 
 import { cpus, tmpdir } from 'node:os';
@@ -66,7 +66,7 @@ export async function profiles(host, { filter }) {
     rmSync(folder, { recursive: true });
     for (const name of maps()) if (!others.has(name)) rmSync(join(tmpdir(), name));
   }
-  if (filter === undefined) writeFileSync(join(root, 'docs/profiles.md'), `${introduction(host)}\n\n${sections.join('\n\n')}\n`);
+  if (filter === undefined) writeFileSync(join(root, 'bench/profiles.md'), `${introduction(host)}\n\n${sections.join('\n\n')}\n`);
   return true;
 }
 

@@ -40,6 +40,7 @@ const checks = [
   { name: 'tsc (hosts)', command: [process.execPath, tsc], seconds: 4, load: 1.5, of: SCRIPTS },
   { name: 'tsc (surface)', command: [process.execPath, tsc, '--project', 'tsconfig.surface.json'], seconds: 4, load: 1.5, of: SCRIPTS },
   { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'], seconds: 2, load: 1, of: SCRIPTS },
+  { name: 'figures', command: [...script('figures'), '--check'], seconds: 1, load: 1, of: /\.md$|^BENCHMARKS\.json$/ },
   { name: 'packaging', command: script('packaging'), seconds: 8, load: 1, group: 'packages' },
   // What tests have of `cfg(any(test, fuzzing))` the first run of clippy has seen.
   { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], seconds: 25, load: 1.2, group: 'cargo', full: true, of: SOURCES },
