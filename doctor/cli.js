@@ -8,8 +8,8 @@ const { render } = require('./render.js');
 
 const USAGE = `Usage: isolated-v8 doctor [--json]
 
-Tells of the host, of versions, limits and the layers that confine processes here, and runs a self-test.
-The exit code is 0 when all of it works, and 1 when something does not.
+Reports the host, versions, limits and the layers that confine processes here, and runs a self-test.
+The exit code is 0 if everything works, and 1 otherwise.
 `;
 
 /** Resolves with the exit code. */
