@@ -13,7 +13,8 @@ const LANGUAGES = ['js', 'ts'];
 /** Every page, as its path from the root. */
 export const pages = [
   'README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'BENCHMARKS.md', 'CHANGELOG.md',
-  ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`).toSorted(),
+  ...readdirSync(join(root, 'docs'), { recursive: true }).map((name) => `docs/${String(name).replaceAll('\\', '/')}`)
+    .filter((name) => name.endsWith('.md')).toSorted(),
 ];
 
 export const readPage = (page) => readFileSync(join(root, page), 'utf8');
