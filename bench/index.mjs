@@ -1,6 +1,5 @@
-// `npm run bench [-- --host node26] [--part calls] [--filter evalSync] [--quick]`: compares this package with isolated-vm (or with
-// quickjs-emscripten on hosts that cannot run it) and with other ways to isolate code. All runs except rough ones write BENCHMARKS.md and
-// BENCHMARKS.json.
+// `npm run bench [-- --host node26] [--part calls] [--filter evalSync] [--quick]`: this package beside isolated-vm, or
+// quickjs-emscripten where that does not run, and beside other ways. All parts but rough ones write BENCHMARKS.md and BENCHMARKS.json.
 
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -8,7 +7,7 @@ import { hosts } from '../scripts/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
 import { fetchLibrary, flagsOf, PEER, peerOf, QUICKJS } from './libraries.mjs';
-import { features, footprint, others, packages, scale, shapes, subprocess } from './parts.mjs';
+import { footprint, others, packages, processMemory, scale, shapes, subprocess } from './parts.mjs';
 import { profiles } from './profiles.mjs';
 import { choose } from './scenarios.mjs';
 
@@ -22,10 +21,10 @@ const parts = {
   scale: { needs: peerOf, run: scale },
   others: { needs: () => QUICKJS, run: others },
   subprocess: { needs() {}, run: subprocess },
-  features: { needs() {}, run: features },
+  'process-memory': { needs() {}, run: processMemory },
   packages: { needs() {}, run: packages },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
-  // Not part of the tables: it needs an addon with symbols.
+  // Not of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },
 };
 
@@ -38,7 +37,7 @@ const options = {
 
 function chosenParts({ part, filter, quick }) {
   if (part !== undefined && !(part in parts)) throw new Error(`--part is one of ${Object.keys(parts).join(', ')}`);
-  // These options select calls.
+  // These choose among calls.
   if (part === undefined && (filter !== undefined || quick)) return ['calls'];
   return part === undefined ? Object.keys(parts).filter((name) => !parts[name].apart) : [part];
 }

@@ -1,4 +1,4 @@
-// The parts of the benchmark that run in separate processes. Each resolves to whether everything succeeded.
+// The parts of the benchmark whose subjects have processes of their own. Each resolves with whether all of it worked.
 
 import { availableParallelism } from 'node:os';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -13,12 +13,12 @@ import { hosts } from '../scripts/hosts.mjs';
 
 const LIMIT_MS = 300_000;
 const VALUES_LIMIT_MS = 1_200_000;
-/** The reference host for hosts without isolated-vm, and the maximum ratio of their times to its times. */
+/** The host whose times are the measure for hosts without isolated-vm, and how many times as long these may take. */
 const BASE = 'node24';
 const BASE_TARGET = '1.5';
 /** Each isolate takes eight mappings of memory, of which Linux gives a process 65,530 (`vm.max_map_count`). */
 const COUNTS = [1, 10, 100, 1_000, 7_500, 10_000];
-/** Small numbers are fast to measure, so several processes do, and the medians count. */
+/** Small numbers take little time, so several processes measure them, and the medians count. */
 const SMALL = 100;
 const REPEATS = 5;
 const MEGABYTE = 1_048_576;
@@ -27,7 +27,7 @@ const tableOf = (title, head, rows) => [title, '', row(head), row(head.map((_, i
 const middle = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const megabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(2)} MB`;
 
-/** The JSON that a program of the benchmark prints, or the reason for its absence. */
+/** The JSON that a program of the benchmark prints, or the reason why there is none. */
 async function ask(host, file, args, limit = LIMIT_MS) {
   const { code, signal, output, late } = await capture(host.executable, [...host.program(flagsOf(host.name), join('bench', file)), ...args], { limit });
   if (code === 0) return JSON.parse(output.trim().split('\n').at(-1));
@@ -83,7 +83,7 @@ export async function scale(host) {
       console.log(`${library}, ${count}: ${JSON.stringify(results[library][count])}`);
     }
   }
-  // The last count shows how the library fails.
+  // The last count shows how it ends.
   if (!COUNTS.slice(0, -1).every((count) => isOk(results[OURS][count]))) return false;
   const cell = (library, count, { key, show }) => results[library][count].error ?? show(results[library][count][key]);
   const rows = COUNTS.map((count) => [
@@ -132,7 +132,7 @@ export async function subprocess(host) {
   return true;
 }
 
-/** Values of every shape, compared with isolated-vm in one process, or with this package on Node 24 if isolated-vm does not run. */
+/** Values of every shape: beside isolated-vm in one process, or beside this package on Node 24 where isolated-vm does not run. */
 export async function shapes(host, { filter, quick }) {
   const hasPeer = peerOf(host.name) === PEER;
   const args = [JSON.stringify({ libraries: hasPeer ? [OURS, PEER] : [OURS], filter, quick })];
@@ -153,18 +153,16 @@ export async function shapes(host, { filter, quick }) {
   return true;
 }
 
-/** What options of sandboxes add, and the memory of a process. */
-export async function features(host) {
-  const results = await ask(host, 'features.mjs', []);
+/** The memory of a process of a sandbox. */
+export async function processMemory(host) {
+  const results = await ask(host, 'process-memory.mjs', []);
   if (!isOk(results)) return false;
-  const rows = [
-    ['an execution of `createSandbox` with `typescript` takes longer by', time(results.typescriptMs)],
-    ['an execution of `createSandbox` with `web` takes longer by', time(results.webMs)],
-    ['memory of a waiting process of `SubprocessSandbox`, without what it shares', megabytes(results.processBytes)],
-  ];
-  const table = tableOf(`Options of sandboxes, on ${host.name}:`, ['', OURS], rows);
+  const table = tableOf(`Memory of a waiting process of \`SubprocessSandbox\`, on ${host.name}:`, ['', 'memory'], [
+    ['resident', megabytes(results.resident)],
+    ['of that, shared with no file', megabytes(results.own)],
+  ]);
   console.log(table);
-  publish(`features-${host.name}`, results, table);
+  publish(`process-memory-${host.name}`, results, table);
   return true;
 }
 

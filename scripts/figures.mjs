@@ -1,11 +1,12 @@
-// `node scripts/figures.mjs [--check]`: writes the measured figures of README, SECURITY and docs/ from BENCHMARKS.json, their only source. Each is
-// between `<!-- figure:<name> -->` and `<!-- /figure -->`. With `--check` it writes nothing and fails if a figure differs, and if a
-// sentence seems to have a measured time or size without such a mark.
+// `node scripts/figures.mjs [--check]`: writes the measured figures of README, SECURITY, BENCHMARKS.md and docs/, and the chart of the summary,
+// from BENCHMARKS.json, their only source. Each figure is between `<!-- figure:<name> -->` and `<!-- /figure -->`. With `--check` it writes
+// nothing and fails if a figure differs, and if a sentence seems to have a measured time or size without such a mark.
 
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
+import { ratioChart } from '../bench/chart.mjs';
 import { root } from './process.mjs';
 
 const OURS = 'isolated-v8';
@@ -25,6 +26,24 @@ const MEGABYTES = ['string-in', 'string-out', 'buffer-in', 'buffer-out'];
 const SANDBOX = ['createSandbox', 'createSandbox-paused'];
 const COLD = ['life-cycle-sync-cold', 'life-cycle-cold'];
 const PLACES = ['make a place, run `1 + 1`, end it, back to back', 'make a place, run `1 + 1`, end it, 5 ms apart'];
+
+/** Rows of the summary's chart, each with a label. */
+const CHART = {
+  'createSandbox-paused': 'createSandbox, an execution after a pause',
+  'createSandbox': 'createSandbox, executions back to back',
+  'life-cycle-sync': 'isolates, back to back',
+  'script.run': 'an asynchronous call',
+  'script.runSync': 'a synchronous call',
+  'callback-async-run': 'a host function, asynchronous call',
+  'callback-sync-run': 'a host function, synchronous call',
+  'small-object-in': 'a small object in',
+  'string-in': 'a string of 1 MB in',
+  'buffer-out': 'a buffer of 1 MB out',
+  'kernel-JSON.parse': 'guest code: JSON.parse',
+  'kernel-typed-arrays': 'guest code: typed arrays',
+  'kernel-classes': 'guest code: classes',
+};
+const CHART_FILE = 'docs/charts/summary.svg';
 
 const short = (value) => Number(value.toPrecision(DIGITS));
 const span = (values, show) => {
@@ -59,7 +78,7 @@ function readerOf(data) {
   const turns = WITH_IVM.flatMap((host) => scale(host, OURS, 'evalSyncMs').map((ms, i) => ms / scale(host, IVM, 'evalSyncMs')[i]));
   const processes = (kind) => ['node24', 'bun'].map((host) => part(`subprocess-${host}`)[kind].median);
   const others = (titles, way) => HOSTS.flatMap((host) => titles.map((title) => part(`others-${host}`)[title][way]));
-  return { part, medians, ratios, kernels, footprint, footprintRatios, scale, turns, processes, others };
+  return { part, row, medians, ratios, kernels, footprint, footprintRatios, scale, turns, processes, others };
 }
 
 /** @returns {never} */
@@ -72,7 +91,6 @@ export function figuresOf(data) {
   const { part, medians, ratios, kernels, footprint, footprintRatios, scale, turns, processes, others } = readerOf(data);
   const beside = (name, ids) => ({ [`${name}-vs-ivm`]: ratio(ratios(ids)), [`${name}-cpu-vs-ivm`]: ratio(ratios(ids, WITH_IVM, IVM, 'cpuRatio')) });
   const packages = part('packages');
-  const features = part('features-node24');
   return {
     'isolate': time(medians([...COLD, 'life-cycle-sync-cold-paused', 'life-cycle-cold-paused'])),
     'isolate-prepared': time(medians(['life-cycle-sync-paused', 'life-cycle-paused'])),
@@ -91,9 +109,8 @@ export function figuresOf(data) {
     'sandbox-of-quickjs': time(medians(['createSandbox'], ['bun'], QUICKJS)),
     'process': time(processes('a process that is started for it')),
     'process-waiting': time(processes('one that waits')),
-    'process-memory': size([features.processBytes]),
-    'typescript': time([features.typescriptMs]),
-    'web': time([features.webMs]),
+    'process-memory': size([part('process-memory-node24').own]),
+    'process-resident': size([part('process-memory-node24').resident]),
     'require': time(footprint('requireMs')),
     'require-of-ivm': time(footprint('requireMs', WITH_IVM, IVM)),
     'worker': time(others(PLACES, 'worker_threads')),
@@ -126,6 +143,13 @@ export function figuresOf(data) {
     'making-vs-quickjs': ratio(ratios(['life-cycle-sync', 'life-cycle'], ['bun'], QUICKJS)),
     'async-vs-quickjs': ratio(ratios(ASYNC, ['bun'], QUICKJS)),
   };
+}
+
+/** The chart of the summary, as SVG. */
+export function chartOf(data) {
+  const { row } = readerOf(data);
+  const bars = Object.entries(CHART).map(([id, label]) => [label, row('node24', id).times[IVM].ratio]);
+  return ratioChart({ title: "Time as a ratio to isolated-vm's, Node 24 (below 1: isolated-v8 is faster)", bars });
 }
 
 const MARK = /(<!-- figure:([\w-]+) -->)([\s\S]*?)(<!-- \/figure -->)/g;
@@ -162,19 +186,23 @@ const pages = [
 
 function main() {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
-  const figures = figuresOf(JSON.parse(readFileSync(join(root, 'BENCHMARKS.json'), 'utf8')));
+  const data = JSON.parse(readFileSync(join(root, 'BENCHMARKS.json'), 'utf8'));
+  const figures = figuresOf(data);
   const complaints = [];
+  const update = (file, text, current) => {
+    if (current === text) return;
+    if (values.check) complaints.push(`${file}: differs from BENCHMARKS.json: node scripts/figures.mjs`);
+    else writeFileSync(join(root, file), current);
+  };
   let count = 0;
   for (const page of pages) {
     const text = readFileSync(join(root, page), 'utf8');
-    const current = withFigures(text, figures);
     count += [...text.matchAll(MARK)].length;
-    if (current !== text) {
-      if (values.check) complaints.push(`${page}: figures differ from BENCHMARKS.json: node scripts/figures.mjs`);
-      else writeFileSync(join(root, page), current);
-    }
+    update(page, text, withFigures(text, figures));
     if (page !== TABLES) complaints.push(...unmarkedIn(text).map((sentence) => `${page}: a figure without a mark: ${sentence}`));
   }
+  const chart = join(root, CHART_FILE);
+  update(CHART_FILE, existsSync(chart) ? readFileSync(chart, 'utf8') : '', chartOf(data));
   console.log(complaints.length === 0 ? `${count} figures in ${pages.length} pages, as in BENCHMARKS.json` : complaints.join('\n'));
   return complaints.length === 0 ? 0 : 1;
 }
