@@ -6,7 +6,7 @@ const { recordOf, stamp } = require('../../handle.js');
 const { CALLBACK, KIND, MODE, TRANSFER } = require('../../protocol.js');
 const { METER } = require('../protocol.js');
 const { readModules } = require('./modules.js');
-const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readQuota, readWarm, readWeb } = require('./options.js');
+const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('./options.js');
 const { errorOf } = require('./plugin-failure.js');
 const { readingOf } = require('./reading.js');
 
@@ -55,7 +55,7 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
     const typescript = readBoolean(settings, 'typescript');
     const modules = readModules(settings, typescript);
     const console = readLogging(settings, CONSOLE);
-    const warm = readWarm(settings);
+    const warm = readPoolSize(settings);
     // Each plugin has its own limit, which is checked when it gets its isolate.
     const snapshot = readSnapshot(settings, MAX_MEMORY);
     const limits = { maxOutputSize: own(settings, 'maxOutputSize'), maxApiCalls: own(settings, 'maxApiCalls') };

@@ -9,6 +9,9 @@ const { EXECUTION, FORM, record, RESULT } = require('../protocol.js');
 const { fieldsOf } = require('./modules.js');
 const { own } = require('./options.js');
 
+/** The library's codes. Errors of the host may have others. */
+const CODES = Object.freeze(Object.values(CODE));
+
 /** Nanoseconds in a millisecond. */
 const NANOSECONDS = 1e6;
 
@@ -144,7 +147,7 @@ function refusedBy(error) {
     if (error instanceof Error) {
       const { message, name } = error;
       const code = own(error, 'code');
-      return { value: thrownText(message), name: thrownText(name), ...(typeof code === 'string' ? { code } : {}) };
+      return { value: thrownText(message), name: thrownText(name), ...(CODES.includes(code) ? { code } : {}) };
     }
   } catch {
     // A getter of the host's options may have thrown anything.
@@ -152,7 +155,6 @@ function refusedBy(error) {
   return { value: textOf(error) };
 }
 
-/**
 /**
  * @param {import('./normalize.js').Form} form
  * @returns {[text: string, line: number, column: number, guard: string | undefined, flags: number]}
