@@ -1,7 +1,7 @@
 // Code mode: a model does not call tools one by one; it writes one program that calls them, and reads the result. Failures are shown
 // to it with the position in its own code, so that it can correct them. `node examples/code-mode.mjs`
 
-import { IsolatedVMSandbox } from 'isolated-v8';
+import { AgentSandbox } from 'isolated-v8';
 
 const ORDERS = [
   { id: 1, customer: 'ada', total: 120 },
@@ -23,7 +23,7 @@ const catalogue = {
   },
 };
 
-const sandbox = new IsolatedVMSandbox({ timeout: 10_000, memoryLimit: 64, maxApiCalls: 20, maxOutputSize: 10_000, typescript: true });
+const sandbox = new AgentSandbox({ timeout: 10_000, memoryLimit: 64, maxApiCalls: 20, maxOutputSize: 10_000, typescript: true });
 const tools = Object.entries(catalogue).map(([name, { description }]) => ({ name, description }));
 const callTool = (name, params) => catalogue[name].run(params);
 

@@ -166,7 +166,10 @@ function createPluginSandbox(core, classes, readEquipment) {
         throw wrong('deadline', `at most ${MAX_TIME}`);
       }
       const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', ORIGIN.ON_USAGE) };
-      this.#checkMemory(entry);
+      const check = this.#checkMemory(entry);
+      if (check !== undefined) {
+        await check;
+      }
       const start = now();
       const value = readBoolean(settings, 'fresh')
         ? await this.#executeFresh(entry, code, context, ending)
@@ -289,16 +292,27 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @returns {number} megabytes
      */
     #usage(entry) {
-      return entry.told ?? (entry.own.used ?? 0) / MEGABYTE;
+      return entry.told ?? entry.own.used / MEGABYTE;
     }
 
-    /** @param {Entry} entry */
+    /**
+     * @param {Entry} entry
+     * @returns {Promise<void> | undefined} undefined if there is memory left
+     */
     #checkMemory(entry) {
-      const { pluginId, memoryLimit } = entry.handle;
-      const usage = this.#usage(entry);
       if (entry.told !== undefined) {
         this.#warnOfMemory(entry);
       }
+      return this.#usage(entry) < entry.handle.memoryLimit ? undefined : this.#refuseUnlessGarbage(entry);
+    }
+
+    /** @param {Entry} entry */
+    async #refuseUnlessGarbage(entry) {
+      const { pluginId, memoryLimit } = entry.handle;
+      if (entry.told === undefined) {
+        await entry.own.collect();
+      }
+      const usage = this.#usage(entry);
       if (usage >= memoryLimit) {
         throw new SandboxViolationError(pluginId, 'MEMORY', `Memory limit exceeded: ${usage}MB >= ${memoryLimit}MB`);
       }
