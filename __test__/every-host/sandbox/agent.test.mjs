@@ -49,7 +49,7 @@ describe('IsolatedVMSandbox: results', () => {
 
   test('an undefined result is a property of the outcome, which has no error', async () => {
     const outcome = await execute('return undefined');
-    assert.deepEqual(Object.keys(outcome).toSorted(), ['duration', 'logs', 'result', 'usage']);
+    assert.deepEqual(Object.keys(outcome).toSorted(), ['duration', 'durationMs', 'logs', 'result', 'usage']);
     assert.equal(outcome.result, undefined);
   });
 
