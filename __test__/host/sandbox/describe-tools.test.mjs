@@ -49,7 +49,7 @@ declare const global: {
   });
 
   test('the last tool of a place counts', () => {
-    assert.equal(describeTools([tool('a:b', { type: 'string' }), tool('a.b', { type: 'number' })]), 'declare const a: {\n  b(params?: number): Promise<unknown>;\n};\n');
+    assert.equal(describeTools([tool('a:b', { type: 'string' }), tool('a.b', { type: 'number' })]), 'declare const a: {\n  b(params: number): Promise<unknown>;\n};\n');
   });
 
   test('`__proto__` is a name like others', () => {
@@ -87,7 +87,7 @@ describe('descriptions', () => {
 
 describe('types', () => {
   const TYPES = [
-    [{ type: 'string' }, 'string'], [{ type: 'integer' }, 'number'], [{ type: ['string', 'null'] }, 'string | null'], [true, 'unknown'], [{}, 'unknown'], [{ not: {} }, 'unknown'],
+    [{ type: 'string' }, 'string'], [{ type: 'integer' }, 'number'], [{ type: ['string', 'null'] }, 'string | null'], [{}, 'unknown'], [{ not: {} }, 'unknown'],
     [{ enum: ['a', 1, null, true] }, '"a" | 1 | null | true'], [{ const: '"\n' }, '"\\"\\n"'], [{ enum: [{ a: 1 }] }, 'unknown'],
     [{ type: 'array', items: { type: 'string' } }, 'string[]'], [{ type: 'array', items: { enum: ['a', 'b'] } }, '("a" | "b")[]'], [{ type: 'array' }, 'unknown[]'],
     [{ type: 'array', prefixItems: [{ type: 'string' }, { type: 'number' }], minItems: 1, items: false }, '[string, number?]'],
@@ -121,8 +121,14 @@ declare const tree: {
   }): Promise<unknown>;
 };
 `);
-    assert.match(describeTools([tool('t:f', { $ref: '#' })]), /type t_f_params = t_f_params;|f\(params: t_f_params\)/);
+    assert.match(describeTools([tool('t:f', { $ref: '#' })]), /f\(params: t_f_params\)/);
     assert.match(describeTools([tool('t:f', { $ref: 'https://example.org/' })]), /f\(params: unknown\)/);
+  });
+
+  test('params may be left out if `{}` is valid', () => {
+    for (const [schema, mark] of [[undefined, '?'], [{}, '?'], [{ type: 'object' }, '?'], [{ type: ['null', 'object'] }, '?'], [{ required: ['a'] }, ''], [{ type: 'string' }, ''], [{ anyOf: [{}] }, '']]) {
+      assert.ok(describeTools([tool('t:f', schema)]).includes(`f(params${mark}: `), JSON.stringify(schema));
+    }
   });
 
   test('of results', () => {
@@ -132,7 +138,7 @@ declare const tree: {
   test('of Standard Schemas that can be converted', () => {
     const schema = (jsonSchema) => ({ '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }), ...(jsonSchema === undefined ? {} : { jsonSchema }) } });
     const made = schema({ input: ({ target }) => ({ const: `in ${target}` }), output: () => ({ const: 'out' }) });
-    assert.match(describeTools([tool('t:f', made, { outputSchema: made })]), /f\(params\?: "in draft-2020-12"\): Promise<"out">;/);
+    assert.match(describeTools([tool('t:f', made, { outputSchema: made })]), /f\(params: "in draft-2020-12"\): Promise<"out">;/);
     for (const other of [schema(), schema({}), schema({ input() { throw new Error('no'); } }), schema({ input: () => 5 })]) {
       assert.match(describeTools([tool('t:f', other)]), /f\(params\?: unknown\): Promise<unknown>;/);
     }

@@ -196,7 +196,7 @@ class Types {
     if (schema === undefined) {
       return 'unknown';
     }
-    const base = `${this.#prefix}_${(reference.split('/').at(-1) ?? '').replaceAll(/[^\w$]/g, '_')}`.replace(/_#?$/, '_params');
+    const base = `${this.#prefix}_${(reference === '#' ? 'params' : reference.slice(reference.lastIndexOf('/') + 1)).replaceAll(/[^\w$]/g, '_')}`;
     let name = base;
     for (let number = 2; this.#taken.has(name); number += 1) {
       name = `${base}${number}`;
@@ -219,6 +219,20 @@ function impliedType(schema) {
 }
 
 /**
+ * Whether a tool can be called without params, which then are `{}`.
+ * @param {any} schema
+ */
+function permitsEmpty(schema) {
+  if (!isObject(schema)) {
+    return true;
+  }
+  const required = own(schema, 'required');
+  const type = own(schema, 'type') ?? 'object';
+  const isPlain = ['$ref', 'allOf', 'anyOf', 'oneOf', 'enum', 'const'].every((name) => own(schema, name) === undefined);
+  return isPlain && (Array.isArray(type) ? type : [type]).includes('object') && (!Array.isArray(required) || required.length === 0);
+}
+
+/**
  * @param {any} tool
  * @param {string} method
  * @param {Set<string>} taken
@@ -233,8 +247,7 @@ function signatureOf(tool, method, taken, prefix, indent) {
     return { schema, type, declarations: types.declarations };
   });
   const [input, output] = sides;
-  const isOptional = input.schema === undefined || (isObject(input.schema) && (own(input.schema, 'required') ?? []).length === 0
-    && ['$ref', 'allOf', 'anyOf', 'oneOf'].every((name) => own(input.schema, name) === undefined));
+  const isOptional = permitsEmpty(input.schema);
   const text = `${commentOf(member(tool, 'description'), indent)}${indent}${keyOf(method)}(params${isOptional ? '?' : ''}: ${input.type}): Promise<${output.type}>;\n`;
   return { text, declarations: sides.flatMap(({ declarations }) => declarations) };
 }
