@@ -121,6 +121,8 @@ declare const tree: {
   }): Promise<unknown>;
 };
 `);
+    const list = { type: 'object', properties: { next: { $ref: '#' } } };
+    assert.match(describeTools([tool('t:f', list)]), /^type t_f_params = \{\n {2}next\?: t_f_params;\n\};\n[^]*f\(params\?: \{\n {4}next\?: t_f_params;\n {2}\}\)/);
     assert.match(describeTools([tool('t:f', { $ref: '#' })]), /f\(params: t_f_params\)/);
     assert.match(describeTools([tool('t:f', { $ref: 'https://example.org/' })]), /f\(params: unknown\)/);
   });

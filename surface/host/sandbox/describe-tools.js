@@ -54,6 +54,7 @@ class Types {
   #prefix;
   /** @type {Map<string, string>} by reference */ #names = new Map();
   #taken;
+  /** The schemas around the current one. @type {Set<object>} */ #open = new Set();
   /** @type {string[]} */ declarations = [];
 
   /**
@@ -77,9 +78,22 @@ class Types {
     if (schema === false) {
       return 'never';
     }
-    if (!isObject(schema) || depth > MAX_DEPTH) {
+    if (!isObject(schema) || depth > MAX_DEPTH || this.#open.has(schema)) {
       return 'unknown';
     }
+    this.#open.add(schema);
+    const type = this.#combined(schema, indent, depth);
+    this.#open.delete(schema);
+    return type;
+  }
+
+  /**
+   * @param {any} schema
+   * @param {string} indent
+   * @param {number} depth
+   * @returns {string}
+   */
+  #combined(schema, indent, depth) {
     const parts = [];
     const reference = own(schema, '$ref');
     if (typeof reference === 'string') {
@@ -204,7 +218,10 @@ class Types {
     this.#taken.add(name);
     this.#names.set(reference, name);
     const comment = commentOf(isObject(schema) ? own(/** @type {any} */ (schema), 'description') : undefined, '');
+    const open = this.#open;
+    this.#open = new Set();
     this.declarations.push(`${comment}type ${name} = ${this.typeOf(schema, '')};\n`);
+    this.#open = open;
     return name;
   }
 }
