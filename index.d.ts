@@ -969,7 +969,7 @@ declare namespace ivm {
      * - A JSON Schema: 2020-12, or an older one whose keywords have the same meaning. The tool gets the params unchanged. `format` and
      *   unknown keywords are ignored. `$ref` may refer to parts of the same schema (`#/$defs/name`). `unevaluatedItems`,
      *   `unevaluatedProperties`, `$dynamicRef` and other references are not supported: `execute` rejects with `ERR_INVALID_ARG`. A
-     *   `pattern` runs without a limit of time.
+     *   `pattern` runs without a limit of time. The schema is read once: later changes to the object have no effect.
      *
      * Default: the params are not validated.
      */

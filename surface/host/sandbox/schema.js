@@ -76,8 +76,11 @@ function standardCheck(standard, name) {
   };
 }
 
+/** JSON Schemas that were read. Reading takes longer than most executions. @type {WeakMap<object, import('./json-schema.js').Node>} */
+const nodes = new WeakMap();
+
 /**
- * @param {unknown} schema
+ * @param {any} schema
  * @param {string} name of the tool
  * @returns {Check}
  */
@@ -85,7 +88,8 @@ function jsonCheck(schema, name) {
   if (!isObject(schema)) {
     throw invalid(`\`inputSchema\` of the tool ${JSON.stringify(name)} must be a Standard Schema or a JSON Schema`);
   }
-  const node = readJsonSchema(schema, `\`inputSchema\` of the tool ${JSON.stringify(name)}`);
+  const node = nodes.get(schema) ?? readJsonSchema(schema, `\`inputSchema\` of the tool ${JSON.stringify(name)}`);
+  nodes.set(schema, node);
   return (params, ending) => {
     /** @param {readonly string[]} issues */
     const judged = (issues) => {
