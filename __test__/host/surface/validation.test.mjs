@@ -64,6 +64,7 @@ const CASES = [
   [{ $ref: '#/$defs/a', $defs: { a: { type: 'number' } }, maximum: 5 }, [5], [6, 'x']],
   [{ properties: { 'a/b': { $ref: '#/definitions/x~1y~0%25' } }, definitions: { 'x/y~%': { type: 'number' } } }, [{ 'a/b': 1 }], [{ 'a/b': 'x' }]],
   [{ type: 'object', properties: { next: { $ref: '#' } }, additionalProperties: false }, [{}, { next: { next: {} } }], [{ next: 1 }, { next: { other: 1 } }]],
+  [{ $defs: { b: { type: 'string' }, a: { $id: 'a', $ref: '#/$defs/b', $defs: { b: { type: 'number' } } } }, items: { $ref: '#/$defs/a' } }, [[1]], [['x']]],
   [{ $ref: '#' }, [[], {}], []],
   [{ allOf: [{ $ref: '#' }], type: 'object' }, [{}], [[]]],
   [{ format: 'email', 'x-own': 1, nullable: true, description: 'd', default: 5 }, ['no address', null], []],

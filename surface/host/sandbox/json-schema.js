@@ -81,6 +81,8 @@ function unescaped(part) {
 
 class Reader {
   #root;
+  /** What references of the current schema are relative to: the innermost schema with an `$id`. @type {unknown} */
+  #base;
   #what;
   /** @type {Map<object, Node>} */
   #nodes = new Map();
@@ -92,6 +94,7 @@ class Reader {
    */
   constructor(root, what) {
     this.#root = root;
+    this.#base = root;
     this.#what = what;
   }
 
@@ -136,6 +139,9 @@ class Reader {
     const node = bare({});
     // Set first: it may refer to itself.
     this.#nodes.set(schema, node);
+    const base = this.#base;
+    const id = own(schema, '$id');
+    this.#base = typeof id === 'string' && !id.startsWith('#') ? schema : base;
     Object.assign(node, {
       types: this.#types(schema, at),
       values: this.#values(schema, at),
@@ -149,6 +155,7 @@ class Reader {
       not: this.#nodeOf(schema, 'not', at),
       conditional: this.#conditional(schema, at),
     });
+    this.#base = base;
     this.#depth -= 1;
     return node;
   }
@@ -394,9 +401,9 @@ class Reader {
    * @returns {unknown}
    */
   #referred(reference, at) {
-    const found = typeof reference === 'string' ? referred(this.#root, reference) : undefined;
+    const found = typeof reference === 'string' ? referred(this.#base, reference) : undefined;
     if (found === undefined) {
-      throw this.#wrong(at, 'must be `#`, or a JSON Pointer such as `#/$defs/name` to a part of this schema');
+      throw this.#wrong(at, 'must be `#`, or a JSON Pointer such as `#/$defs/name` to a part of the same schema');
     }
     return found;
   }
