@@ -80,7 +80,6 @@ function unescaped(part) {
 }
 
 class Reader {
-  #root;
   /** What references of the current schema are relative to: the innermost schema with an `$id`. @type {unknown} */
   #base;
   #what;
@@ -93,14 +92,13 @@ class Reader {
    * @param {string} what the schema is, for errors
    */
   constructor(root, what) {
-    this.#root = root;
     this.#base = root;
     this.#what = what;
   }
 
   /** @returns {Node} */
   read() {
-    return this.#node(this.#root, '');
+    return this.#node(this.#base, '');
   }
 
   /**

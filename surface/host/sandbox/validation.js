@@ -2,9 +2,9 @@
 // Validates a guest's data by a JSON Schema. The guest chooses the data, so the work is done in slices, and ends with the call that it is for.
 // No value is evaluated twice by the same schema: alternatives inside alternatives would otherwise take exponential time.
 
-const { CODE, coded } = require('../../error.js');
 const { Work } = require('../work.js');
 const { isObject } = require('./json-schema.js');
+const { equals, hasCharacters, Identities, isMultiple, tooDeep, typeOf } = require('./json-values.js');
 
 /** @typedef {import('./json-schema.js').Node} Node */
 
@@ -41,65 +41,6 @@ const withArticle = (type) => /** @type {Record<string, string>} */ (ARTICLES)[t
  * @returns {string} as it follows the name of an object
  */
 const accessOf = (key) => (IDENTIFIER.test(key) && key.length <= MAX_KEY ? `.${key}` : `[${JSON.stringify(key.slice(0, MAX_KEY))}]`);
-
-/** @param {unknown} value */
-function typeOf(value) {
-  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
-}
-
-/**
- * Whether a value of the data equals one of the schema. It takes time in proportion to the latter.
- * @param {any} value
- * @param {any} wanted
- * @returns {boolean}
- */
-function equals(value, wanted) {
-  if (typeof wanted !== 'object' || wanted === null) {
-    return value === wanted;
-  }
-  if (Array.isArray(wanted)) {
-    return Array.isArray(value) && value.length === wanted.length && wanted.every((each, index) => equals(value[index], each));
-  }
-  if (!isObject(value)) {
-    return false;
-  }
-  const keys = Object.keys(wanted);
-  if (!keys.every((key) => Object.hasOwn(value, key) && equals(value[key], wanted[key]))) {
-    return false;
-  }
-  let left = keys.length;
-  for (const key in value) {
-    if (Object.hasOwn(value, key) && (left -= 1) < 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/**
- * Whether a string has so many characters. It takes time in proportion to the limit.
- * @param {string} text
- * @param {number} least
- */
-function hasCharacters(text, least) {
-  if (text.length < least || text.length >= 2 * least) {
-    return text.length >= least;
-  }
-  let characters = 0;
-  for (let index = 0; index < text.length; index += /** @type {number} */ (text.codePointAt(index)) > 0xffff ? 2 : 1) {
-    characters += 1;
-  }
-  return characters >= least;
-}
-
-/**
- * @param {number} value
- * @param {number} factor
- */
-function isMultiple(value, factor) {
-  const quotient = value / factor;
-  return Number.isInteger(quotient) || Math.abs(quotient - Math.round(quotient)) <= Math.abs(quotient) * Number.EPSILON * 4;
-}
 
 /** One validation. The generators yield when the event loop should get a turn. */
 class Validation {
@@ -198,7 +139,7 @@ class Validation {
       yield;
     }
     if (depth > MAX_DEPTH) {
-      throw coded(/** @type {ErrorConstructor} */ (RangeError), 'The params are nested too deeply', CODE.LIMIT);
+      throw tooDeep();
     }
     if (typeof value !== 'object' || value === null) {
       return yield* this.#judge(node, value, at, depth + 1);
@@ -355,7 +296,7 @@ class Validation {
    * @returns {Generator<undefined, boolean>}
    */
   *#isUnique(items) {
-    this.#identities ??= new Identities(this);
+    this.#identities ??= new Identities(this, MAX_DEPTH);
     const found = new Set();
     for (const item of items) {
       const identity = yield* this.#identities.of(item, 0);
@@ -473,61 +414,6 @@ class Validation {
       count += (yield* this.#fits(nodes[index], value, at, depth)) ? 1 : 0;
     }
     return count;
-  }
-}
-
-/** Gives equal values the same number, in time in proportion to their size. */
-class Identities {
-  #validation;
-  #count = 0;
-  /** @type {Map<unknown, number>} */ #primitives = new Map();
-  /** Of lists and objects, by the numbers of their parts. @type {Map<string, number>} */ #forms = new Map();
-  /** @type {Map<object, number>} */ #objects = new Map();
-
-  /** @param {Validation} validation */
-  constructor(validation) {
-    this.#validation = validation;
-  }
-
-  /**
-   * @template K
-   * @param {Map<K, number>} numbers
-   * @param {K} key
-   */
-  #numberOf(numbers, key) {
-    const number = numbers.get(key) ?? (this.#count += 1);
-    numbers.set(key, number);
-    return number;
-  }
-
-  /**
-   * @param {any} value
-   * @param {number} depth
-   * @returns {Generator<undefined, number>}
-   */
-  *of(value, depth) {
-    if (this.#validation.isDue()) {
-      yield;
-    }
-    if (depth > MAX_DEPTH) {
-      throw coded(/** @type {ErrorConstructor} */ (RangeError), 'The params are nested too deeply', CODE.LIMIT);
-    }
-    if (typeof value !== 'object' || value === null) {
-      return this.#numberOf(this.#primitives, value);
-    }
-    const known = this.#objects.get(value);
-    if (known !== undefined) {
-      return known;
-    }
-    const isList = Array.isArray(value);
-    const parts = [];
-    for (const key of isList ? value.keys() : Object.keys(value).toSorted()) {
-      const part = yield* this.of(value[key], depth + 1);
-      parts.push(isList ? part : `${this.#numberOf(this.#primitives, key)}:${part}`);
-    }
-    const number = this.#numberOf(this.#forms, `${isList ? '[' : '{'}${parts}`);
-    this.#objects.set(value, number);
-    return number;
   }
 }
 
