@@ -1402,7 +1402,10 @@ declare namespace ivm {
     };
     /** An addition to the manifest. Unlike other members, unknown limits are refused. */
     limits?: {
-      /** Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+      /**
+       * Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. An execution is refused if the plugin already uses that much in
+       * all (`getMemoryUsage`) and a garbage collection does not change that. Default 128.
+       */
       memoryMB?: number;
       /** Time that an execution or an event handler may run, in milliseconds, at least 1. Default 5,000. */
       cpuMs?: number;
