@@ -24,6 +24,9 @@ export async function resultOf(sandbox, code, tools, executor, options) {
   return result;
 }
 
+/** An object that is no promise, but can be awaited. */
+export const thenable = (get) => Object.defineProperty({}, `th${'en'}`, { get });
+
 /** A promise, with the function that resolves it. */
 export function gate() {
   let open;

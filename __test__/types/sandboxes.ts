@@ -182,9 +182,9 @@ export async function plugins(logger: ILogger, context: SandboxContext) {
     expectType<string | undefined>()(error.failure?.frame);
   }
   await new IsolatedVmSandbox().createIsolate({ id: 'p' });
-  const plugins: IPluginSandbox = new PluginSandbox(logger);
+  const other: IPluginSandbox = new PluginSandbox(logger);
   const given: IPluginContext = context;
-  expectType<number>()(await plugins.executeInSandbox<number>(isolate, '1', given));
+  expectType<number>()(await other.executeInSandbox<number>(isolate, '1', given));
   expectType<Promise<void>>()(sandbox.close());
   class Plugins extends IsolatedVmSandbox implements IPluginSandbox {}
   expectType<PluginSandbox>()(new PluginSandbox(null, { poolSize: 1 }));

@@ -2,7 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { calls, gate, resultOf, SANDBOXES, tool } from '../../sandbox/tool-helper.mjs';
+import { calls, gate, resultOf, SANDBOXES, thenable, tool } from '../../sandbox/tool-helper.mjs';
 
 /** A Standard Schema. */
 const standard = (validate, more = {}) => ({ '~standard': { version: 1, vendor: 'test', validate, ...more } });
@@ -17,7 +17,7 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
       const schemas = {
         now: standard(({ n }) => ({ value: { n: n * 2, added: true } })),
         later: standard(async ({ n }) => ({ value: { n: n * 2, added: true } })),
-        thenable: standard(({ n }) => ({ then(resolve) { resolve({ value: { n: n * 2, added: true } }); } })),
+        thenable: standard(({ n }) => thenable(() => (resolve) => resolve({ value: { n: n * 2, added: true } }))),
         // As ArkType's.
         callable: Object.assign(() => {}, standard(({ n }) => ({ value: { n: n * 2, added: true }, issues: undefined }))),
         inherited: new (class { get '~standard'() { return standard(({ n }) => ({ value: { n: n * 2, added: true } }))['~standard']; } })(),
@@ -60,7 +60,7 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
       const failures = {
         throws: () => { throw new RangeError('validator'); },
         rejects: async () => { throw new RangeError('validator'); },
-        'throws later': () => ({ get then() { throw new RangeError('validator'); } }),
+        'throws later': () => thenable(() => { throw new RangeError('validator'); }),
         'has no result': () => undefined,
         'has no result later': async () => 'valid',
         'has throwing issues': () => ({ get issues() { throw new RangeError('validator'); } }),

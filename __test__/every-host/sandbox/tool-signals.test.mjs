@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { once, EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run } from '../../harness.mjs';
+import { until } from '../../sandbox/plugin-helper.mjs';
 import { gate, resultOf, SANDBOXES, tool } from '../../sandbox/tool-helper.mjs';
 
 const forever = new Promise(() => {});
@@ -98,6 +99,7 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
         void note(sleep(60_000, undefined, { signal }));
         void note(once(new EventEmitter(), 'never', { signal }));
         void note(new Promise((_, reject) => { AbortSignal.any([signal]).addEventListener('abort', ({ target }) => reject(target.reason)); }));
+        // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is about that
         void note(new Promise((_, reject) => { signal.onabort = ({ target }) => reject(target.reason); }));
         void note(new Promise((_, reject) => { signal.addEventListener('abort', { handleEvent({ target }) { reject(target.reason); } }); }));
         started.open();
@@ -122,10 +124,13 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
           signal.addEventListener('abort', each);
         }
         signal.removeEventListener('abort', object);
+        // oxlint-disable-next-line unicorn/no-invalid-remove-event-listener -- one that was not added
         signal.removeEventListener('abort', () => {});
         signal.removeEventListener('abort', null);
+        // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is about that
         signal.onabort = object.handleEvent;
         assert.equal(signal.onabort, object.handleEvent);
+        // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is about that
         signal.onabort = null;
         assert.equal(signal.onabort, null);
         open();
@@ -181,7 +186,7 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
     const sandbox = new Sandbox();
     const code = `for (let i = 0; i < ${CALLS}; i += 1) t.f().catch(() => {}); await t.g(); return 1`;
     assert.equal(await resultOf(sandbox, code, [tool('t:f'), tool('t:g')], executor), 1);
-    for (const end = Date.now() + 20_000; aborted < CALLS && Date.now() < end;) await sleep(5);
+    await until(() => aborted === CALLS);
     clearInterval(interval);
     assert.equal(aborted, CALLS);
     assert.ok(longest < 500, `${longest} ms`);

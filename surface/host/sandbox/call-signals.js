@@ -85,7 +85,7 @@ if (onabort?.get !== undefined && onabort.set !== undefined) {
     /** @this {AbortSignal} */
     get() {
       const current = apply(get, this, []);
-      return listeners.get(current) ?? current;
+      return current === null ? null : listeners.get(current) ?? current;
     },
     /**
      * @this {AbortSignal}

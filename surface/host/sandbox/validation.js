@@ -54,7 +54,7 @@ class Validation {
   #quiet = 0;
   /** What was evaluated, with and without issues. @type {Map<Node, Map<object, boolean>>[]} */
   #known = [new Map(), new Map()];
-  /** @type {Identities | undefined} */
+  /** @type {InstanceType<typeof Identities> | undefined} */
   #identities;
 
   /** @param {Ending} ending */
@@ -266,9 +266,10 @@ class Validation {
     if (isUnique && !(yield* this.#isUnique(value))) {
       return this.#fail(at, 'must not have equal items');
     }
+    const judged = rest === undefined ? Math.min(length, prefix.length) : length;
     let isValid = true;
-    for (let index = 0; index < length && (rest !== undefined || index < prefix.length) && this.#goesOn(isValid); index += 1) {
-      const node = prefix[index] ?? rest;
+    for (let index = 0; index < judged && this.#goesOn(isValid); index += 1) {
+      const node = /** @type {Node} */ (prefix[index] ?? rest);
       isValid = (yield* this.#evaluate(node, value[index], { above: at, key: index }, depth)) && isValid;
     }
     if (contains === undefined) {
