@@ -962,7 +962,7 @@ declare namespace ivm {
     description: string;
     /**
      * The schema of the params. Before each call, the params are validated. If they are invalid, the call in the guest rejects with a
-     * `TypeError` (`ERR_INVALID_ARG`) that names the first 10 problems, and the tool is not called.
+     * `TypeError` that names the first 10 problems, and the tool is not called.
      *
      * - A Standard Schema (zod, valibot, ArkType): its `validate` is called, synchronous or not, and the tool gets its output, with
      *   defaults and conversions. It runs on the host's thread, without a limit of time.
@@ -1020,8 +1020,8 @@ declare namespace ivm {
   interface ToolOptions {
     /**
      * Called before each call of a tool, with valid params. The tool is called only if the function returns `true`, or a promise for it.
-     * For any other value, the call in the guest rejects with an `Error` (`ERR_ISOLATE_PERMISSION`); if the function throws or rejects,
-     * with an `Error` that has the same message. Waiting counts towards the execution's `timeout`.
+     * For any other value, the call in the guest rejects with an `Error` that says so; if the function throws or rejects, with an
+     * `Error` that has the same message. Waiting counts towards the execution's `timeout`.
      */
     approve?: (call: ToolCall) => boolean | Promise<boolean>;
     /**

@@ -13,7 +13,7 @@ export const tool = (name, more = {}) => ({ name, description: `the tool ${name}
 export const calls = (...params) => `
   const all = [];
   for (const params of [${params.join(', ')}]) {
-    all.push(await t.f(params).then((value) => ({ value }), ({ name, message, code }) => ({ name, message, code })));
+    all.push(await t.f(params).then((value) => ({ value }), ({ name, message }) => ({ name, message })));
   }
   return all;`;
 

@@ -26,8 +26,8 @@ for (const [what, inputSchema] of Object.entries(SCHEMAS)) {
       const [valid, missing, wrong, empty] = await resultOf(new AgentSandbox(), calls('{ city: "Oslo" }', '{}', '{ city: 5 }', '{ city: "" }'), [tool('t:f', { inputSchema })], executor);
       assert.deepEqual(valid, { value: 'called' });
       assert.deepEqual(seen, [{ city: 'Oslo', days: 1 }]);
-      for (const { name, message, code } of [missing, wrong, empty]) {
-        assert.deepEqual([name, code], ['TypeError', 'ERR_INVALID_ARG']);
+      for (const { name, message } of [missing, wrong, empty]) {
+        assert.equal(name, 'TypeError');
         assert.match(message, /^Invalid params for the tool "t:f": params\.city: ./);
       }
     });

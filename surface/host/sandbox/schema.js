@@ -30,7 +30,7 @@ function standardOf(schema) {
  * @param {string} name of the tool
  * @param {readonly string[]} issues
  */
-const refusal = (name, issues) => invalid(`Invalid params for the tool ${JSON.stringify(name)}: ${issues.join('; ')}`);
+const refusal = (name, issues) => new TypeError(`Invalid params for the tool ${JSON.stringify(name)}: ${issues.join('; ')}`);
 
 /**
  * @param {any} segment of a path: a key, or an object with one

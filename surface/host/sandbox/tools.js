@@ -152,7 +152,7 @@ async function approval(approve, call) {
   const verdict = isThenable(returned) ? await adopt(returned) : returned;
   if (verdict !== true) {
     discard(ORIGIN.TOOL, verdict);
-    throw coded(Error, `The call of the tool ${JSON.stringify(call.name)} was not approved`, CODE.PERMISSION);
+    throw new Error(`The call of the tool ${JSON.stringify(call.name)} was not approved`);
   }
 }
 

@@ -4,6 +4,7 @@
 
 const { Work } = require('../work.js');
 const { isObject } = require('./json-schema.js');
+const { bare } = require('./options.js');
 const { equals, hasCharacters, Identities, isMultiple, tooDeep, typeOf } = require('./json-values.js');
 
 /** @typedef {import('./json-schema.js').Node} Node */
@@ -31,7 +32,8 @@ const MAX_KEY = 100;
 const MAX_VALUES = 200;
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-const ARTICLES = Object.freeze({ array: 'an array', integer: 'an integer', object: 'an object', null: 'null' });
+/** Names of types with what precedes them, unless that is `a`. */
+const ARTICLES = Object.freeze(bare({ array: 'an array', integer: 'an integer', object: 'an object', null: 'null' }));
 
 /** @param {string} type */
 const withArticle = (type) => /** @type {Record<string, string>} */ (ARTICLES)[type] ?? `a ${type}`;
