@@ -27,6 +27,19 @@ export async function resultOf(sandbox, code, tools, executor, options) {
 /** An object that is no promise, but can be awaited. */
 export const thenable = (get) => Object.defineProperty({}, `th${'en'}`, { get });
 
+/**
+ * Waits until an execution has called its tool. Starting a process takes long on a busy machine.
+ * @param {(timeout: number) => { execution: Promise<unknown>, called: Promise<unknown> }} begin starts an execution with this timeout
+ * @returns what `begin` returned
+ */
+export async function onceCalled(begin) {
+  for (const timeout of [300, 2_000, 15_000]) {
+    const begun = begin(timeout);
+    if (await Promise.race([begun.called.then(() => true), begun.execution.then(() => false)])) return begun;
+  }
+  throw new Error('the tool was not called in time');
+}
+
 /** A promise, with the function that resolves it. */
 export function gate() {
   let open;

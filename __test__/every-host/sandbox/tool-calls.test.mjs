@@ -2,7 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { calls, gate, resultOf, SANDBOXES, thenable, tool } from '../../sandbox/tool-helper.mjs';
+import { calls, gate, onceCalled, resultOf, SANDBOXES, thenable, tool } from '../../sandbox/tool-helper.mjs';
 
 const tools = [tool('t:f')];
 const denied = { name: 'Error', message: 'The call of the tool "t:f" was not approved' };
@@ -45,15 +45,17 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
 
     test('one that never answers does not outlive the execution, and its signal aborts', async () => {
       for (const end of ['timeout', 'abort', 'dispose']) {
-        const asked = gate();
         const { promise, open } = gate();
         let signal;
         let called = 0;
-        const approve = async (call) => { ({ signal } = call); asked.open(); return promise; };
-        const sandbox = new Sandbox({ approve, timeout: end === 'timeout' ? 300 : 20_000 });
-        const controller = new AbortController();
-        const execution = sandbox.execute('await t.f()', tools, async () => { called += 1; }, { signal: controller.signal });
-        await asked.promise;
+        const { controller, execution, sandbox } = await onceCalled((timeout) => {
+          const asked = gate();
+          const approve = async (call) => { ({ signal } = call); asked.open(); return promise; };
+          const made = new Sandbox({ approve, timeout: end === 'timeout' ? timeout : 20_000 });
+          const aborts = new AbortController();
+          const begun = made.execute('await t.f()', tools, async () => { called += 1; }, { signal: aborts.signal });
+          return { sandbox: made, controller: aborts, called: asked.promise, execution: begun };
+        });
         assert.equal(signal.aborted, false);
         if (end === 'abort') controller.abort();
         if (end === 'dispose') sandbox.dispose();

@@ -2,7 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { calls, gate, resultOf, SANDBOXES, thenable, tool } from '../../sandbox/tool-helper.mjs';
+import { calls, gate, onceCalled, resultOf, SANDBOXES, thenable, tool } from '../../sandbox/tool-helper.mjs';
 
 /** A Standard Schema. */
 const standard = (validate, more = {}) => ({ '~standard': { version: 1, vendor: 'test', validate, ...more } });
@@ -76,14 +76,17 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
     test('one that never ends does not outlive the execution, and its tool is not called', async () => {
       for (const end of ['timeout', 'abort', 'dispose', 'guest']) {
         const { promise, open } = gate();
-        const started = gate();
         let called = 0;
-        const schema = standard(async () => { started.open(); await promise; return { value: 1 }; });
-        const sandbox = new Sandbox({ timeout: end === 'timeout' ? 200 : 20_000 });
-        const controller = new AbortController();
-        const code = end === 'guest' ? 't.f(); await t.g(); return 1' : 'await t.f()';
-        const execution = sandbox.execute(code, [tool('t:f', { inputSchema: schema }), tool('t:g')], async (name) => { called += name === 't:f' ? 1 : 0; }, { signal: controller.signal });
-        await started.promise;
+        const { controller, execution, sandbox } = await onceCalled((timeout) => {
+          const started = gate();
+          const schema = standard(async () => { started.open(); await promise; return { value: 1 }; });
+          const made = new Sandbox({ timeout: end === 'timeout' ? timeout : 20_000 });
+          const aborts = new AbortController();
+          const code = end === 'guest' ? 't.f(); await t.g(); return 1' : 'await t.f()';
+          const executor = async (name) => { called += name === 't:f' ? 1 : 0; };
+          const begun = made.execute(code, [tool('t:f', { inputSchema: schema }), tool('t:g')], executor, { signal: aborts.signal });
+          return { sandbox: made, controller: aborts, called: started.promise, execution: begun };
+        });
         if (end === 'abort') controller.abort();
         if (end === 'dispose') sandbox.dispose();
         const { error } = await execution;
@@ -200,8 +203,11 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
       const code = 'return await t.f(Array.from({ length: 60_000 }, (_, n) => ({ n }))).then(() => "valid", ({ message }) => message)';
       let ticks = 0;
       const interval = setInterval(() => { ticks += 1; }, 5);
-      assert.equal(await resultOf(new Sandbox(), code, withSchema(schema), async () => 1), 'valid');
-      clearInterval(interval);
+      try {
+        assert.equal(await resultOf(new Sandbox(), code, withSchema(schema), async () => 1), 'valid');
+      } finally {
+        clearInterval(interval);
+      }
       assert.ok(ticks > 0, `${ticks}`);
       assert.match(await resultOf(new Sandbox(), code.replace('({ n })', '({ n: n % 50_000 })'), withSchema(schema), echo), /params must not have equal items/);
     });
