@@ -7,6 +7,7 @@ const ivm = createRequire(import.meta.url)('./index.js');
 
 export default ivm;
 export const {
+  AgentSandbox,
   Callback,
   configureEngine,
   Context,
@@ -14,6 +15,7 @@ export const {
   createPluginFetch,
   createSandbox,
   createSubprocessSandbox,
+  describeTools,
   engineStats,
   ExternalCopy,
   Isolate,
@@ -24,6 +26,7 @@ export const {
   normalizeCode,
   NotFoundError,
   PluginError,
+  PluginSandbox,
   Reference,
   SandboxViolationError,
   Script,

@@ -168,7 +168,7 @@ describe('native.js', () => {
     });
 
     test('loads, and says that sandboxes are not available', async () => {
-      assert.equal(unavailable.IsolatedVMSandbox.isAvailable(), false);
+      assert.equal(unavailable.AgentSandbox.isAvailable(), false);
       assert.equal(unavailable.SubprocessSandbox.isAvailable(), false);
       const module = await import(new URL('./package/index.mjs', `file://${folder}/`).href);
       assert.equal(module.default, unavailable);
@@ -184,11 +184,17 @@ describe('native.js', () => {
       assert.equal(Object.isFrozen(unavailable) && Object.isFrozen(Object.getPrototypeOf(unavailable)), true);
     });
 
+    const ALIASES = { IsolatedVMSandbox: 'AgentSandbox', IsolatedVmSandbox: 'PluginSandbox' };
+
+    test('has classes with two names', () => {
+      for (const [name, other] of Object.entries(ALIASES)) assert.equal(unavailable[name], unavailable[other]);
+    });
+
     test('throws the reason on use', () => {
       const reason = { name: 'Error', code: 'ERR_ISOLATE_UNSUPPORTED', message: /^isolated-v8: there is no build for / };
       for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(unavailable))) {
         const member = unavailable[name];
-        assert.equal(member.name, name);
+        assert.equal(member.name, ALIASES[name] ?? name);
         assert.throws(() => (/^[A-Z]/.test(name) ? new member() : member()), reason, name);
       }
       for (const use of [() => unavailable.Isolate.createSnapshot([]), () => unavailable.ExternalCopy.totalExternalSize, () => unavailable.lib.hrtime()]) assert.throws(use, reason);

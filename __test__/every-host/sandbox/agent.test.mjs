@@ -49,7 +49,7 @@ describe('IsolatedVMSandbox: results', () => {
 
   test('an undefined result is a property of the outcome, which has no error', async () => {
     const outcome = await execute('return undefined');
-    assert.deepEqual(Object.keys(outcome).toSorted(), ['duration', 'logs', 'result', 'usage']);
+    assert.deepEqual(Object.keys(outcome).toSorted(), ['duration', 'durationMs', 'logs', 'result', 'usage']);
     assert.equal(outcome.result, undefined);
   });
 
@@ -86,7 +86,7 @@ describe('IsolatedVMSandbox: tools', () => {
   for (const [name, place] of places) {
     test(`${name} is ${place}`, async () => {
       const seen = [];
-      const executor = async (...args) => { seen.push(args); return 'done'; };
+      const executor = async (toolName, params) => { seen.push([toolName, params]); return 'done'; };
       assert.equal(await resultOf(`return await ${place}({ x: 1 })`, [tool(name)], executor), 'done');
       assert.deepEqual(seen, [[name, { x: 1 }]]);
     });

@@ -12,11 +12,12 @@ const NAMES = [
   'logger', 'cache', 'metrics', 'config', 'eventBus', 'http', 'child', 'debug', 'trace', 'fatal', 'has', 'exists', 'del', 'ttl', 'off', 'once', 'emitAsync', 'removeListener',
   'value', 'writable', 'enumerable', 'configurable', 'cause', 'code', 'message', 'stack', 'failure', 'result', 'error', 'logs', 'lost', 'usage', 'ok', 'text', 'line',
   'column', 'module', 'frame', 'body', 'left', 'packed', 'gate', 'number', 'pluginId', 'paths', 'path', 'run', 'check', 'receiver', 'description', 'namespace', 'method',
+  'approve', 'results', 'inputSchema', 'outputSchema', '~standard', 'validate', 'issues', 'key', 'types', 'values', 'properties', 'required', 'type', 'isFalse', 'node', 'until', 'stopped',
   'copy', 'promise', 'reference', 'externalCopy', 'arguments', 'accessors', 'release', 'transferIn', 'filename', 'lineOffset', 'async', 'ignored', 'global', 'constructorName',
 ];
 
 const SUITE = String.raw`
-  const { createSandbox, IsolatedVMSandbox, IsolatedVmSandbox, SubprocessSandbox } = ivm;
+  const { createSandbox, describeTools, IsolatedVMSandbox, IsolatedVmSandbox, SubprocessSandbox } = ivm;
   const own = (object, key) => (Object.hasOwn(object, key) ? object[key] : undefined);
   /** Frames of the host depend on what has been compiled. */
   const framed = (failure) => failure && { ...failure, stack: failure.stack.replaceAll(/\n    at [^\n]*<host>[^\n]*/g, '') };
@@ -43,6 +44,10 @@ const SUITE = String.raw`
         summary(await sandbox.execute('throw new TypeError("own")', tools, async () => 1)),
         summary(await sandbox.execute('return await a.b()', tools, async () => { throw new RangeError('host') })),
         await sandbox.execute('1', [{}], async () => 1).catch((error) => [error.message, error.code]),
+        told(await sandbox.execute('const all = []; for (const x of [1, "x"]) all.push(await a.b({ x }).catch(({ message }) => message)); return all',
+          [{ name: 'a:b', inputSchema: { properties: { x: { type: 'number', minimum: 0 } }, anyOf: [{ not: {} }, {}] } }], async (name, params) => params)),
+        told(await sandbox.execute('return await a.b({ x: 1 })', [{ name: 'a:b', inputSchema: { '~standard': { version: 1, vendor: 'x', validate: (value) => ({ value }) } } }], async (name, params) => params)),
+        describeTools([{ name: 'a:b', description: 'd', inputSchema: { type: 'object', properties: { x: {} } } }]),
       ];
     },
     async IsolatedVmSandbox() {

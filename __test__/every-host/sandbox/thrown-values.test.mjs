@@ -88,21 +88,37 @@ const THROWN = {
 };
 
 describe('an error with a stack of many lines', () => {
-  const stackOf = (lines) => `Error: long\\n\${'    at f (g:1:1)\\n'.repeat(${lines})}`;
-  const code = (lines, use) => `const error = new Error('long'); error.stack = \`${stackOf(lines)}\`; ${use}`;
+  const FRAME = '    at f (g:1:1)\\n';
+  const BOUNDARY = '    at (<isolated-vm boundary>)\\n';
+  const code = (stack, use) => `const error = new Error('long'); error.stack = 'Error: long\\n' + ${stack}; ${use}`;
 
-  test('that a host returns or throws', async () => {
+  /** The lines of such a stack that a host returns, and of one that it throws. */
+  async function lengths(stack) {
     const sandbox = ivm.createSandbox({ memoryLimit: 256, api: { ...api, back: (value) => value } });
-    const { result } = await sandbox.execute(code(1_000_000, `
+    const { result } = await sandbox.execute(code(stack, `
       const length = ({ stack }) => stack.split('\\n').length;
       try { api.now(error); } catch (thrown) { return [length(api.back(error)), length(thrown)]; }`));
-    for (const lines of result) assert.ok(lines > 1_000 && lines < 20_000, `${lines} lines`);
+    return result;
+  }
+
+  test('of the host: one remains', async () => {
+    for (const lines of await lengths(`'${FRAME}'.repeat(1_000_000)`)) assert.ok(lines < 20, `${lines} lines`);
   });
 
-  test('of which only some are kept', async () => {
-    const { execute } = await plugin({ context: { back: async (value) => value } });
-    const stack = await execute(code(100, 'context.back(error).then((back) => back.stack)'));
-    assert.match(stack, /^Error: long\n(    at f \(<host>\)\n){99}    at f/);
+  test('of isolates that the error came through: few remain of a million', async () => {
+    for (const lines of await lengths(`'${FRAME}${BOUNDARY}'.repeat(500_000)`)) assert.ok(lines > 1_000 && lines < 20_000, `${lines} lines`);
+  });
+
+  test('of isolates that the error came through: all remain of a hundred', async () => {
+    const sandbox = ivm.createSandbox({ api: { back: (value) => value } });
+    const { result } = await sandbox.execute(code(`'${FRAME}'.repeat(100) + '${BOUNDARY}' + '${FRAME}'.repeat(100)`, 'return api.back(error).stack'));
+    assert.match(result, /^Error: long\n( {4}at f \(<host>\)\n){100} {4}at \(<isolated-vm boundary>\)\n {4}at f \(<host>\)$/);
+  });
+
+  test('of a plugin', async () => {
+    const { execute, isolate, sandbox } = await plugin({ context: { back: async (value) => value } });
+    assert.equal(await execute(code(`'${FRAME}'.repeat(100)`, 'context.back(error).then((back) => back.stack)')), 'Error: long\n    at f (<host>)');
+    sandbox.dispose(isolate);
   });
 });
 

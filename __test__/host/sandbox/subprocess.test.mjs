@@ -54,7 +54,7 @@ describe('SubprocessSandbox: results', () => {
     const sandbox = createSubprocessSandbox();
     assert.ok(sandbox instanceof SubprocessSandbox);
     const outcome = await sandbox.execute('return undefined', [], noTools);
-    assert.deepEqual(Object.keys(outcome).toSorted(), ['confinement', 'duration', 'logs', 'result', 'usage']);
+    assert.deepEqual(Object.keys(outcome).toSorted(), ['confinement', 'duration', 'durationMs', 'logs', 'result', 'usage']);
     assert.deepEqual(outcome.confinement, (await sandbox.confinement()).filter(({ active }) => active).map(({ name }) => name));
     const { cpuMs, wallMs, heapPeak, hostCalls } = outcome.usage;
     assert.ok(cpuMs > 0 && wallMs > 0 && wallMs <= outcome.duration + 1 && heapPeak > 100_000 && hostCalls === 0, JSON.stringify(outcome));

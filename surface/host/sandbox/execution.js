@@ -9,6 +9,9 @@ const { EXECUTION, FORM, record, RESULT } = require('../protocol.js');
 const { fieldsOf } = require('./modules.js');
 const { own } = require('./options.js');
 
+/** @type {readonly unknown[]} */
+const CODES = Object.freeze(Object.values(CODE));
+
 /** Nanoseconds in a millisecond. */
 const NANOSECONDS = 1e6;
 
@@ -136,6 +139,15 @@ function textOf(value) {
 }
 
 /**
+ * @param {object} error
+ * @returns {string | undefined} its code, if that is one of this library's. Errors of the host may have others
+ */
+function libraryCode(error) {
+  const code = own(error, 'code');
+  return CODES.includes(code) ? code : undefined;
+}
+
+/**
  * Describes an error that occurred here, on the host.
  * @param {unknown} error
  */
@@ -143,8 +155,7 @@ function refusedBy(error) {
   try {
     if (error instanceof Error) {
       const { message, name } = error;
-      const code = own(error, 'code');
-      return { value: thrownText(message), name: thrownText(name), ...(typeof code === 'string' ? { code } : {}) };
+      return { value: thrownText(message), name: thrownText(name), code: libraryCode(error) };
     }
   } catch {
     // A getter of the host's options may have thrown anything.
@@ -152,7 +163,6 @@ function refusedBy(error) {
   return { value: textOf(error) };
 }
 
-/**
 /**
  * @param {import('./normalize.js').Form} form
  * @returns {[text: string, line: number, column: number, guard: string | undefined, flags: number]}
@@ -245,4 +255,4 @@ function createExecute(core, environment) {
   };
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, outcomeOf, refusedBy };
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, libraryCode, outcomeOf, refusedBy };

@@ -1,11 +1,12 @@
 'use strict';
-// `IsolatedVmSandbox`: runs plugins, each in an isolate that keeps its state from one execution to the next. `gate.js` determines what
+// `PluginSandbox`: runs plugins, each in an isolate that keeps its state from one execution to the next. `gate.js` determines what
 // a plugin can access of its host.
 
 const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, thrownText } = require('../../error.js');
 const { discard, ORIGIN } = require('../host-calls.js');
+const { disposed } = require('./execution.js');
 const { Permissions } = require('./gate.js');
 const { MAX_TIME, readManifest } = require('./manifest.js');
 const { checkOptions, member, own, readBoolean, readListener, readNumber, readSignal, SIGNAL, wrong } = require('./options.js');
@@ -63,18 +64,20 @@ const causeOf = (thrown) => (typeof thrown === 'bigint' && thrownText(thrown) ==
  * @param {(options: unknown) => import('./equipment.js').Equipment} readEquipment
  */
 function createPluginSandbox(core, classes, readEquipment) {
-  class IsolatedVmSandbox {
+  class PluginSandbox {
     /** @type {Map<string, Entry>} */ #entries = new Map();
     /** @type {Map<string, import('./storage.js').StorageAccount>} */ #storages = new Map();
     #log;
     #equipment;
     #count = 0;
+    #isClosed = false;
 
     /**
+     * The parameters have defaults, so that `length` is 0: containers such as tsyringe then construct the class without further information.
      * @param {any} [logger]
      * @param {any} [options]
      */
-    constructor(logger, options) {
+    constructor(logger = undefined, options = undefined) {
       if (logger !== undefined && logger !== null && typeof logger !== 'object' && typeof logger !== 'function') {
         throw wrong('logger', 'an object');
       }
@@ -90,6 +93,9 @@ function createPluginSandbox(core, classes, readEquipment) {
      */
     async createIsolate(manifest) {
       const plugin = readManifest(manifest);
+      if (this.#isClosed) {
+        throw disposed();
+      }
       const { id: pluginId, memoryLimit, cpuLimit } = plugin;
       this.#count += 1;
       const id = `isolate_${pluginId}_${this.#count}_${Date.now()}`;
@@ -160,7 +166,10 @@ function createPluginSandbox(core, classes, readEquipment) {
         throw wrong('deadline', `at most ${MAX_TIME}`);
       }
       const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', ORIGIN.ON_USAGE) };
-      this.#checkMemory(entry);
+      const check = this.#checkMemory(entry);
+      if (check !== undefined) {
+        await check;
+      }
       const start = now();
       const value = readBoolean(settings, 'fresh')
         ? await this.#executeFresh(entry, code, context, ending)
@@ -283,16 +292,27 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @returns {number} megabytes
      */
     #usage(entry) {
-      return entry.reported ?? (entry.own.used ?? 0) / MEGABYTE;
+      return entry.reported ?? entry.own.used / MEGABYTE;
     }
 
-    /** @param {Entry} entry */
+    /**
+     * @param {Entry} entry
+     * @returns {Promise<void> | undefined} undefined if there is memory left
+     */
     #checkMemory(entry) {
-      const { pluginId, memoryLimit } = entry.handle;
-      const usage = this.#usage(entry);
       if (entry.reported !== undefined) {
         this.#warnOfMemory(entry);
       }
+      return this.#usage(entry) < entry.handle.memoryLimit ? undefined : this.#refuseUnlessGarbage(entry);
+    }
+
+    /** @param {Entry} entry */
+    async #refuseUnlessGarbage(entry) {
+      const { pluginId, memoryLimit } = entry.handle;
+      if (entry.reported === undefined) {
+        await entry.own.collect();
+      }
+      const usage = this.#usage(entry);
       if (usage >= memoryLimit) {
         throw new SandboxViolationError(pluginId, 'MEMORY', `Memory limit exceeded: ${usage}MB >= ${memoryLimit}MB`);
       }
@@ -342,6 +362,14 @@ function createPluginSandbox(core, classes, readEquipment) {
       this.#log.say('info', 'All isolates disposed', { count: active.length });
     }
 
+    /** Ends all isolates; later ones are refused. */
+    async close() {
+      if (!this.#isClosed || this.#entries.size > 0) {
+        this.#isClosed = true;
+        this.disposeAll();
+      }
+    }
+
     /**
      * @param {SandboxIsolate} isolate
      * @returns {number} bytes
@@ -375,11 +403,11 @@ function createPluginSandbox(core, classes, readEquipment) {
     }
   }
 
-  defineDisposal(IsolatedVmSandbox.prototype, function end() {
-    this.disposeAll();
+  defineDisposal(PluginSandbox.prototype, /** @this {PluginSandbox} */ function end() {
+    return this.close();
   });
 
-  return { IsolatedVmSandbox, NotFoundError, PluginError, SandboxViolationError };
+  return { PluginSandbox, IsolatedVmSandbox: PluginSandbox, NotFoundError, PluginError, SandboxViolationError };
 }
 
 module.exports = { createPluginSandbox };
