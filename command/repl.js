@@ -1,0 +1,127 @@
+// @ts-check
+'use strict';
+// `isolated-v8 repl`: reads lines and runs them in a sandbox that keeps its state.
+
+const { createInterface } = require('node:readline');
+const { OPTIONS, parse, readLimits } = require('./arguments.js');
+const { EXIT } = require('./exit.js');
+const { MORE, Session } = require('./session.js');
+const { writerTo } = require('./text.js');
+
+const usage = `Usage: isolated-v8 repl [options]
+
+Reads lines and runs each as a script in one isolate. Values are shown as the host gets them: as copies.
+
+  --timeout <ms>   time limit of each input in milliseconds, default 30000
+  --memory <MB>    memory limit in megabytes, at least 8, default 128
+  --typescript     allows types
+  --web            provides web APIs: URL, TextEncoder, crypto, ...
+
+Control-C ends what runs. Lines of their own: .help, .reset (a new isolate), .exit.
+`;
+
+const PROMPT = '> ';
+const PROMPT_MORE = '| ';
+
+/** The state of a conversation. */
+class Conversation {
+  #session;
+  #lines;
+  #isTerminal;
+  /** Lines of an input that goes on. */
+  #pending = '';
+  /** @type {AbortController | undefined} */ #running;
+  /** @type {Promise<void>} */ #turn = Promise.resolve();
+
+  /**
+   * @param {Session} session
+   * @param {import('node:readline').Interface} lines
+   * @param {boolean} isTerminal
+   */
+  constructor(session, lines, isTerminal) {
+    this.#session = session;
+    this.#lines = lines;
+    this.#isTerminal = isTerminal;
+    this.#prompt();
+  }
+
+  /** Runs a line after those before it. @param {string} line */
+  take(line) {
+    this.#turn = this.#turn.then(() => this.#run(line));
+  }
+
+  /** Resolves when all lines have run. */
+  get end() {
+    return this.#turn;
+  }
+
+  interrupt() {
+    if (this.#running !== undefined) {
+      this.#running.abort();
+    } else if (this.#pending !== '') {
+      this.#pending = '';
+      process.stdout.write('\n');
+      this.#prompt();
+    } else {
+      this.#lines.close();
+    }
+  }
+
+  /** Runs an input that was not complete, which then fails. */
+  async finish() {
+    await this.#turn;
+    if (this.#pending !== '') process.stdout.write('(the last input is not complete)\n');
+    this.#session.reset();
+  }
+
+  #prompt() {
+    if (!this.#isTerminal) return;
+    this.#lines.setPrompt(this.#pending === '' ? PROMPT : PROMPT_MORE);
+    this.#lines.prompt();
+  }
+
+  /** @param {string} line */
+  async #run(line) {
+    switch (line.trim()) {
+      case '.exit':
+        this.#lines.close();
+        process.stdin.destroy();
+        return;
+      case '.help':
+        process.stdout.write(usage);
+        break;
+      case '.reset':
+        this.#pending = '';
+        this.#session.reset();
+        break;
+      default:
+        await this.#evaluate(this.#pending === '' ? line : `${this.#pending}\n${line}`);
+    }
+    this.#prompt();
+  }
+
+  /** @param {string} text */
+  async #evaluate(text) {
+    this.#running = new AbortController();
+    const outcome = await this.#session.run(text, this.#running.signal);
+    this.#running = undefined;
+    this.#pending = outcome === MORE ? text : '';
+  }
+}
+
+/** @param {string[]} args */
+async function main(args) {
+  const { values } = parse(args, OPTIONS);
+  const settings = { ...readLimits(values), typescript: values.typescript === true, web: values.web === true };
+  const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
+  const session = new Session(settings, writerTo(process.stdout));
+  const lines = createInterface({ input: process.stdin, ...(isTerminal ? { output: process.stdout } : {}), terminal: isTerminal });
+  const conversation = new Conversation(session, lines, isTerminal);
+  lines.on('line', (line) => conversation.take(line));
+  lines.on('SIGINT', () => conversation.interrupt());
+  await new Promise((resolve) => { lines.on('close', () => resolve(undefined)); });
+  await conversation.finish();
+  return EXIT.OK;
+}
+
+module.exports = { main, usage };
