@@ -50,11 +50,6 @@ class Conversation {
     this.#turn = this.#turn.then(() => this.#run(line));
   }
 
-  /** Resolves when all lines have run. */
-  get end() {
-    return this.#turn;
-  }
-
   interrupt() {
     if (this.#running !== undefined) {
       this.#running.abort();
@@ -67,7 +62,7 @@ class Conversation {
     }
   }
 
-  /** Runs an input that was not complete, which then fails. */
+  /** Resolves when all lines have run. */
   async finish() {
     await this.#turn;
     if (this.#pending !== '') process.stdout.write('(the last input is not complete)\n');
@@ -82,8 +77,10 @@ class Conversation {
 
   /** @param {string} line */
   async #run(line) {
+    if (this.#isOver) return;
     switch (line.trim()) {
       case '.exit':
+        this.#isOver = true;
         this.#lines.close();
         process.stdin.destroy();
         return;

@@ -36,6 +36,13 @@ function formsOf(text) {
 /** @param {any} error */
 const isSyntaxError = (error) => error?.failure?.name === 'SyntaxError' && SYNTAX.test(error.failure.message);
 
+/** @param {any} error */
+function textOf({ failure, message }) {
+  // Functions, for example.
+  if (failure?.code === 'ERR_ISOLATE_TRANSFER') return `(not shown: ${cut(failure.message)})\n`;
+  return failure === undefined ? `${message}\n` : described(failure);
+}
+
 class Session {
   #settings;
   #write;
@@ -75,7 +82,7 @@ class Session {
       return undefined;
     } catch (/** @type {any} */ error) {
       if (isSyntaxError(error) && UNFINISHED.test(error.failure.message)) return MORE;
-      this.#write(signal.aborted ? '(aborted)\n' : error.failure === undefined ? `${error.message}\n` : described(error.failure));
+      this.#write(signal.aborted ? '(aborted)\n' : textOf(error));
     }
     if (this.#sandbox.getActiveIsolateCount() === 0) {
       this.#isolate = undefined;

@@ -50,6 +50,10 @@ describe('a session', () => {
     assert.equal(await run('// nothing'), '');
   }));
 
+  test('a function is not shown', () => withSession({}, async (run) => {
+    assert.equal(await run('function f() {}\nf'), '(not shown: function f() {} could not be cloned.)\n');
+  }));
+
   test('a syntax error of `eval` is not one of the input, which runs once', () => withSession({}, async (run) => {
     await run('var n = 0');
     assert.match(await run('{ n += 1; eval("(") }'), /^SyntaxError: /);
