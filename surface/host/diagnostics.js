@@ -18,8 +18,8 @@ const CHANNEL = Object.freeze({
   EXECUTION_END: channel('isolated-v8:execution:end'),
 });
 
-/** The sandbox of an isolate that a program created itself. */
-const NONE = 'none';
+/** Who keeps an isolate. */
+const OWNER = Object.freeze({ PROGRAM: 'program', EXECUTION: 'execution', PLUGIN: 'plugin' });
 /** Default of `memoryLimit` in megabytes. */
 const MEMORY = 128;
 /** Characters of a guest's error that a message has. */
@@ -58,11 +58,11 @@ class Life {
   #isOver = false;
 
   /**
-   * @param {string} sandbox the name of the sandbox that uses it
+   * @param {string} owner one of OWNER
    * @param {number} memoryLimit megabytes
    */
-  constructor(sandbox, memoryLimit) {
-    this.#facts = { isolate: (isolates += 1), threadId, sandbox, memoryLimit };
+  constructor(owner, memoryLimit) {
+    this.#facts = { isolate: (isolates += 1), threadId, owner, memoryLimit };
     publish(CHANNEL.ISOLATE_CREATE, this.#facts);
   }
 
@@ -93,7 +93,7 @@ function ownIsolate(memoryLimit) {
   if (!isWatched()) {
     return undefined;
   }
-  const life = new Life('execution', memoryLimit);
+  const life = new Life(OWNER.EXECUTION, memoryLimit);
   return (code, message) => {
     if (code === CODE.UNRESPONSIVE) {
       life.abandon(String(message));
@@ -147,7 +147,7 @@ function createLifecycle(bound) {
           return onCatastrophicError?.(message);
         },
         created(isolate) {
-          life = new Life(NONE, memoryLimit);
+          life = new Life(OWNER.PROGRAM, memoryLimit);
           follow(life, isolate);
         },
       };
@@ -159,7 +159,7 @@ function createLifecycle(bound) {
      */
     taken(isolate, memoryLimit) {
       if (isWatched()) {
-        follow(new Life('IsolatedVmSandbox', memoryLimit), isolate);
+        follow(new Life(OWNER.PLUGIN, memoryLimit), isolate);
       }
     },
     /** @param {object} isolate */
@@ -217,7 +217,7 @@ function startExecution(sandbox, { timeout, memoryLimit, pluginId }, code) {
     ok: failure === undefined,
     errorName: cut(failure?.name),
     errorMessage: cut(failure?.message),
-    errorCode: failure?.code,
+    errorCode: cut(failure?.code),
     durationMs: now() - start,
     ...usage,
     logs: logs && logs.length + (lostLogs ?? 0),
@@ -255,13 +255,19 @@ async function ended(outcome, end) {
 }
 
 /**
+ * @param {unknown} value
+ * @param {string} fallback
+ */
+const textOr = (value, fallback) => (typeof value === 'string' ? value : fallback);
+
+/**
  * @param {any} error that an execution rejects with
  * @returns {NonNullable<Result['failure']>}
  */
 function failureOf(error) {
   try {
     const { name, message, code } = error;
-    return { name: String(name), message: String(message), ...(typeof code === 'string' ? { code } : {}) };
+    return { name: textOr(name, 'Error'), message: textOr(message, textOr(error, '')), ...(typeof code === 'string' ? { code } : {}) };
   } catch {
     return { name: 'Error', message: '' };
   }

@@ -243,6 +243,7 @@ function createExecute(core, environment) {
     } finally {
       unfollow?.();
       unlimit?.();
+      ended?.(undefined, undefined);
       binding.release(id);
     }
   };
