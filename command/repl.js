@@ -31,6 +31,7 @@ class Conversation {
   /** Lines of an input that goes on. */
   #pending = '';
   /** @type {AbortController | undefined} */ #running;
+  #isOver = false;
   /** @type {Promise<void>} */ #turn = Promise.resolve();
 
   /**

@@ -36,8 +36,11 @@ const reasonOf = (code) => REASON[code ?? ''] ?? 'disposed';
  * @param {Record<string, string | number | boolean | undefined>} message members that are undefined are left out
  */
 function publish(target, message) {
+  if (!target.hasSubscribers) {
+    return;
+  }
   try {
-    target.publish(Object.freeze(Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined))), target.name);
+    target.publish(Object.freeze(Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined))));
   } catch {
     // Errors of the host's subscribers are the host's: Node reports them as uncaught exceptions.
   }
