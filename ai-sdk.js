@@ -1,7 +1,7 @@
 'use strict';
 // A tool of the AI SDK (`ai`) that runs code of a model in an isolate of its own. The code can call other tools on the host.
 
-const { createRunner, INPUT, invalid } = require('./code-runner.js');
+const { createRunner, inputSchema, invalid } = require('./code-runner.js');
 
 /** How the AI SDK recognizes its schemas. */
 const SCHEMA = Symbol.for('vercel.ai.schema');
@@ -68,7 +68,7 @@ function createCodeTool({ tools = {}, ...options } = {}) {
   }), options);
   return {
     description: runner.description,
-    inputSchema: /** @type {any} */ ({ [SCHEMA]: true, _type: undefined, jsonSchema: INPUT, validate: checkInput }),
+    inputSchema: /** @type {any} */ ({ [SCHEMA]: true, _type: undefined, jsonSchema: inputSchema(), validate: checkInput }),
     execute: ({ code }, context) => runner.run(code, { signal: context?.abortSignal, context }),
   };
 }

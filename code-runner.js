@@ -112,12 +112,12 @@ function createRunner(tools, options) {
   };
 }
 
-/** The input of a tool that runs code, as JSON Schema. */
-const INPUT = Object.freeze({
-  type: 'object',
-  properties: { code: { type: 'string', description: 'The code to run' } },
+/** The input of a tool that runs code, as JSON Schema. A new one each time: validators of frameworks write into schemas. */
+const inputSchema = () => ({
+  type: /** @type {const} */ ('object'),
+  properties: { code: { type: /** @type {const} */ ('string'), description: 'The code to run' } },
   required: ['code'],
   additionalProperties: false,
 });
 
-module.exports = { createRunner, INPUT, invalid, plainOf };
+module.exports = { createRunner, inputSchema, invalid, plainOf };

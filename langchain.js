@@ -1,7 +1,7 @@
 'use strict';
 // A tool of LangChain that runs code of a model in an isolate of its own. The code can call other tools on the host.
 
-const { createRunner, INPUT, invalid } = require('./code-runner.js');
+const { createRunner, inputSchema, invalid } = require('./code-runner.js');
 
 const NAME = 'run_code';
 
@@ -28,7 +28,7 @@ function createCodeTool(tool, { tools = [], name = NAME, ...options } = {}) {
   return tool(async ({ code }, config) => {
     const { toolCall: _, ...inner } = config ?? {};
     return JSON.stringify(await runner.run(code, { signal: config?.signal, context: inner }));
-  }, { name, description: runner.description, schema: INPUT });
+  }, { name, description: runner.description, schema: inputSchema() });
 }
 
 module.exports = { createCodeTool };

@@ -3,8 +3,24 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { asSchema, generateText, jsonSchema, tool } from 'ai';
+import { MockLanguageModelV4 } from 'ai/test';
 import { z } from 'zod';
 import { createCodeTool } from 'isolated-v8/ai-sdk';
+
+const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
+
+/** A model that calls a tool once. What it is asked is put into `asked`. */
+const modelThatCalls = (toolName, input, asked) => new MockLanguageModelV4({
+  async doGenerate(options) {
+    asked.push(options);
+    return {
+      content: [{ type: 'tool-call', toolCallId: 'one', toolName, input: JSON.stringify(input) }],
+      finishReason: { unified: 'tool-calls', raw: undefined },
+      usage,
+      warnings: [],
+    };
+  },
+});
 
 const weather = tool({
   description: 'The weather in a city',
