@@ -1739,7 +1739,7 @@ declare namespace ivm {
 
   /** Message about an isolate that was abandoned, because it did not stop on request. */
   interface IsolateAbandonMessage extends IsolateMessage {
-    /** Why, as for `IsolateOptions.onCatastrophicError`. */
+    /** Why, as a call that failed because of it or `IsolateOptions.onCatastrophicError` reports. */
     message: string;
   }
 
@@ -1785,8 +1785,8 @@ declare namespace ivm {
     /** An isolate was created. */
     'isolated-v8:isolate:create': IsolateMessage;
     /**
-     * An isolate has ended: by `dispose()`, with its execution, or as a call that failed because of it reports. There is no message for
-     * isolates that the host's garbage collector finds, and for those of a worker thread that ends; `engineStats()` counts them.
+     * An isolate has ended: by `dispose()`, with its execution, or as a call that failed because of it reports. There is no message once
+     * the host's garbage collector has found the `Isolate` object, and none when a worker thread ends; `engineStats()` counts them all.
      */
     'isolated-v8:isolate:end': IsolateEndMessage;
     /** An isolate was abandoned. `isolated-v8:isolate:end` follows. */

@@ -57,7 +57,7 @@ function createHostBinding(native) {
     callers.settled(request, carrier);
     surface.settle(request, carrier);
     if (typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.FAULT) {
-      lifecycle.failed(carrier[5]);
+      lifecycle.failed(carrier[5], carrier[3]);
     }
   };
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */

@@ -25,12 +25,6 @@ const MEMORY = 128;
 /** Characters of a guest's error that a message has. */
 const MAX_TEXT = 1_000;
 
-/** Why isolates end, by the code of the call that failed because of it. */
-const REASON = Object.freeze({ [CODE.MEMORY]: 'memory', [CODE.UNRESPONSIVE]: 'abandoned' });
-
-/** @param {string | undefined} code */
-const reasonOf = (code) => REASON[code ?? ''] ?? 'disposed';
-
 /**
  * @param {import('node:diagnostics_channel').Channel} target
  * @param {Record<string, string | number | boolean | undefined>} message members that are undefined are left out
@@ -77,6 +71,19 @@ class Life {
     }
   }
 
+  /**
+   * It has ended, as a call reports that failed because of it.
+   * @param {string | undefined} code of the failure; undefined if there is none
+   * @param {unknown} message
+   */
+  endWith(code, message) {
+    if (code === CODE.UNRESPONSIVE) {
+      this.abandon(String(message));
+    } else {
+      this.end(code === CODE.MEMORY ? 'memory' : 'disposed');
+    }
+  }
+
   /** @param {string} reason */
   end(reason) {
     if (!this.#isOver) {
@@ -89,22 +96,9 @@ class Life {
 /**
  * The isolate of one execution.
  * @param {number} memoryLimit megabytes
- * @returns {((code: string | undefined, message: unknown) => void) | undefined} called when it has ended, with the code of its failure;
- *   undefined without subscribers
+ * @returns {Life | undefined} undefined without subscribers
  */
-function ownIsolate(memoryLimit) {
-  if (!isWatched()) {
-    return undefined;
-  }
-  const life = new Life(OWNER.EXECUTION, memoryLimit);
-  return (code, message) => {
-    if (code === CODE.UNRESPONSIVE) {
-      life.abandon(String(message));
-    } else {
-      life.end(reasonOf(code));
-    }
-  };
-}
+const ownIsolate = (memoryLimit) => (isWatched() ? new Life(OWNER.EXECUTION, memoryLimit) : undefined);
 
 /**
  * Follows isolates that programs and plugins keep.
@@ -176,8 +170,9 @@ function createLifecycle(bound) {
     /**
      * A call has failed. The isolate may have ended.
      * @param {string | undefined} code
+     * @param {unknown} message
      */
-    failed(code) {
+    failed(code, message) {
       if (alive.size === 0 || code === undefined) {
         return;
       }
@@ -185,7 +180,7 @@ function createLifecycle(bound) {
         const isolate = reference.deref();
         if (isolate !== undefined && isDisposed(isolate)) {
           alive.delete(life);
-          life.end(reasonOf(code));
+          life.endWith(code, message);
         }
       }
     },

@@ -225,7 +225,7 @@ function createExecute(core, environment) {
       warm: spec.warm,
       tools,
     }));
-    const ended = ownIsolate(memoryLimit);
+    const life = ownIsolate(memoryLimit);
     const running = new Running(core, id);
     const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isDisposed ? disposed() : undefined) });
     let aborted = false;
@@ -238,12 +238,12 @@ function createExecute(core, environment) {
       });
       spec.onStart?.(running);
       const outcome = outcomeOf(await call.promise);
-      ended?.(outcome.ok ? undefined : outcome.code, outcome.value);
+      life?.endWith(outcome.ok ? undefined : outcome.code, outcome.value);
       return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../signals.js').Signal} */ (spec.signal)) } : outcome;
     } finally {
       unfollow?.();
       unlimit?.();
-      ended?.(undefined, undefined);
+      life?.end('disposed');
       binding.release(id);
     }
   };
