@@ -8,7 +8,7 @@ const { pathToFileURL } = require('node:url');
 const { createSandbox } = require('../index.js');
 const { OPTIONS, parse, readLimits, UsageError } = require('./arguments.js');
 const { EXIT } = require('./exit.js');
-const { described, json } = require('./text.js');
+const { described, json, visible } = require('./text.js');
 const { version } = require('../package.json');
 
 const usage = `Usage: isolated-v8 mcp [options]
@@ -88,7 +88,7 @@ The code is the body of an async function: return the result. It has the built-i
  */
 function contentOf({ result, failure, logs, lostLogs }) {
   const more = lostLogs === undefined ? { logs } : { logs, lostLogs };
-  let text = failure && `${described(failure)}${logs.length > 0 ? `\n${json(more)}` : ''}`;
+  let text = failure && `${visible(described(failure))}${logs.length > 0 ? `\n${json(more)}` : ''}`;
   let isError = failure !== undefined;
   try {
     text ??= json({ result, ...more });
