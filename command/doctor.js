@@ -16,11 +16,11 @@ Reports the host, versions, limits and the layers that confine processes here, a
 Exit codes: 0 all of it works, 1 something does not work, 2 wrong arguments.
 `;
 
-/** @param {string[]} args */
-async function main(args) {
+/** @type {import('./main.js').Command['main']} */
+async function main(args, { stdout }) {
   const { values } = parse(args, { json: { type: 'boolean' } });
   const report = await diagnose();
-  process.stdout.write(values.json ? `${JSON.stringify(report, null, 2)}\n` : render(report));
+  stdout.write(values.json ? `${JSON.stringify(report, null, 2)}\n` : render(report));
   return report.ok ? EXIT.OK : EXIT.FAILURE;
 }
 

@@ -99,12 +99,12 @@ function contentOf({ result, failure, logs, lostLogs }) {
   return { content: [{ type: /** @type {const} */ ('text'), text }], isError };
 }
 
-/** @param {string[]} args */
-async function main(args) {
+/** @type {import('./main.js').Command['main']} */
+async function main(args, { stdin, stdout, stderr }) {
   const { values } = parse(args, { ...OPTIONS, tools: { type: 'string' } });
   const limits = readLimits(values);
   // Standard output belongs to the protocol.
-  globalThis.console = new Console(process.stderr, process.stderr);
+  globalThis.console = new Console(stderr, stderr);
   const { Server, StdioServerTransport, CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError } = await loadSdk();
   const { globals, description } = await loadTools(values.tools);
   const sandbox = createSandbox(globals, { ...limits, timers: true, web: values.web === true, typescript: values.typescript === true });
@@ -116,7 +116,7 @@ async function main(args) {
     if (typeof code !== 'string') throw new McpError(ErrorCode.InvalidParams, '`code` must be a string');
     return contentOf(await sandbox.execute(code, { signal }));
   });
-  await server.connect(new StdioServerTransport());
+  await server.connect(new StdioServerTransport(stdin, stdout));
   // The process ends with its standard input, after the calls that run.
   return EXIT.OK;
 }

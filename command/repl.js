@@ -27,6 +27,7 @@ const PROMPT_MORE = '| ';
 class Conversation {
   #session;
   #lines;
+  #output;
   #isTerminal;
   /** Lines of an input that goes on. */
   #pending = '';
@@ -35,13 +36,15 @@ class Conversation {
   /** @type {Promise<void>} */ #turn = Promise.resolve();
 
   /**
-   * @param {Session} session
+   * @param {import('./session.js').ReplSession} session
    * @param {import('node:readline').Interface} lines
+   * @param {{ write(text: string): unknown }} output
    * @param {boolean} isTerminal
    */
-  constructor(session, lines, isTerminal) {
+  constructor(session, lines, output, isTerminal) {
     this.#session = session;
     this.#lines = lines;
+    this.#output = output;
     this.#isTerminal = isTerminal;
     this.#prompt();
   }
@@ -56,7 +59,7 @@ class Conversation {
       this.#running.abort();
     } else if (this.#pending !== '') {
       this.#pending = '';
-      process.stdout.write('\n');
+      this.#output.write('\n');
       this.#prompt();
     } else {
       this.#lines.close();
@@ -66,7 +69,7 @@ class Conversation {
   /** Resolves when all lines have run. */
   async finish() {
     await this.#turn;
-    if (this.#pending !== '') process.stdout.write('(the last input is not complete)\n');
+    if (this.#pending !== '') this.#output.write('(the last input is not complete)\n');
     this.#session.reset();
   }
 
@@ -83,10 +86,9 @@ class Conversation {
       case '.exit':
         this.#isOver = true;
         this.#lines.close();
-        process.stdin.destroy();
         return;
       case '.help':
-        process.stdout.write(usage);
+        this.#output.write(usage);
         break;
       case '.reset':
         this.#pending = '';
@@ -107,14 +109,14 @@ class Conversation {
   }
 }
 
-/** @param {string[]} args */
-async function main(args) {
+/** @type {import('./main.js').Command['main']} */
+async function main(args, { stdin, stdout }) {
   const { values } = parse(args, OPTIONS);
   const settings = { ...readLimits(values), typescript: values.typescript === true, web: values.web === true };
-  const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
-  const session = new Session(settings, writerTo(process.stdout));
-  const lines = createInterface({ input: process.stdin, ...(isTerminal ? { output: process.stdout } : {}), terminal: isTerminal });
-  const conversation = new Conversation(session, lines, isTerminal);
+  const isTerminal = Boolean(stdin.isTTY && stdout.isTTY);
+  const session = new Session(settings, writerTo(stdout));
+  const lines = createInterface({ input: stdin, ...(isTerminal ? { output: stdout } : {}), terminal: isTerminal });
+  const conversation = new Conversation(session, lines, stdout, isTerminal);
   lines.on('line', (line) => conversation.take(line));
   lines.on('SIGINT', () => conversation.interrupt());
   await new Promise((resolve) => { lines.on('close', () => resolve(undefined)); });

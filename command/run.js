@@ -75,18 +75,18 @@ async function execute(code, options) {
   }
 }
 
-/** @param {string[]} args */
-async function main(args) {
+/** @type {import('./main.js').Command['main']} */
+async function main(args, { stdin, stdout, stderr }) {
   const { values, positionals } = parse(args, { ...OPTIONS, json: { type: 'boolean' } }, 1);
   const limits = readLimits(values);
-  const { code, isTyped } = await readSource(positionals[0]);
+  const { code, isTyped } = await readSource(positionals[0], stdin);
   const options = { ...limits, web: values.web === true, typescript: values.typescript === true || isTyped };
   if (values.json) {
     const { document, outcome } = documentOf(await execute(code, options));
-    process.stdout.write(document);
+    stdout.write(document);
     return exitCodeOf(outcome.failure);
   }
-  const [out, err] = [writerTo(process.stdout), writerTo(process.stderr)];
+  const [out, err] = [writerTo(stdout), writerTo(stderr)];
   /** @param {{ level: string, message: string }} entry */
   const onLog = ({ level, message }) => (ERRORS.includes(level) ? err : out)(`${message}\n`);
   const { result, failure, lostLogs } = await execute(code, { ...options, onLog });

@@ -11,9 +11,8 @@ const MAX_LOGS = 1_000;
 const SHOWN = Object.freeze({ depth: 4, maxArrayLength: 100, maxStringLength: 10_000 });
 
 /** What V8 adds to the message of an error that it finds before code runs. */
-const PLACE = String.raw` \[sandbox\.js(?:#\d+)?:\d+:\d+\]`;
-const SYNTAX = new RegExp(`${PLACE}$`);
-const UNFINISHED = new RegExp(`^(?:Unexpected end of input|Unterminated template(?: literal)?|missing \\) after argument list)${PLACE}$`);
+const COMPILING = / \[sandbox\.js(?:#\d+)?:\d+:\d+\]$/;
+const UNCLOSED = 'missing ) after argument list';
 const AWAIT = /\bawait\b/;
 const OBJECT = /^\s*\{[^]*\}\s*$/;
 
@@ -23,18 +22,35 @@ const MORE = Symbol('more');
 /** @typedef {{ timeout: number, memoryLimit: number, typescript: boolean, web: boolean }} Settings */
 
 /**
- * The forms of an input, which are tried until V8 can compile one.
+ * What is put around an input. The forms are tried until V8 can compile one.
  * @param {string} text
+ * @returns {[before: string, after: string][]}
  */
 function formsOf(text) {
+  if (AWAIT.test(text)) {
+    // Scripts have no `await`, except as a name.
+    return [['', ''], ['(async () => (', '\n))()'], ['(async () => {', '\n})()']];
+  }
   // An expression statement that begins with a brace is a block.
-  const plain = OBJECT.test(text) ? [`(${text}\n)`, text] : [text];
-  // Scripts have no `await`.
-  return AWAIT.test(text) ? [...plain, `(async () => (${text}\n))()`, `(async () => {${text}\n})()`] : plain;
+  return OBJECT.test(text) ? [['(', '\n)'], ['', '']] : [['', '']];
 }
 
 /** @param {any} error */
-const isSyntaxError = (error) => error?.failure?.name === 'SyntaxError' && SYNTAX.test(error.failure.message);
+const isSyntaxError = ({ failure }) => failure?.name === 'SyntaxError';
+
+/**
+ * Whether an error is at the end of an input, or after it.
+ * @param {any} error
+ * @param {string} before the input
+ * @param {string} text
+ */
+function isAtEnd({ failure: { message, line, column } }, before, text) {
+  const lines = text.trimEnd().split('\n');
+  const last = (lines.length === 1 ? before : '') + lines[lines.length - 1];
+  if (line !== lines.length) return line > lines.length;
+  // V8 finds it at the last token before the end.
+  return column > last.length || (message.startsWith(UNCLOSED) && /^\S*$/.test(last.slice(column - 1)));
+}
 
 /** @param {any} error */
 function textOf({ failure, message }) {
@@ -81,7 +97,7 @@ class Session {
       if (value !== undefined) this.#write(`${cut(shown(value, SHOWN))}\n`);
       return undefined;
     } catch (/** @type {any} */ error) {
-      if (isSyntaxError(error) && UNFINISHED.test(error.failure.message)) return MORE;
+      if (error === MORE) return MORE;
       this.#write(signal.aborted ? '(aborted)\n' : textOf(error));
     }
     if (this.#sandbox.getActiveIsolateCount() === 0) {
@@ -94,22 +110,29 @@ class Session {
   /**
    * @param {string} text
    * @param {AbortSignal} signal
+   * @throws {typeof MORE} if the input goes on in the next line
    */
   async #execute(text, signal) {
-    const { timeout, memoryLimit } = this.#settings;
+    const { timeout, memoryLimit, typescript } = this.#settings;
     this.#isolate ??= await this.#sandbox.createIsolate({ id: 'repl', limits: { cpuMs: timeout, memoryMB: memoryLimit } });
     /** @type {any} */
-    let first;
-    for (const form of formsOf(text)) {
+    let last;
+    for (const [before, after] of formsOf(text)) {
       try {
-        return await this.#sandbox.executeInSandbox(this.#isolate, form, {}, { deadline: timeout, signal });
-      } catch (error) {
-        if (!isSyntaxError(error)) throw error;
-        first ??= error;
+        return await this.#sandbox.executeInSandbox(this.#isolate, before + text + after, {}, { deadline: timeout, signal });
+      } catch (/** @type {any} */ error) {
+        last = error;
+        // What removes types says no place in its messages.
+        const isCompiling = isSyntaxError(error) && (typescript || COMPILING.test(error.failure.message));
+        if (isCompiling && isAtEnd(error, before, text)) throw MORE;
+        // Anything else may have run.
+        if (!isSyntaxError(error) || !COMPILING.test(error.failure.message)) break;
       }
     }
-    throw first;
+    throw last;
   }
 }
+
+/** @typedef {Session} ReplSession */
 
 module.exports = { MORE, Session };

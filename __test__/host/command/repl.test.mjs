@@ -43,8 +43,12 @@ describe('a session', () => {
   };
 
   test('knows what is complete', () => withSession({}, async (run) => {
-    for (const text of ['f(', 'function f() {', '`a', '[1,', '({ a: 1', 'if (1) {\n2']) assert.equal(await run(text), MORE, text);
-    assert.match(await run('f(1 2'), /^SyntaxError: missing \) after argument list/);
+    for (const text of ['f(', 'f(1', 'function f() {', '`a', '[1,', '({ a: 1', '{ a: 1', 'if (1) {\n2', '1 +', 'await f(', 'for await (const x of y) {\n']) {
+      assert.equal(await run(text), MORE, text);
+    }
+    for (const text of ['f(1 2)', 'f(1 2)\n', 'a b', '{ a b }', 'await 1 2', ')', 'let 1']) assert.match(String(await run(text)), /^SyntaxError: /, text);
+    assert.equal(await run('await 1'), '1\n');
+    assert.equal(await run('for await (const x of [1]) await x'), '');
     assert.match(await run('}'), /^SyntaxError: /);
     assert.equal(await run('  '), '');
     assert.equal(await run('// nothing'), '');

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { PassThrough } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -12,17 +13,27 @@ import { programArguments, root, runFile } from '../../harness.mjs';
 const require = createRequire(import.meta.url);
 const { json, shown, visible, writerTo } = require('../../../command/text.js');
 const { exitCodeOf } = require('../../../command/exit.js');
+const { main } = require('../../../command/main.js');
 
 const command = join(root, 'command/index.js');
 const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-run-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs code from standard input. */
+/** Runs code from standard input, in this process. */
 async function run(input, ...args) {
-  const { code, signal, stdout, stderr } = await runFile(command, { args: ['run', ...args], input, cwd: folder });
-  assert.equal(signal, null);
-  return { code, stdout, stderr };
+  const written = { stdout: '', stderr: '' };
+  const streamTo = (name) => ({ write: (text) => { written[name] += text; } });
+  const code = await main(['run', ...args], { stdin: new PassThrough().end(input), stdout: streamTo('stdout'), stderr: streamTo('stderr') });
+  return { code, ...written };
 }
+
+test('in a process of its own', async () => {
+  const { code, stdout, stderr } = await runFile(command, { args: ['run', '-', '--json'], input: 'console.error(1); throw new Error("no")', cwd: folder });
+  const { ok, error, logs } = JSON.parse(stdout);
+  assert.deepEqual({ code, stderr, ok, error, logs }, { code: 1, stderr: '', ok: false, error: 'no', logs: ['[ERROR] 1', '[ERROR] Execution error: no'] });
+  const plain = await runFile(command, { args: ['run'], input: 'console.log(1); console.error(2); return 3', cwd: folder });
+  assert.deepEqual([plain.code, plain.stdout, plain.stderr], [0, '1\n3\n', '2\n']);
+});
 
 describe('output', () => {
   test('console and result', async () => {
@@ -36,8 +47,9 @@ describe('output', () => {
   });
 
   test('a file, as a module, with types', async () => {
-    writeFileSync(join(folder, 'a.mts'), 'const n: number = 41;\nexport default (): number => n + 1;\n');
-    assert.deepEqual(await run('', 'a.mts'), { code: 0, stdout: '42\n', stderr: '' });
+    const file = join(folder, 'a.mts');
+    writeFileSync(file, 'const n: number = 41;\nexport default (): number => n + 1;\n');
+    assert.deepEqual(await run('', file), { code: 0, stdout: '42\n', stderr: '' });
   });
 
   test('web APIs if they are asked for', async () => {
@@ -49,7 +61,7 @@ describe('output', () => {
     const names = ['process', 'require', 'fetch', 'Deno', 'Bun', 'navigator', 'module'];
     assert.equal((await run(`return [${names.map((name) => `typeof ${name}`)}].join()`)).stdout, `${names.map(() => 'undefined').join()}\n`);
     assert.match((await run('return import("node:fs")')).stderr, /^\w*Error: .*node:fs/);
-    assert.match((await run('return import("./a.mts")')).stderr, /^\w*Error: .*a\.mts/);
+    assert.match((await run('return import("./run.test.mjs")')).stderr, /^\w*Error: .*run\.test\.mjs/);
   });
 });
 
