@@ -4,7 +4,7 @@
 
 const { channel } = require('node:diagnostics_channel');
 const { threadId } = require('node:worker_threads');
-const { now } = require('./clock.js');
+const { now, setTimeout } = require('./clock.js');
 const { recordOf } = require('../handle.js');
 const { CODE } = require('../error.js');
 const { KIND, MODE, OP } = require('../protocol.js');
@@ -22,6 +22,10 @@ const CHANNEL = Object.freeze({
 const OWNER = Object.freeze({ PROGRAM: 'program', EXECUTION: 'execution', PLUGIN: 'plugin' });
 /** Default of `memoryLimit` in megabytes. */
 const MEMORY = 128;
+/** Codes of calls that say why their isolate has ended. */
+const DECISIVE = Object.freeze([CODE.MEMORY, CODE.UNRESPONSIVE]);
+/** Milliseconds in which such a call may follow another one that only says that the isolate has ended. */
+const PATIENCE = 1_000;
 /** Characters of a guest's error that a message has. */
 const MAX_TEXT = 1_000;
 
@@ -107,6 +111,8 @@ const ownIsolate = (memoryLimit) => (isWatched() ? new Life(OWNER.EXECUTION, mem
 function createLifecycle(bound) {
   /** Those that have not ended. @type {Map<Life, WeakRef<object>>} */
   const alive = new Map();
+  /** Those that have ended, and it is not known why. @type {Set<Life>} */
+  const ended = new Set();
   /** @type {WeakMap<object, Life>} */
   const lives = new WeakMap();
   /** The isolates of those that are collected end silently. @type {FinalizationRegistry<Life>} */
@@ -120,6 +126,17 @@ function createLifecycle(bound) {
     alive.set(life, new WeakRef(isolate));
     lives.set(isolate, life);
     collected.register(isolate, life);
+  }
+
+  /**
+   * @param {string | undefined} code
+   * @param {unknown} message
+   * @param {Life} life
+   */
+  function conclude(code, message, life) {
+    if (ended.delete(life)) {
+      life.endWith(code, message);
+    }
   }
 
   /** @param {object} isolate */
@@ -164,6 +181,7 @@ function createLifecycle(bound) {
       const life = lives.get(isolate);
       if (life !== undefined) {
         alive.delete(life);
+        ended.delete(life);
         life.end('disposed');
       }
     },
@@ -173,14 +191,23 @@ function createLifecycle(bound) {
      * @param {unknown} message
      */
     failed(code, message) {
-      if (alive.size === 0 || code === undefined) {
+      if (code === undefined) {
         return;
+      }
+      if (DECISIVE.includes(code)) {
+        ended.forEach((life) => conclude(code, message, life));
       }
       for (const [life, reference] of alive) {
         const isolate = reference.deref();
-        if (isolate !== undefined && isDisposed(isolate)) {
-          alive.delete(life);
+        if (isolate === undefined || !isDisposed(isolate)) {
+          continue;
+        }
+        alive.delete(life);
+        if (DECISIVE.includes(code)) {
           life.endWith(code, message);
+        } else {
+          ended.add(life);
+          setTimeout(() => conclude(undefined, undefined, life), PATIENCE).unref();
         }
       }
     },

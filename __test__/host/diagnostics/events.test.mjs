@@ -42,10 +42,10 @@ describe('executions', () => {
   });
 
   test('failures', async () => {
-    const sandbox = createSandbox({}, { timeout: 300, memoryLimit: 16 });
+    const sandbox = createSandbox({}, { memoryLimit: 16 });
     const messages = await messagesOf(async () => {
       await sandbox.execute(`throw Object.assign(new RangeError('x'.repeat(5000)), { code: {}, cause: { a: 1 } })`);
-      await sandbox.execute('for (;;);');
+      await createSandbox({}, { timeout: 100 }).execute('for (;;);');
       await sandbox.execute('const all = []; for (;;) all.push(new Array(1000).fill(1.5));');
       await sandbox.execute(1);
     }, ['execution:end']);
@@ -137,6 +137,24 @@ describe('isolates', () => {
     }, ['isolate:end']);
     assert.deepEqual(messages.map(({ owner, reason }) => `${owner} ${reason}`), [
       'execution disposed', 'execution memory', 'plugin disposed', 'plugin memory',
+    ]);
+  });
+
+  test('by something else', async () => {
+    const isolate = new Isolate();
+    const messages = await messagesOf(async () => {
+      const watched = new Isolate({ memoryLimit: 16 });
+      const context = isolate.createContextSync();
+      // The guest disposes of it.
+      await context.evalClosure('$0.dispose()', [watched]);
+      await assert.rejects(watched.createContext(), { code: 'ERR_ISOLATE_DISPOSED' });
+      await assert.rejects(watched.createContext(), { code: 'ERR_ISOLATE_DISPOSED' });
+      await new Promise((resolve) => { setTimeout(resolve, 1_100); });
+      assert.equal(watched.isDisposed, true);
+    });
+    isolate.dispose();
+    assert.deepEqual(only(KEYS, messages), [
+      { channel: 'isolate:create', owner: 'program', reason: undefined }, { channel: 'isolate:end', owner: 'program', reason: 'disposed' },
     ]);
   });
 
