@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { programArguments, root, runFile } from '../../harness.mjs';
+import { host, programArguments, root, runFile } from '../../harness.mjs';
 
 const command = join(root, 'command/index.js');
 const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-mcp-'));
@@ -91,7 +91,9 @@ describe('what it refuses', () => {
     const place = join(folder, 'package');
     mkdirSync(place);
     for (const name of ['command', 'host', 'index.js', 'native.js', 'package.json']) cpSync(join(root, name), join(place, name), { recursive: true });
-    const { code, stdout, stderr } = await runFile(join(place, 'command/index.js'), { args: ['mcp'], cwd: place });
+    // Bun installs what is missing by itself.
+    const hostArgs = host === 'bun' ? ['--no-install'] : programArguments();
+    const { code, stdout, stderr } = await runFile(join(place, 'command/index.js'), { args: ['mcp'], cwd: place, hostArgs });
     assert.deepEqual({ code, stdout }, { code: 2, stdout: '' }, stderr);
     assert.match(stderr, /^isolated-v8 mcp: the package @modelcontextprotocol\/sdk is not installed: npm install @modelcontextprotocol\/sdk /);
   });
