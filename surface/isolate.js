@@ -35,7 +35,7 @@ const WARM = 1;
  */
 module.exports = function createIsolate(core, openSession) {
   const { binding, entries } = core;
-  const { idOf, invoke, pack, unpack } = binding;
+  const { idOf, invoke, lifecycle, pack, unpack } = binding;
 
   /**
    * @this {object}
@@ -72,7 +72,7 @@ module.exports = function createIsolate(core, openSession) {
         throw coded(Error, '`warm` must be at least 0', CODE.INVALID_ARG);
       }
     }
-    const creating = binding.lifecycle === undefined ? undefined : binding.lifecycle.creating(memory, onCatastrophicError);
+    const creating = lifecycle === undefined ? undefined : lifecycle.creating(memory, onCatastrophicError);
     if (creating !== undefined) {
       onCatastrophicError = creating.onCatastrophicError;
     }
@@ -106,8 +106,8 @@ module.exports = function createIsolate(core, openSession) {
 
   /** @param {object} isolate */
   function noteDisposal(isolate) {
-    if (binding.lifecycle !== undefined) {
-      binding.lifecycle.disposed(isolate);
+    if (lifecycle !== undefined) {
+      lifecycle.disposed(isolate);
     }
   }
 
