@@ -112,7 +112,7 @@ function createLifecycle(bound) {
   /** Those that have not ended. @type {Map<Life, WeakRef<object>>} */
   const alive = new Map();
   /** Those that have ended, and it is not known why. @type {Set<Life>} */
-  const ended = new Set();
+  const doubtful = new Set();
   /** @type {WeakMap<object, Life>} */
   const lives = new WeakMap();
   /** The isolates of those that are collected end silently. @type {FinalizationRegistry<Life>} */
@@ -134,7 +134,7 @@ function createLifecycle(bound) {
    * @param {Life} life
    */
   function conclude(code, message, life) {
-    if (ended.delete(life)) {
+    if (doubtful.delete(life)) {
       life.endWith(code, message);
     }
   }
@@ -181,7 +181,7 @@ function createLifecycle(bound) {
       const life = lives.get(isolate);
       if (life !== undefined) {
         alive.delete(life);
-        ended.delete(life);
+        doubtful.delete(life);
         life.end('disposed');
       }
     },
@@ -195,7 +195,7 @@ function createLifecycle(bound) {
         return;
       }
       if (DECISIVE.includes(code)) {
-        ended.forEach((life) => conclude(code, message, life));
+        doubtful.forEach((life) => conclude(code, message, life));
       }
       for (const [life, reference] of alive) {
         const isolate = reference.deref();
@@ -206,7 +206,7 @@ function createLifecycle(bound) {
         if (DECISIVE.includes(code)) {
           life.endWith(code, message);
         } else {
-          ended.add(life);
+          doubtful.add(life);
           setTimeout(() => conclude(undefined, undefined, life), PATIENCE).unref();
         }
       }
