@@ -22,7 +22,7 @@ const CHANNEL = Object.freeze({
 const OWNER = Object.freeze({ PROGRAM: 'program', EXECUTION: 'execution', PLUGIN: 'plugin' });
 /** Default of `memoryLimit` in megabytes. */
 const MEMORY = 128;
-/** Codes of calls that say why their isolate has ended. */
+/** Codes of calls that say why their isolate has ended. @type {readonly string[]} */
 const DECISIVE = Object.freeze([CODE.MEMORY, CODE.UNRESPONSIVE]);
 /** Milliseconds in which such a call may follow another one that only says that the isolate has ended. */
 const PATIENCE = 1_000;
