@@ -7,6 +7,8 @@ const { parseArgs } = require('node:util');
 /** Wrong arguments. Its message is for the user. */
 class UsageError extends Error {}
 
+const MAX_NUMBER = 0x7fff_ffff;
+
 /** Options of all commands that run code. */
 const OPTIONS = Object.freeze({
   timeout: { type: /** @type {const} */ ('string') },
@@ -47,8 +49,8 @@ function readNumber(values, name, unit, min, fallback) {
   const text = values[name];
   if (text === undefined) return fallback;
   const value = text.trim() === '' ? NaN : Number(text);
-  if (!(value >= min && value <= Number.MAX_SAFE_INTEGER)) {
-    throw new UsageError(`--${name} must be a number of ${unit}, at least ${min}`);
+  if (!(value >= min && value <= MAX_NUMBER)) {
+    throw new UsageError(`--${name} must be a number of ${unit} from ${min} to ${MAX_NUMBER}`);
   }
   return value;
 }

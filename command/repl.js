@@ -7,6 +7,7 @@ const { OPTIONS, parse, readLimits } = require('./arguments.js');
 const { EXIT } = require('./exit.js');
 const { MORE, Session } = require('./session.js');
 const { writerTo } = require('./text.js');
+const { version } = require('../package.json');
 
 const usage = `Usage: isolated-v8 repl [options]
 
@@ -116,6 +117,7 @@ async function main(args, { stdin, stdout }) {
   const isTerminal = Boolean(stdin.isTTY && stdout.isTTY);
   const session = new Session(settings, writerTo(stdout));
   const lines = createInterface({ input: stdin, ...(isTerminal ? { output: stdout } : {}), terminal: isTerminal });
+  if (isTerminal) stdout.write(`isolated-v8 ${version}. Type .help for help.\n`);
   const conversation = new Conversation(session, lines, stdout, isTerminal);
   lines.on('line', (line) => conversation.take(line));
   lines.on('SIGINT', () => conversation.interrupt());

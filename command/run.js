@@ -79,7 +79,9 @@ async function execute(code, options) {
 async function main(args, { stdin, stdout, stderr }) {
   const { values, positionals } = parse(args, { ...OPTIONS, json: { type: 'boolean' } }, 1);
   const limits = readLimits(values);
-  const { code, isTyped } = await readSource(positionals[0], stdin);
+  const [file = '-'] = positionals;
+  if (file === '-' && stdin.isTTY) stderr.write('Reading code from standard input. Control-D ends it.\n');
+  const { code, isTyped } = await readSource(file, stdin);
   const options = { ...limits, web: values.web === true, typescript: values.typescript === true || isTyped };
   if (values.json) {
     const { document, outcome } = documentOf(await execute(code, options));

@@ -32,11 +32,11 @@ async function readText(stream, name) {
 }
 
 /**
- * @param {string | undefined} file standard input if absent or `-`
+ * @param {string} file standard input if it is `-`
  * @param {NodeJS.ReadableStream} stdin
  * @returns {Promise<{ code: string, isTyped: boolean }>} `isTyped`: whether its name says that it may have types
  */
-async function readSource(file = '-', stdin) {
+async function readSource(file, stdin) {
   const text = await (file === '-' ? readText(stdin, 'standard input') : readText(createReadStream(file), file));
   // A line for the system is a comment. Lines keep their numbers.
   return { code: text.startsWith('#!') ? `//${text}` : text, isTyped: TYPED.test(file) };

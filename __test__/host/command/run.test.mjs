@@ -77,6 +77,7 @@ describe('exit codes', () => {
     ['an unknown option', '', '--unsafe'],
     ['two files', '', 'a', 'b'],
     ['a time that is none', '', '--timeout', 'soon'],
+    ['a time that is too long', '', '--timeout', '1e12'],
     ['too little memory', '', '--memory', '7'],
     ['a file that does not exist', '', 'missing.js'],
   ]) {
