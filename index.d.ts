@@ -1876,6 +1876,88 @@ declare namespace ivm {
    */
   function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number };
 
+  /** Message about an isolate of this thread. */
+  interface IsolateMessage {
+    /** Number of the isolate, unique in its thread. Isolates that were created without subscribers have none. */
+    isolate: number;
+    /** `threadId` of `node:worker_threads`. */
+    threadId: number;
+    /** Who uses it: the program itself, an execution of `createSandbox` or `IsolatedVMSandbox`, or a plugin of `IsolatedVmSandbox`. */
+    owner: 'program' | 'execution' | 'plugin';
+    /** Megabytes. */
+    memoryLimit: number;
+  }
+
+  /** Message about an isolate that has ended. */
+  interface IsolateEndMessage extends IsolateMessage {
+    /** Why: it was disposed, it exceeded its memory limit, or it was abandoned. */
+    reason: 'disposed' | 'memory' | 'abandoned';
+    /** Milliseconds between its two messages. */
+    lifetimeMs: number;
+  }
+
+  /** Message about an isolate that was abandoned, because it did not stop on request. */
+  interface IsolateAbandonMessage extends IsolateMessage {
+    /** Why, as a call that failed because of it or `IsolateOptions.onCatastrophicError` reports. */
+    message: string;
+  }
+
+  /** Message about an execution of a sandbox. */
+  interface ExecutionMessage {
+    /** Number of the execution, unique in its thread. */
+    execution: number;
+    /** `threadId` of `node:worker_threads`. */
+    threadId: number;
+    /** The function or class of its sandbox. */
+    sandbox: 'createSandbox' | 'IsolatedVMSandbox' | 'IsolatedVmSandbox' | 'SubprocessSandbox';
+    /** `id` of the plugin's manifest; for `IsolatedVmSandbox` only. */
+    pluginId?: string;
+    /** Milliseconds that it may take in all. */
+    timeout: number;
+    /** Megabytes. */
+    memoryLimit: number;
+    /** Length of the code in UTF-16 code units. */
+    codeLength: number;
+  }
+
+  /** Message about an execution that has ended. Members of `SandboxUsage` are absent if it could not start. */
+  interface ExecutionEndMessage extends ExecutionMessage, Partial<SandboxUsage> {
+    /** Whether it succeeded. */
+    ok: boolean;
+    /** Name of the error of a failure, cut to 1,000 characters. The code chooses it. */
+    errorName?: string;
+    /** Message of the error of a failure, cut to 1,000 characters. The code chooses it. */
+    errorMessage?: string;
+    /** Code of the error of a failure; see `SandboxFailure.code`. */
+    errorCode?: string;
+    /** Milliseconds from its start to its outcome. */
+    durationMs: number;
+    /** Number of console calls; absent for `IsolatedVmSandbox`. */
+    logs?: number;
+  }
+
+  /**
+   * Messages that this library publishes to channels of `node:diagnostics_channel`, by the names of the channels. All but the last are
+   * frozen, and their members are primitives. Nothing is published to channels without subscribers, and nothing else is done for them.
+   */
+  interface DiagnosticsMessages {
+    /** An isolate was created. */
+    'isolated-v8:isolate:create': IsolateMessage;
+    /**
+     * An isolate has ended: by `dispose()`, with its execution, or as a call that failed because of it reports. There is no message once
+     * the host's garbage collector has found the `Isolate` object, and none when a worker thread ends; `engineStats()` counts them all.
+     */
+    'isolated-v8:isolate:end': IsolateEndMessage;
+    /** An isolate was abandoned. `isolated-v8:isolate:end` follows. */
+    'isolated-v8:isolate:abandon': IsolateAbandonMessage;
+    /** An execution of a sandbox starts. Published during the call of `execute`, in its asynchronous context. */
+    'isolated-v8:execution:start': ExecutionMessage;
+    /** An execution has ended, before its promise settles. */
+    'isolated-v8:execution:end': ExecutionEndMessage;
+    /** A host function failed, and nothing receives the error: what the function threw. */
+    'isolated-v8:unhandled-host-error': { error: unknown; origin: string };
+  }
+
   /** For calls that compile: a compilation cache to use or to create. */
   type CachedDataOptions = {
     /**

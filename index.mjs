@@ -1,9 +1,6 @@
 // The ES module entry: the same instance as the CommonJS one, its members also under static names.
 
-import { createRequire } from 'node:module';
-
-// Not by `import`: outside of a package's scope Deno would take the file for an ES module.
-const ivm = createRequire(import.meta.url)('./index.js');
+import ivm from './index.cjs';
 
 export default ivm;
 export const {

@@ -3,7 +3,9 @@
 // environment, so worker threads have their own.
 
 const { types } = require('node:util');
+const { TAG } = require('../protocol.js');
 const { createArrivals } = require('./arrivals.js');
+const { createLifecycle } = require('./diagnostics.js');
 const { Owned } = require('./owned.js');
 const { bind, Callers } = require('./callers.js');
 const { adopt, discard, isThenable, ORIGIN } = require('./host-calls.js');
@@ -29,6 +31,7 @@ function createHostBinding(native) {
   /** @type {any} */
   const bound = {};
   const theSurface = () => surface;
+  const lifecycle = createLifecycle(bound);
 
   const owned = new Owned(() => bound.disowned());
   /** @param {number} request @param {any} carrier */
@@ -43,6 +46,7 @@ function createHostBinding(native) {
     pack,
     owned,
     surface: theSurface,
+    failed: lifecycle.failed,
     delegateTo: (target, name, length, mode) => delegateTo(target, name, length, mode),
   });
   const { delegateTo, local } = createLocal({ native: bound, surface: theSurface, unpack });
@@ -53,6 +57,9 @@ function createHostBinding(native) {
   const settle = (request, carrier) => {
     callers.settled(request, carrier);
     surface.settle(request, carrier);
+    if (typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.FAULT) {
+      lifecycle.failed(carrier[5], carrier[3]);
+    }
   };
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, serve, args);
@@ -89,6 +96,7 @@ function createHostBinding(native) {
       limitReading: arrivals.limit,
       hold: arrivals.hold,
       signals: createSignals(bound),
+      lifecycle,
       bind,
       settled: (value) => (isThenable(value) ? adopt(value) : value),
       startWork: () => new Work(),

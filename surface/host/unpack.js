@@ -58,9 +58,10 @@ function delegate(name, length, run) {
  * @param {(value: unknown, bits: number) => any} host.pack
  * @param {import('./owned.js').Table} host.owned
  * @param {() => ReturnType<typeof import('../index.js')>} host.surface
+ * @param {(code: string | undefined, message: unknown) => void} host.failed called with code and message of each fault that is thrown
  * @param {(target: Function, name: string, length: number, mode: number) => Function} host.delegateTo
  */
-function createUnpack({ native, pack, owned, surface, delegateTo }) {
+function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
   /**
    * @param {any} carrier
    * @param {Function} [method] the public method that was called
@@ -92,6 +93,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
       case TAG.LIST:
         return carrier.slice(1).map(part);
       case TAG.FAULT:
+        failed(carrier[5], carrier[3]);
         throw errorOf(carrier, method === undefined ? undefined : callSite(method));
       case TAG.THROWN:
         throw unpack(carrier[1]);

@@ -163,7 +163,7 @@ describe('native.js', () => {
     before(() => {
       const place = join(folder, 'package');
       mkdirSync(join(place, 'host'), { recursive: true });
-      for (const name of ['index.js', 'index.mjs', 'native.js', 'package.json', 'host/index.js', 'host/sandbox.js']) copyFileSync(join(root, name), join(place, name));
+      for (const name of ['index.js', 'index.cjs', 'index.mjs', 'native.js', 'package.json', 'host/index.js', 'host/sandbox.js']) copyFileSync(join(root, name), join(place, name));
       unavailable = require(join(place, 'index.js'));
     });
 

@@ -7,6 +7,7 @@ const { CODE, unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
 const { FLAG } = require('../protocol.js');
 const { DISPOSED: GONE, follow, gone } = require('./execution.js');
+const { observed } = require('../diagnostics.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
@@ -74,7 +75,18 @@ function createAgentSandbox(execute, strip, readSnapshot) {
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} [options]
      */
-    async execute(code, tools, toolExecutor, options) {
+    execute(code, tools, toolExecutor, options) {
+      return observed('IsolatedVMSandbox', { timeout: this.#timeout, memoryLimit: this.#memoryLimit }, code,
+        () => this.#execute(code, tools, toolExecutor, options));
+    }
+
+    /**
+     * @param {string} code
+     * @param {import('./tools.js').Tool[]} tools
+     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {any} options
+     */
+    async #execute(code, tools, toolExecutor, options) {
       const start = now();
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');

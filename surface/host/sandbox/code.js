@@ -4,6 +4,7 @@
 const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
+const { observed } = require('../diagnostics.js');
 const { failureOf } = require('./failure.js');
 const { bridgeGlobals } = require('./globals.js');
 const { FLAG, MAIN_FILE } = require('../protocol.js');
@@ -227,7 +228,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      * @param {string} code
      * @param {any} [request]
      */
-    const followed = (code, request) => follow(outcomes, run(code, request));
+    const followed = (code, request) => observed('createSandbox', { timeout, memoryLimit }, code, () => follow(outcomes, run(code, request)));
 
     /** Ends running executions. */
     function dispose() {

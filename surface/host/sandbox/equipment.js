@@ -67,8 +67,11 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
       quotaOf: (memoryLimit) => readQuota(limits, { output: defaultOutput(memoryLimit) }),
       console,
       texts: modules?.texts,
-      take: (memoryLimit) =>
-        core.binding.unpack(environment.takeIsolate(memoryLimit, warm, core.binding.pack(snapshot, TRANSFER.DEFAULT)), readEquipment),
+      take(memoryLimit) {
+        const isolate = core.binding.unpack(environment.takeIsolate(memoryLimit, warm, core.binding.pack(snapshot, TRANSFER.DEFAULT)), readEquipment);
+        core.binding.lifecycle?.taken(isolate, memoryLimit);
+        return isolate;
+      },
       meter(isolate, restart) {
         const figures = environment.meter(recordOf(isolate, KIND.ISOLATE).entry.id, restart);
         return { cpu: figures[METER.CPU], heapPeak: figures[METER.HEAP_PEAK], memory: figures[METER.MEMORY] };

@@ -2,6 +2,7 @@
 // One execution in a native sandbox: a call that starts it, a promise of its outcome, and a way to end it early.
 
 const { now } = require('../clock.js');
+const { ownIsolate } = require('../diagnostics.js');
 const { CODE, coded, thrownText } = require('../../error.js');
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
@@ -234,6 +235,7 @@ function createExecute(core, environment) {
       warm: spec.warm,
       tools,
     }));
+    const life = ownIsolate(memoryLimit);
     const running = new Running(core, id);
     const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isDisposed ? disposed() : undefined) });
     let aborted = false;
@@ -246,10 +248,12 @@ function createExecute(core, environment) {
       });
       spec.onStart?.(running);
       const outcome = outcomeOf(await call.promise);
+      life?.endWith(outcome.ok ? undefined : outcome.code, outcome.value);
       return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../signals.js').Signal} */ (spec.signal)) } : outcome;
     } finally {
       unfollow?.();
       unlimit?.();
+      life?.end('disposed');
       binding.release(id);
     }
   };

@@ -5,6 +5,7 @@
 const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, thrownText } = require('../../error.js');
+const { failureOf, startExecution } = require('../diagnostics.js');
 const { discard, ORIGIN } = require('../host-calls.js');
 const { disposed } = require('./execution.js');
 const { Permissions } = require('./gate.js');
@@ -206,16 +207,22 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @param {import('./plugin-isolate.js').Ending} ending
      */
     async #execute(entry, running, code, context, ending) {
+      const { pluginId, memoryLimit } = entry.handle;
+      const ended = startExecution('IsolatedVmSandbox', { timeout: ending.deadline ?? running.deadline, memoryLimit, pluginId }, code);
+      /** @type {import('../diagnostics.js').Result['failure']} */
+      let failure;
       const execution = running.begin(code);
       try {
         return await running.execute(execution, code, context, ending);
       } catch (error) {
+        failure = ended && failureOf(error);
         if (ending.signal?.aborted === true && Object.is(error, ending.signal.reason)) {
           throw error;
         }
         throw this.#located(execution, this.#failed(entry, running, error, ending.deadline), error);
       } finally {
         await running.measure();
+        ended?.({ failure, usage: execution.usage });
         ending.onUsage?.(execution.usage);
         if (running === entry.own) {
           entry.reported = undefined;

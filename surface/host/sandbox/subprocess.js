@@ -8,6 +8,7 @@ const { CODE, coded } = require('../../error.js');
 const { parseJson } = require('../json.js');
 const { createApart } = require('./apart.js');
 const { DISPOSED, follow, gone } = require('./execution.js');
+const { observed } = require('../diagnostics.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
@@ -180,7 +181,17 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} [options]
      */
-    async execute(code, tools, toolExecutor, options) {
+    execute(code, tools, toolExecutor, options) {
+      return observed('SubprocessSandbox', this.#sort, code, () => this.#execute(code, tools, toolExecutor, options));
+    }
+
+    /**
+     * @param {string} code
+     * @param {import('./tools.js').Tool[]} tools
+     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {any} options
+     */
+    async #execute(code, tools, toolExecutor, options) {
       const start = now();
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
