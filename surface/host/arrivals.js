@@ -55,7 +55,10 @@ const wiresIn = (carriers) => carriers.flatMap((carrier) => {
   return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE ? [carrier] : [];
 });
 
-/** @param {any[]} carriers of up to SMALL bytes */
+/**
+ * @param {any[]} carriers of up to SMALL bytes
+ * @returns {boolean}
+ */
 const haveRegexps = (carriers) => carriers.some((carrier) => {
   if (isList(carrier)) return haveRegexps(carrier);
   return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && mayHaveRegexps(carrier[1]);

@@ -264,10 +264,13 @@ class Account {
     const ended = (written) => {
       record.underWay -= 1;
       if (written) {
-        record.kept = record.isWritten ? Math.max(record.kept, bytes) : bytes;
-        record.isNothing = value === null || value === undefined || (record.isWritten && record.isNothing);
+        const overlaps = record.isWritten;
+        const isNothing = bytes > 0 && (value === null || value === undefined);
+        record.kept = overlaps ? Math.max(record.kept, bytes) : bytes;
+        record.isNothing = isNothing || (overlaps && record.isNothing);
         record.isWritten = true;
-        this.#expire(record, record.isNothing ? Infinity : expires);
+        // After writes that overlap, the cache is asked whether anything is left.
+        this.#expire(record, record.isNothing ? Infinity : overlaps ? 0 : expires);
       }
       if (record.underWay === 0) {
         this.#count(record, record.kept);

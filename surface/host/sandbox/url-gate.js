@@ -107,7 +107,7 @@ class UrlCheck {
   /** The names that have a value in each container. @type {Map<object, Set<string>>} */
   #names = new Map();
   /** the properties of the visitor's root */ #root = ARGUMENTS;
-  /** Visits all parts as often as they occur. @type {Visitor | undefined} */ #unfolding = undefined;
+  /** Visits all parts as often as they occur. @type {InstanceType<typeof Visitor> | undefined} */ #unfolding = undefined;
   #work;
   #visitor;
   #args;
@@ -235,12 +235,14 @@ class UrlCheck {
    */
   #unfold(isPausing) {
     this.#unfolding ??= new Visitor(this.#args, this.#work);
-    while (!(isPausing && this.#work.isSliceOver)) {
+    for (;;) {
+      if (isPausing && this.#work.isSliceOver) {
+        return false;
+      }
       if (this.#unfolding.next() === EVENT.END) {
         return true;
       }
     }
-    return false;
   }
 
   /**
