@@ -10,10 +10,10 @@ const { TAG } = require('../protocol.js');
 const { ORIGIN } = require('./host-calls.js');
 const { runMicrotasks } = require('./microtasks.js');
 const { LIMIT, WANTED } = require('./protocol.js');
-const { FIXED_TIME, MAX_WEIGHT, Reader } = require('./wire/index.js');
+const { FIXED_TIME, MAX_WEIGHT, mayHaveRegexps, Reader } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
-/** Messages of up to this many bytes are read at once, however long that takes. */
+/** Messages of up to this many bytes are read at once, since that takes negligible time, unless they have regular expressions. */
 const SMALL = 4096;
 /** Milliseconds of reading in one turn of the event loop. */
 const TURN = 16;
@@ -55,6 +55,21 @@ const wiresIn = (carriers) => carriers.flatMap((carrier) => {
   if (isList(carrier)) return wiresIn(carrier);
   return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE ? [carrier] : [];
 });
+
+/**
+ * @param {any[]} carriers of up to SMALL bytes
+ * @returns {boolean}
+ */
+const haveRegexps = (carriers) => carriers.some((carrier) => {
+  if (isList(carrier)) return haveRegexps(carrier);
+  return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && mayHaveRegexps(carrier[1]);
+});
+
+/** @param {any[]} carriers */
+const isSmall = (carriers) => {
+  const bytes = weightOf(carriers);
+  return bytes <= SMALL && (bytes === 0 || !haveRegexps(carriers));
+};
 
 /** @param {unknown} error */
 const thrown = (error) => [TAG.THROWN, [TAG.VALUE, error]];
@@ -312,7 +327,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
       const deliver = () => settle(request, carrier);
       // When an outcome is dropped, its caller has already been answered.
       const drop = () => settle(request, [TAG.FAULT, 'Error', undefined, 'The call was aborted', '', CODE.ABORTED]);
-      if (weightOf(carriers) <= SMALL || isRead(carriers, deliver, drop, limited.get(request))) {
+      if (isSmall(carriers) || isRead(carriers, deliver, drop, limited.get(request))) {
         deliver();
       }
     },
@@ -365,7 +380,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
         }
         if (carrier !== undefined) native.reply(args[0], carrier);
       };
-      return weightOf(args) <= SMALL || isRead(args, answerLater, () => {}) ? serveDirectly(caller, args) : undefined;
+      return isSmall(args) || isRead(args, answerLater, () => {}) ? serveDirectly(caller, args) : undefined;
     },
     /**
      * Serves a request of a synchronous call. The event loop is blocked until the request is answered, so `hold` returns undefined, even if a

@@ -8,6 +8,7 @@ const { emitWarning } = require('node:process');
 const { types } = require('node:util');
 const { thrownText } = require('../error.js');
 const { TRANSFER } = require('../protocol.js');
+const { now, setImmediate } = require('./clock.js');
 const { culpritOf } = require('./wire/refusal.js');
 const { Work } = require('./work.js');
 
@@ -55,6 +56,12 @@ const MAX_PARTS = 1_000_000;
 const MAX_PARTS_AT_ONCE = 50_000;
 /** Most parts that are searched of a value that waits for its turn. */
 const MAX_GUARDED_PARTS = 1_000;
+/**
+ * Milliseconds of searching, in one turn of the event loop, what promises resolve to, and of those that need no new turn. A guest decides how many
+ * promises settle at once. The values that follow are not searched.
+ */
+const MAX_SEARCHING = 50;
+const UNNOTICED = 1;
 /** Most values that are searched on later turns. A guest can cause more to be discarded, and each is kept until it is searched. */
 const MAX_UNFINISHED = 8;
 /** Parts between two checks of the clock. */
@@ -70,6 +77,9 @@ const NO_KEYS = Object.freeze([]);
 const failures = channel(CHANNEL);
 /** Searches that continue on later turns. */
 let unfinished = 0;
+/** Milliseconds of searching what promises resolve to, in this turn of the event loop. */
+let searching = 0;
+let isTurnScheduled = false;
 /** Promises that already have a handler that reports rejections. @type {WeakSet<Promise<unknown>>} */
 const discarded = new WeakSet();
 /** Origins for which a warning was emitted. @type {Set<string>} */
@@ -192,7 +202,7 @@ function discardProperties(origin, instance) {
 function discardPromise(origin, promise) {
   if (!discarded.has(promise)) {
     discarded.add(promise);
-    watch(promise, (inner) => discard(origin, inner), (error) => report(origin, error));
+    watch(promise, (inner) => searchResolved(inner, () => discard(origin, inner)), (error) => report(origin, error));
   }
 }
 
@@ -258,7 +268,30 @@ function discardWithin(origin, value) {
  * @param {unknown} value
  */
 function guard(origin, value) {
-  new Search(origin, value).run(MAX_GUARDED_PARTS);
+  searchResolved(value, () => new Search(origin, value).run(MAX_GUARDED_PARTS));
+}
+
+/**
+ * Searches what a promise resolves to, unless this turn of the event loop has been used up.
+ * @param {unknown} value
+ * @param {() => void} search
+ */
+function searchResolved(value, search) {
+  if (typeof value !== 'object' || value === null || searching >= MAX_SEARCHING) {
+    return;
+  }
+  const start = now();
+  search();
+  searching += now() - start;
+  if (searching >= UNNOTICED && !isTurnScheduled) {
+    isTurnScheduled = true;
+    setImmediate(endTurn);
+  }
+}
+
+function endTurn() {
+  isTurnScheduled = false;
+  searching = 0;
 }
 
 /** A search for promises inside one value. */

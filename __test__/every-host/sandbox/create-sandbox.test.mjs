@@ -154,6 +154,18 @@ describe('execute: the value of the code', () => {
     }
   });
 
+  test('a comment ends at every line break that JavaScript has', async () => {
+    for (const end of ['\n', '\r', '\r\n', '\u2028', '\u2029']) {
+      const calls = [];
+      const globals = { call: (name) => calls.push(name) };
+      assert.equal(await resultOf(`// first${end}6 * 7`), 42, JSON.stringify(end));
+      assert.equal(await resultOf(`/* a */ // first${end}// second${end}() => 6 * 7`), 42, JSON.stringify(end));
+      await resultOf(`// first${end}call("a");\ncall("b")`, globals);
+      await resultOf(`// first${end}call("c");${end}// second\ncall("d")`, globals);
+      assert.deepEqual(calls, ['a', 'b', 'c', 'd'], JSON.stringify(end));
+    }
+  });
+
   test('patterns before a fence are not comments, and a fence in a template literal is not a fence', async () => {
     for (const text of ['Only files in src/*.js:', 'It accepts `*/*`, and the route is `/*`:', 'Accept: text/*, */*', '"/*" is not supported, see https://a.example/*.']) {
       assert.equal(await resultOf(`${text}\n\`\`\`js\n6 * 7\n\`\`\`\n`), 42, text);

@@ -7,7 +7,7 @@ import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import ivm from '../../../index.mjs';
-import { hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
+import { hostContext, manifest, plugin, until } from '../../sandbox/plugin-helper.mjs';
 
 const { createPluginFetch } = ivm;
 
@@ -172,6 +172,46 @@ describe('createPluginFetch', () => {
     assert.equal((await createPluginFetch({ allowedDomains: ['127.0.0.1'] })(`http://127.0.0.1:${port}/x`)).body, 'GET /x');
     // If a name is the machine's own and only an ordinary domain is allowed, its address decides.
     await assert.rejects(createPluginFetch({ allowedDomains: ['127.0.0.1'] })(at('/')), denied);
+  });
+
+  test('names are looked up one at a time, since a lookup occupies a thread of the host for as long as the name\'s servers want', async () => {
+    const { lookup } = dns;
+    const open = [];
+    dns.lookup = (hostname, _options, callback) => { open.push({ hostname, end: () => callback(new Error(`nothing is known of ${hostname}`), []) }); };
+    try {
+      const slow = createPluginFetch({ allowedDomains: ['slow.example.org'], timeout: 400 });
+      const other = createPluginFetch({ allowedDomains: ['example.com', 'localhost'], timeout: 10_000 });
+      const reason = (promise) => promise.then(() => 'answered', ({ message }) => message);
+      const next = async (name) => {
+        const index = open.length;
+        await until(() => open.length > index);
+        assert.deepEqual(open.slice(index).map(({ hostname }) => hostname), [name]);
+        return open[index];
+      };
+      const [first, a0] = [Array.from({ length: 60 }, (_, index) => reason(slow(`http://a${index}.slow.example.org/`))), await next('a0.slow.example.org')];
+      const second = reason(other('http://example.com/'));
+      assert.deepEqual([...new Set(await Promise.all(first))], ['The request took longer than 400 ms']);
+      assert.equal(open.length, 1);
+      // A name of the host itself does not wait.
+      const own = reason(other('http://localhost:9/'));
+      (await next('localhost')).end();
+      assert.match(await own, /nothing is known of localhost/);
+      // Requests that have ended are not looked up any more, and owners take turns.
+      const patient = createPluginFetch({ allowedDomains: ['slow.example.org'], timeout: 10_000 });
+      const third = [reason(patient('http://b.slow.example.org/')), reason(patient('http://c.slow.example.org/')), reason(other('http://d.example.com/'))];
+      await new Promise((resolve) => { setTimeout(resolve, 50); });
+      a0.end();
+      for (const [index, name] of ['example.com', 'b.slow.example.org', 'd.example.com', 'c.slow.example.org'].entries()) {
+        await until(() => open.length > index + 2);
+        assert.deepEqual(open.slice(index + 2).map(({ hostname }) => hostname), [name]);
+        open[index + 2].end();
+      }
+      assert.match(await second, /nothing is known of example\.com/);
+      for (const text of await Promise.all(third)) assert.match(text, /nothing is known of/);
+      assert.equal(open.length, 6);
+    } finally {
+      dns.lookup = lookup;
+    }
   });
 
   test('https, with the certificate of the name', async () => {

@@ -5,7 +5,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 
-const { adopt, discard, discardThrown, discardWithin, isThenable, notify, ORIGIN, report } = createRequire(import.meta.url)('../../../surface/host/host-calls.js');
+const { adopt, discard, discardThrown, discardWithin, guard, isThenable, notify, ORIGIN, report } = createRequire(import.meta.url)('../../../surface/host/host-calls.js');
 
 const turn = () => new Promise((resolve) => { setImmediate(resolve); });
 const thenable = (then) => Object.defineProperty({}, `th${'en'}`, { value: then });
@@ -166,6 +166,36 @@ describe('discard', () => {
     await reported(() => discard('x', thenable(() => { begun += 1; })));
     assert.equal(begun, 0);
   });
+});
+
+describe('guard', () => {
+  const VALUES = {
+    'a list of objects': Array.from({ length: 1_000 }, () => ({})),
+    'an object with many keys': Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`k${index}`, index])),
+    'a map': new Map(Array.from({ length: 1_000 }, (_, index) => [index, {}])),
+  };
+  for (const [name, value] of Object.entries(VALUES)) {
+    test(`takes little time in a turn, however often it is called: ${name}`, async () => {
+      await turn();
+      const start = performance.now();
+      for (let call = 0; call < 5_000; call += 1) guard('x', value);
+      const time = performance.now() - start;
+      assert.ok(time < 500, `${time} ms`);
+      assert.deepEqual(await reported(async () => {
+        await turn();
+        guard('x', { a: [Promise.reject(new Error('no'))] });
+      }), [['x', 'no']]);
+    });
+
+    test(`so does what many promises resolve to: ${name}`, async () => {
+      await turn();
+      const start = performance.now();
+      for (let call = 0; call < 5_000; call += 1) discard('x', Promise.resolve(value));
+      await turn();
+      const time = performance.now() - start;
+      assert.ok(time < 500, `${time} ms`);
+    });
+  }
 });
 
 describe('adopt', () => {

@@ -246,3 +246,30 @@ describe('parameters of tools of SubprocessSandbox', { skip: process.platform !=
     assert.match(String(deep.message ?? deep), /nested too deeply|call stack/);
   });
 });
+
+describe('regular expressions that take long to create, in a small message', () => {
+  const [source, flags] = process.versions.bun === undefined ? [String.raw`'\\p{RGI_Emoji}'.repeat(5)`, 'v'] : [String.raw`'[\\P{L}' + '[a]'.repeat(15) + ']'`, 'vi'];
+  const make = (count) => `globalThis.list = []; for (let i = 0; i < ${count}; i += 1) list.push(new RegExp(${source} + i, '${flags}'));`;
+
+  test('are arguments of a call that the event loop serves', async () => {
+    const isolate = new ivm.Isolate();
+    const context = await isolate.createContext();
+    await context.global.set('take', new ivm.Callback((...list) => list.length, { async: true }));
+    await context.eval(make(40));
+    const { outcome, gap } = await measured(() => context.eval(CAUGHT('take(...list)'), { promise: true }));
+    assert.ok(outcome === 40 || OVER.includes(outcome), String(outcome));
+    assert.ok(gap < 2 * MAX_GAP, `${gap} ms`);
+    isolate.dispose();
+  });
+
+  test('are arguments of a call in a synchronous call', async () => {
+    const isolate = new ivm.Isolate();
+    const context = await isolate.createContext();
+    await context.global.set('take', (...list) => list.length);
+    await context.eval(make(300));
+    const { outcome, took } = await measured(async () => context.evalSync('take(...list)', { timeout: 300, deadline: 300 }));
+    assert.equal(outcome.code, 'ERR_ISOLATE_DEADLINE');
+    assert.ok(took < 300 + MAX_LATE, `${took} ms`);
+    isolate.dispose();
+  });
+});

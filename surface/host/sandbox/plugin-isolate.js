@@ -13,7 +13,7 @@ const { createEventCopies, inSlices } = require('./event-copies.js');
 const { Gate } = require('./gate.js');
 const { Listeners } = require('./listeners.js');
 const { plain } = require('./plain.js');
-const { refusalOf } = require('./quota.js');
+const { HeldArguments, refusalOf } = require('./quota.js');
 const { Recent } = require('./recent.js');
 const { clearTimeout, now, setTimeout } = require('../clock.js');
 const { types } = require('node:util');
@@ -75,6 +75,7 @@ class PluginIsolate {
   /** settles when the events so far have been sent, if some wait for a slice @type {Promise<void> | undefined} */
   #sending = undefined;
   #copyFor;
+  #held;
   #inTurns;
   #executions = 0;
   #underWay = 0;
@@ -109,6 +110,7 @@ class PluginIsolate {
     this.#isolate = equipment.take(this.#plugin.memoryLimit);
     this.#budget = new Budget(this.#isolate, this.#plugin.cpuLimit, () => this.#exhausted());
     this.#copyFor = createEventCopies(core);
+    this.#held = new HeldArguments(this.#plugin.memoryLimit);
     this.#inTurns = createInTurns(core.binding);
     this.#listeners = new Listeners((id, event, args, bus, listener) => this.#deliver(id, event, args, bus, listener));
   }
@@ -208,7 +210,7 @@ class PluginIsolate {
    * @param {number} deadline milliseconds
    */
   async #run(execution, reading, context, signal, deadline) {
-    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#inTurns);
+    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#held, this.#inTurns);
     const data = {
       number: execution.actor.number,
       gate: this.#gates.add(gate),

@@ -7,7 +7,7 @@
 
 const { uncurryThis, define, ownKeys } = require('../../primordials.js');
 const { list, WEIGHT } = require('./leaf-reader.js');
-const { MAX_WITHOUT_NOTE, note, noteTree } = require('./notes.js');
+const { MAX_WITHOUT_NOTE, note, noteTree, noteWeight } = require('./notes.js');
 const { checkCount, keysOfLarge, MANY, PropertyReader } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { EMPTY } = require('./shapes.js');
@@ -167,6 +167,7 @@ class Reader extends PropertyReader {
     if (this.stack !== undefined && !this.deep(this.stack)) return false;
     if (this.position !== this.end) throw malformed('bytes after the value');
     if (this.isTree) noteTree(this.result, this.end);
+    noteWeight(this.result, this.weight);
     return true;
   }
 
@@ -201,6 +202,11 @@ class Reader extends PropertyReader {
     this.mark = this.position + BYTES_PER_STEP * work.stride;
     this.isInterrupted = this.weight >= this.allowance || time >= this.until;
     return this.isInterrupted;
+  }
+
+  /** @override */
+  checkTime() {
+    this.isLate();
   }
 
   /**
