@@ -54,6 +54,8 @@ pub use space::for_isolate as address_space;
 pub use start::Unavailable;
 pub use wasm::began_compiling;
 pub use weak::Weak;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use worker::replace_thread;
 
 /// Flags set before V8 starts. A test proves that each one is needed.
 const FLAGS: &str = concat!(

@@ -8,6 +8,7 @@ mod attachments;
 pub mod clock;
 mod codegen;
 mod deferred_disposal;
+mod delayed_tasks;
 mod descendants;
 mod detached;
 mod ending;

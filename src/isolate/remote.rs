@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::accounts::Accounts;
 use super::deferred_disposal::{self, DeferredDisposal};
+use super::delayed_tasks::DelayedTasks;
 use super::descendants::Children;
 use super::detached::DetachedWork;
 use super::entry::Entries;
@@ -72,6 +73,7 @@ pub struct Remote {
     pub inspector: Inspector,
     pub promises: Promises,
     pub(super) detached: DetachedWork,
+    pub(super) delayed_tasks: DelayedTasks,
     pub(super) children: Children,
     pub(super) creation: Creation,
 }
@@ -112,6 +114,7 @@ impl Remote {
             listeners: EndListeners::default(),
             promises: Promises::default(),
             detached: DetachedWork::default(),
+            delayed_tasks: DelayedTasks::default(),
             entries: Entries::default(),
             execution: Execution::default(),
             inspector: Inspector::default(),
@@ -286,16 +289,10 @@ impl Wake for Remote {
 
 impl TaskSink for Remote {
     fn post(&self, task: v8::Task, delay: Duration) {
-        let me = self.me.clone();
-        let post = move || {
-            if let Some(remote) = me.upgrade() {
-                Remote::post(&remote, run::platform_job(task));
-            }
-        };
         if delay.is_zero() {
-            post();
+            Remote::post(self, run::platform_job(task));
         } else {
-            clock::after(delay, post);
+            self.delayed_tasks.add(self.me.clone(), self.accounts.quota.as_ref(), task, delay);
         }
     }
 }

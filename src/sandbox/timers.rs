@@ -2,6 +2,7 @@
 //! timer applies to the job too.
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use super::template::put;
 use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{self, Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, async_context};
+use crate::native::locks::{self, Hold};
 use crate::value::{Chain, Completion, Fault, Outcome, Value};
 
 /// The maximum number of pending timers.
@@ -60,6 +62,28 @@ impl Table {
     }
 }
 
+/// The locked table. V8 takes memory meanwhile. If the isolate exceeds its limit then, it is stopped when the table is unlocked, because
+/// the end of an execution locks the table.
+struct Locked<'table> {
+    // Dropped in this order.
+    table: MutexGuard<'table, Table>,
+    _hold: Hold,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.table
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Table {
+        &mut self.table
+    }
+}
+
 /// Returns the recipient of the outcomes of callbacks, or `None` if there is none any more.
 type Listener = Box<dyn Fn() -> Option<Arc<dyn Completion>> + Send + Sync>;
 
@@ -79,8 +103,9 @@ impl Timers {
         isolate::attached(scope)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Locked<'_> {
+        let hold = locks::hold();
+        Locked { table: self.table.lock().unwrap_or_else(PoisonError::into_inner), _hold: hold }
     }
 
     /// Removes all timers, and refuses new ones.

@@ -199,6 +199,23 @@ describe('functions that take much memory to optimize', () => {
       assert.ok(grown() < 250, grown() + ' MB more');`);
   }
 
+  // V8 stops the thread where more than 65,535 edges meet: one of its own threads, of which all isolates need at least one.
+  const crowded = {
+    'branches': "join([[1, 1, 0x7f, 0x02, 0x40], repeat([0x20, 0, 0x0d, 0, 0x41, 3, 0x21, 0], 66_000), [0x0b, 0x0b]])",
+    'branches with a value': "join([[1, 1, 0x7f, 0x02, 0x7f, 0x41, 1], repeat([0x20, 0, 0x0d, 0, 0x1a, 0x41, 2], 66_000), [0x0b, 0x1a, 0x0b]])",
+    'a table of branches and others': "join([[1, 1, 0x7f, 0x02, 0x40, 0x20, 0, 0x0d, 0, 0x41, 3, 0x21, 0, 0x20, 0, 0x0e], leb(65_500), new Uint8Array(65_501), [0x0b, 0x0b]])",
+    'calls in a try': "join([[0, 0x02, 0x40, 0x1f, 0x40, 1, 2, 0], repeat([0x10, 0], 66_000), [0x0b, 0x0b, 0x0b]])",
+    'calls in an old try': "join([[0, 0x06, 0x40], repeat([0x10, 0], 66_000), [0x19, 0x0b, 0x0b]])",
+  };
+  for (const [name, code] of Object.entries(crowded)) {
+    wasmTest(`more edges than V8 can join: ${name}`, `
+      refused(await guest('outcomes(functions(${code}))', 128), MEMORY);`);
+  }
+
+  wasmTest('a large table of branches', `
+    const code = '(async () => { const bytes = functions(join([[1, 1, 0x7f, 0x02, 0x40, 0x20, 0, 0x0e], leb(50_000), new Uint8Array(50_001), [0x0b, 0x0b]])); const { instance } = await WebAssembly.instantiate(bytes); for (let i = 0; i < 2_000; i += 1) instance.exports.f(); return 42; })()';
+    assert.equal(await guest(code, 128), 42);`);
+
   // The first function does this for many values with instructions of a few bytes.
   const signature = (count) => `join([[0x60], leb(${count}), repeat([0x7f], ${count}), leb(${count}), repeat([0x7f], ${count})])`;
   const wide = {
