@@ -48,7 +48,7 @@ async function loadSdk() {
 }
 
 /**
- * An operator's functions, and what the model is told of them.
+ * An operator's functions, and their descriptions for the model.
  * @param {string | undefined} file
  * @returns {Promise<{ globals: Record<string, unknown>, description: string }>}
  */

@@ -30,7 +30,7 @@ class Conversation {
   #lines;
   #output;
   #isTerminal;
-  /** Lines of an input that goes on. */
+  /** Lines of an input that continues. */
   #pending = '';
   /** @type {AbortController | undefined} */ #running;
   #isOver = false;

@@ -88,7 +88,7 @@ class Session {
    * Runs an input and writes its outcome.
    * @param {string} text
    * @param {AbortSignal} signal
-   * @returns {Promise<typeof MORE | undefined>} `MORE` if it goes on in the next line
+   * @returns {Promise<typeof MORE | undefined>} `MORE` if it continues in the next line
    */
   async run(text, signal) {
     if (text.trim() === '') return undefined;
@@ -110,7 +110,7 @@ class Session {
   /**
    * @param {string} text
    * @param {AbortSignal} signal
-   * @throws {typeof MORE} if the input goes on in the next line
+   * @throws {typeof MORE} if the input continues in the next line
    */
   async #execute(text, signal) {
     const { timeout, memoryLimit, typescript } = this.#settings;

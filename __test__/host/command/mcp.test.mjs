@@ -53,7 +53,7 @@ test('a client runs code', () => withClient(['--web', '--typescript'], async (ru
   await assert.rejects(client.callTool({ name: 'other', arguments: {} }), { code: -32602 });
 }));
 
-test('hostile code fails, and the server goes on', () => withClient(['--timeout', '300', '--memory', '16'], async (run) => {
+test('hostile code fails, and the server continues', () => withClient(['--timeout', '300', '--memory', '16'], async (run) => {
   for (const code of ['for (;;);', 'const all = []; for (;;) all.push(new Array(1000).fill(1.5));', 'return "x".repeat(1e7)', 'process.exit(1)', 'const a = {}; a.a = a; return a;']) {
     assert.equal((await run(code)).isError, true, code);
   }

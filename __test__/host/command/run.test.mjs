@@ -1,4 +1,4 @@
-// `isolated-v8 run`: output, exit codes, and what hostile code can do to whoever reads the output.
+// `isolated-v8 run`: output, exit codes, and what hostile code can do to the terminal that shows it.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -113,7 +113,7 @@ describe('exit codes', () => {
 });
 
 describe('hostile code', () => {
-  test('logs without end are cut off', async () => {
+  test('endless logs are cut off', async () => {
     const { code, stdout, stderr } = await run('for (;;) console.log("x".repeat(9_999));', '--timeout', '1500');
     assert.equal(code, 3);
     assert.ok(stdout.length > 1e6 && stdout.length < 1e7, `${stdout.length}`);

@@ -48,7 +48,7 @@ function isPublic(address) {
  * has two threads for them, and the host needs one.
  */
 let isBusy = false;
-/** Lookups that wait, by owner. Owners are in the order of their turns. A function returns false if its lookup is no longer wanted. @type {Map<object, (() => boolean)[]>} */
+/** Lookups that wait, by owner. Owners are in the order of their turns. A function returns false if its lookup was cancelled. @type {Map<object, (() => boolean)[]>} */
 const waiting = new Map();
 
 /** Starts the next lookup. */
