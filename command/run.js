@@ -2,7 +2,7 @@
 'use strict';
 // `isolated-v8 run`: runs a file in a sandbox.
 
-const { IsolatedVMSandbox } = require('../index.js');
+const { AgentSandbox } = require('../index.js');
 const { OPTIONS, parse, readLimits } = require('./arguments.js');
 const { exitCodeOf } = require('./exit.js');
 const { readSource } = require('./source.js');
@@ -30,17 +30,18 @@ const MAX_LOGS = 100_000;
 const MAX_LOG_CHARACTERS = 100_000;
 const ERRORS = Object.freeze(['error', 'warn']);
 
-/** @typedef {import('../index.js').IsolatedVMExecutionResult} Outcome */
+/** @typedef {import('../index.js').AgentResult} Outcome */
+/** @typedef {import('../index.js').SandboxErrorResult & import('../index.js').AgentResultDetails} Failed */
 
 /**
  * An error of ours as an outcome.
  * @param {any} error
- * @returns {Outcome}
+ * @returns {Failed}
  */
 function outcomeOf(error) {
   const message = String(error?.message ?? error);
   const code = typeof error?.code === 'string' ? error.code : 'ERR_INVALID_ARG';
-  return { result: null, error: message, failure: { name: 'Error', message, code, stack: `Error: ${message}` }, logs: [], duration: 0 };
+  return { result: null, error: message, failure: { name: 'Error', message, code, stack: `Error: ${message}` }, logs: [], durationMs: 0, duration: 0 };
 }
 
 /**
@@ -53,21 +54,21 @@ function documentOf(outcome) {
   try {
     return { document: write(outcome), outcome };
   } catch (/** @type {any} */ error) {
-    const { result: _, ...rest } = outcome;
+    const { logs, lostLogs, durationMs, duration } = outcome;
     const message = `The result cannot be written as JSON: ${error.message.split('\n')[0]}`;
-    const failed = { ...rest, ...outcomeOf({ message, code: 'ERR_ISOLATE_TRANSFER' }), logs: outcome.logs, duration: outcome.duration };
+    const failed = { ...outcomeOf({ message, code: 'ERR_ISOLATE_TRANSFER' }), logs, lostLogs, usage: outcome.usage, durationMs, duration };
     return { document: write(failed), outcome: failed };
   }
 }
 
 /**
  * @param {string} code
- * @param {ConstructorParameters<typeof IsolatedVMSandbox>[0]} options
+ * @param {ConstructorParameters<typeof AgentSandbox>[0]} options
  * @returns {Promise<Outcome>}
  */
 async function execute(code, options) {
   try {
-    const sandbox = new IsolatedVMSandbox({ modules: {}, warm: 0, maxOutputSize: MAX_OUTPUT, maxLogEntries: MAX_LOGS, maxLogLength: MAX_LOG_CHARACTERS, ...options });
+    const sandbox = new AgentSandbox({ modules: {}, poolSize: 0, maxOutputSize: MAX_OUTPUT, maxLogEntries: MAX_LOGS, maxLogLength: MAX_LOG_CHARACTERS, ...options });
     return await sandbox.execute(code, [], async () => undefined);
   } catch (error) {
     // The native part cannot be loaded.

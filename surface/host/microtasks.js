@@ -12,7 +12,7 @@ function ofHost() {
   if (process.versions.bun !== undefined) {
     return /** @type {any} */ (process).getBuiltinModule?.('bun:jsc')?.drainMicrotasks;
   }
-  return Deno === undefined ? /** @type {any} */ (process)._tickCallback : Deno[Deno.internal]?.core?.runNextTicks;
+  return Deno === undefined ? Reflect.get(process, '_tickCallback') : Deno[Deno.internal]?.core?.runNextTicks;
 }
 
 /** @returns {unknown} */

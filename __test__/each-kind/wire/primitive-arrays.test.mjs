@@ -1,3 +1,5 @@
+/* oxlint-disable no-extend-native -- prototypes are not to be trusted */
+
 // Large arrays of primitives, which the host's own serializer writes if its engine is V8.
 
 import assert from 'node:assert/strict';

@@ -71,7 +71,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
 
     /**
      * @param {string} code
-     * @param {unknown} tools
+     * @param {import('./tools.js').Tool[]} tools
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} [options]
      */

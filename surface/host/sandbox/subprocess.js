@@ -177,7 +177,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
 
     /**
      * @param {string} code
-     * @param {unknown} tools
+     * @param {import('./tools.js').Tool[]} tools
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} [options]
      */
