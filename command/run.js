@@ -50,7 +50,7 @@ function outcomeOf(error) {
  */
 function documentOf(outcome) {
   /** @param {Outcome} each */
-  const write = (each) => `${json({ ok: each.error === undefined, ...each, result: each.result ?? null })}\n`;
+  const write = ({ duration: _, ...each }) => `${json({ ok: each.error === undefined, ...each, result: each.result ?? null })}\n`;
   try {
     return { document: write(outcome), outcome };
   } catch (/** @type {any} */ error) {

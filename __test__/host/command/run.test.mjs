@@ -162,9 +162,9 @@ describe('--json', () => {
   }
 
   test('success', async () => {
-    const { usage, duration, ...rest } = await document('console.log("a"); console.error("\\u009b31m"); return [1n, undefined, new Date(0)];');
+    const { usage, durationMs, ...rest } = await document('console.log("a"); console.error("\\u009b31m"); return [1n, undefined, new Date(0)];');
     assert.deepEqual(rest, { exit: 0, ok: true, result: ['1', null, '1970-01-01T00:00:00.000Z'], logs: ['a', '[ERROR] \u009b31m'] });
-    assert.ok(usage.heapPeak > 0 && duration >= 0);
+    assert.ok(usage.heapPeak > 0 && durationMs >= 0);
     assert.equal((await document('1')).result, null);
   });
 
